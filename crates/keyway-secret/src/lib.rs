@@ -1,0 +1,79 @@
+//! [`Secret`]: a value that can be used but not printed, compared or serialised by accident.
+//!
+//! Everything confidential is wrapped at the moment it is read and unwrapped at the moment it is
+//! used; searching the workspace for `expose` lists those moments. What may be shown of text that
+//! a stranger wrote is decided in [`printable`].
+
+mod printable;
+
+use std::fmt;
+
+use zeroize::Zeroize;
+
+pub use self::printable::{hint_of, printable};
+
+/// A confidential value: no `Display`, no `==`, no serialisation, and wiped from memory when dropped.
+#[derive(Clone)]
+pub struct Secret<T: Zeroize>(T);
+
+impl<T: Zeroize> Secret<T> {
+    /// Takes charge of `value`.
+    pub const fn new(value: T) -> Self {
+        Self(value)
+    }
+
+    /// Lends the value to the one place that needs it.
+    pub const fn expose(&self) -> &T {
+        &self.0
+    }
+}
+
+impl Secret<String> {
+    /// Says whether both hold the same text, in a time that depends on the lengths alone.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());
+        let pairs = ours.iter().zip(theirs);
+        let differing = pairs.fold(0, |seen, (a, b)| std::hint::black_box(seen | (a ^ b)));
+        ours.len() == theirs.len() && differing == 0
+    }
+}
+
+impl<T: Zeroize> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+impl<T: Zeroize> Drop for Secret<T> {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl<T: Zeroize> From<T> for Secret<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_the_same_only_if_every_byte_is() {
+        let secret = |text: &str| Secret::new(text.to_owned());
+        assert!(secret("abc").is_same_as(&secret("abc")));
+        for other in ["abd", "xbc", "ab", "abcd", ""] {
+            assert!(!secret("abc").is_same_as(&secret(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn debug_output_does_not_contain_the_value() {
+        let secret = Secret::new("CANARY-7f3a".to_owned());
+        let nested = format!("{:?} {:#?}", Some(&secret), vec![secret.clone()]);
+        assert!(!nested.contains("CANARY"), "{nested}");
+    }
+}
