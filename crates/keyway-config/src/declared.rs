@@ -1,0 +1,372 @@
+//! A server entry as its author declared it: typed fields, every one with its template and place.
+//!
+//! Nothing is expanded here. An entry that breaks the contract's grammar never becomes a
+//! [`DeclaredServer`]; what is wrong with it is an [`EntryFault`].
+
+mod read;
+
+use std::ops::Range;
+
+use crate::json;
+use crate::source::{Pointer, Source, Span};
+use crate::template::Template;
+
+pub(crate) use self::read::read_entry;
+
+/// A server entry that follows the grammar of the contract.
+#[derive(Debug, Clone)]
+pub struct DeclaredServer {
+    /// The name chosen by the author.
+    pub name: String,
+    /// Where the name stands.
+    pub name_span: Span,
+    /// Where the entry's object stands.
+    pub span: Span,
+    /// The pointer of the entry's object.
+    pub pointer: Pointer,
+    /// The transport.
+    pub transport: Transport,
+    /// How the transport was found.
+    pub type_origin: TypeOrigin,
+    /// Switched off by `disabled: true` or `enabled: false`.
+    pub disabled: bool,
+    /// What to reach or to start.
+    pub endpoint: Endpoint,
+    /// Variables for the process, or for the helper of a remote server.
+    pub env: Vec<NamedField>,
+    /// A file with more variables.
+    pub env_file: Option<Field>,
+    /// Milliseconds a call may take.
+    pub timeout_ms: Option<u64>,
+    /// What was read although this contract writes it differently.
+    pub spellings: Vec<Spelling>,
+}
+
+/// Something that was understood although it is another host's way to write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spelling {
+    /// What.
+    pub kind: SpellingKind,
+    /// Where.
+    pub span: Span,
+    /// The field.
+    pub pointer: Pointer,
+}
+
+/// The other ways to write a field that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpellingKind {
+    /// Another key.
+    Key {
+        /// As written.
+        written: &'static str,
+        /// Ours.
+        canonical: &'static str,
+    },
+    /// The program and its arguments in one array.
+    CommandArray,
+    /// A number or a boolean where a string belongs.
+    BareValue {
+        /// What it is.
+        found: &'static str,
+    },
+}
+
+/// What an entry reaches or starts.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Endpoint {
+    /// A server somewhere else.
+    Remote(Box<Remote>),
+    /// A process on this machine.
+    Local(Local),
+}
+
+/// The fields of a remote entry.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    /// The address; an empty one means that the person has not configured it.
+    pub url: Field,
+    /// Headers in the order of the file.
+    pub headers: Vec<NamedField>,
+    /// The program that prints headers.
+    pub helper: Option<Helper>,
+    /// The `oauth` field.
+    pub oauth: OAuth,
+}
+
+/// The fields of a local entry.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// The program.
+    pub command: Field,
+    /// Its arguments.
+    pub args: Vec<Field>,
+    /// Where it starts, the plugin root if absent.
+    pub cwd: Option<Field>,
+}
+
+/// A string of the file.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// What it says.
+    pub template: Template,
+    /// Where it stands, quotes included.
+    pub span: Span,
+    /// Its pointer.
+    pub pointer: Pointer,
+}
+
+impl Field {
+    /// Returns where a range of the decoded string stands in the file.
+    #[must_use]
+    pub fn span_of(&self, source: &Source, range: &Range<usize>) -> Span {
+        json::span_inside(source.text(), self.span, range)
+    }
+}
+
+/// A member whose key the author chose: a header or a variable.
+#[derive(Debug, Clone)]
+pub struct NamedField {
+    /// The key.
+    pub name: String,
+    /// Where the key stands.
+    pub name_span: Span,
+    /// The value.
+    pub value: Field,
+}
+
+/// The `headersHelper` field.
+#[derive(Debug, Clone)]
+pub struct Helper {
+    /// What is run.
+    pub command: HelperCommand,
+    /// When it is run again.
+    pub refresh: Refresh,
+    /// Milliseconds its output stays good.
+    pub ttl_ms: Option<u64>,
+    /// Milliseconds it may take.
+    pub timeout_ms: Option<u64>,
+    /// Where the field stands.
+    pub span: Span,
+    /// Its pointer.
+    pub pointer: Pointer,
+}
+
+/// The three ways to write a helper.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum HelperCommand {
+    /// A string that begins like a path: run directly, never by a shell.
+    Program(Field),
+    /// Any other string: a shell command line.
+    Shell(Field),
+    /// The object form: a program and its arguments.
+    Words(Vec<Field>),
+}
+
+impl HelperCommand {
+    /// Returns the text that names the program.
+    #[must_use]
+    pub fn first(&self) -> Option<&Field> {
+        match self {
+            Self::Program(field) | Self::Shell(field) => Some(field),
+            Self::Words(words) => words.first(),
+        }
+    }
+}
+
+/// When a helper is run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refresh {
+    /// At every connect and reconnect.
+    Connection,
+    /// For every request.
+    Request,
+}
+
+/// The `oauth` field.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum OAuth {
+    /// Not there: automatic.
+    Automatic,
+    /// `false`: never.
+    Off,
+    /// An object.
+    Configured(Box<OAuthFields>),
+}
+
+/// The members of an `oauth` object.
+#[derive(Debug, Clone, Default)]
+pub struct OAuthFields {
+    /// String members by their key, as listed in [`crate::fields::OAUTH`].
+    pub strings: Vec<NamedField>,
+    /// `scopes`, split.
+    pub scopes: Vec<Field>,
+    /// `callbackPort`.
+    pub callback_port: Option<u16>,
+    /// Where the object stands.
+    pub span: Span,
+}
+
+impl OAuthFields {
+    /// Returns a string member.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&NamedField> {
+        self.strings.iter().find(|field| field.name == key)
+    }
+}
+
+/// How frames travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Transport {
+    /// A child process.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// The older HTTP with server-sent events.
+    Sse,
+    /// WebSocket.
+    Ws,
+}
+
+impl Transport {
+    /// Every transport.
+    pub const ALL: &[Self] = &[Self::Stdio, Self::Http, Self::Sse, Self::Ws];
+
+    /// Returns the canonical value of `type`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "sse",
+            Self::Ws => "ws",
+        }
+    }
+
+    /// Says whether the server is a process on this machine.
+    #[must_use]
+    pub const fn is_local(self) -> bool {
+        matches!(self, Self::Stdio)
+    }
+
+    /// Says what it is, for editors and docs.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Stdio => "A process on this machine, started by `command`",
+            Self::Http => "Streamable HTTP at `url`",
+            Self::Sse => "The older HTTP with server-sent events at `url`",
+            Self::Ws => "WebSocket at `url`",
+        }
+    }
+
+    /// Reads a value of `type`, aliases included.
+    #[must_use]
+    pub fn from_type(text: &str) -> Option<(Self, TypeOrigin)> {
+        if let Some(&(_, transport)) = TYPE_ALIASES.iter().find(|(alias, _)| *alias == text) {
+            return Some((transport, TypeOrigin::Alias));
+        }
+        let canonical = Self::ALL
+            .iter()
+            .find(|transport| transport.as_str() == text)?;
+        Some((*canonical, TypeOrigin::Declared))
+    }
+
+    /// Guesses the transport of an address that comes without `type`.
+    #[must_use]
+    pub fn from_url(url: &str) -> Self {
+        let scheme = url
+            .split_once(':')
+            .map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        match scheme.as_deref() {
+            Some("ws" | "wss") => Self::Ws,
+            _ if path.trim_end_matches('/').ends_with("/sse") => Self::Sse,
+            _ => Self::Http,
+        }
+    }
+}
+
+/// How the transport of an entry was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TypeOrigin {
+    /// `type` has its canonical value.
+    Declared,
+    /// `type` has another host's word for it.
+    Alias,
+    /// There is no `type`; a `command` needs none.
+    FromCommand,
+    /// There is no `type`; it was guessed from the address.
+    FromUrl,
+}
+
+/// Why an entry is not loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EntryFault {
+    /// Its value is not an object.
+    NotAnObject {
+        /// What it is instead.
+        found: &'static str,
+    },
+    /// Its name is empty, too long or has control characters.
+    BadName,
+    /// It has neither `url` nor `command`.
+    NoEndpoint,
+    /// It has both `url` and `command`.
+    TwoEndpoints,
+    /// Its `command` is empty.
+    EmptyCommand {
+        /// Where.
+        span: Span,
+    },
+    /// Its `type` is no transport.
+    UnknownType {
+        /// As written.
+        found: String,
+        /// Where.
+        span: Span,
+    },
+    /// Its `type` needs the other of `url` and `command`.
+    TypeWithoutItsField {
+        /// The transport.
+        transport: Transport,
+        /// Where `type` stands.
+        span: Span,
+    },
+    /// A field has a value of the wrong kind.
+    WrongKind {
+        /// The field's pointer.
+        pointer: Pointer,
+        /// Where.
+        span: Span,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A key stands twice, so that readers disagree about what it says.
+    RepeatedKey,
+    /// The file has more entries than a file may have.
+    TooMany,
+}
+
+/// Other hosts' words for a transport, read but not written.
+pub const TYPE_ALIASES: &[(&str, Transport)] = &[
+    ("streamable-http", Transport::Http),
+    ("streamable_http", Transport::Http),
+    ("streamableHttp", Transport::Http),
+    ("remote", Transport::Http),
+    ("websocket", Transport::Ws),
+    ("local", Transport::Stdio),
+];
+
+/// The shortest `timeout` that is honoured.
+pub const SHORTEST_TIMEOUT_MS: u64 = 1000;

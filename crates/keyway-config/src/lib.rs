@@ -1,0 +1,28 @@
+//! The configuration contract between a plugin and its host.
+
+pub mod address;
+pub mod declared;
+pub mod diagnostic;
+pub mod dialect;
+pub mod document;
+pub mod edit;
+pub mod env_file;
+pub mod environment;
+pub mod fields;
+pub mod headers;
+pub mod json;
+pub mod lint;
+pub mod literals;
+pub mod method;
+pub mod migrate;
+pub mod names;
+pub mod oauth_rules;
+pub mod plugin;
+pub mod readme;
+pub mod resolve;
+pub mod schema_id;
+pub mod script;
+pub mod secrets;
+pub mod source;
+pub mod template;
+pub mod usage;

@@ -1,0 +1,414 @@
+//! `literal → ${VAR}`: the plan that moves every literal credential of a plugin into a variable.
+//!
+//! A literal is replaced only if its value is kept: the variable is set to that very value, or
+//! `.env` gets it. The parts of the plan are to be written in the order of the fields.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use keyway_secret::Secret;
+
+use super::judge::{Candidate, Obstacle, Target, fields, judge};
+use super::names::{Known, Namer};
+use super::{EnvObstacle, NOT_MIGRATED, Scope, Surroundings, lines, note};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::document::Document;
+use crate::edit::{self, Edit, TextChange};
+use crate::env_file::parse;
+use crate::environment::Environment;
+use crate::json::{Node, Value};
+use crate::literals::{Literal, Place};
+use crate::plugin::Plugin;
+use crate::readme;
+use crate::source::{Pointer, Source};
+use crate::template::Template;
+
+/// What would change, in the order in which it is to be written.
+#[derive(Debug, Clone, Default)]
+pub struct EnvPlan {
+    /// `.gitignore`, which must list `.env` before there is one.
+    pub ignore: Option<TextChange>,
+    /// `.env`, which must be on the disk before any literal goes.
+    pub env: Option<EnvChange>,
+    /// `.env.example`.
+    pub example: Option<TextChange>,
+    /// The README.
+    pub readme: Option<TextChange>,
+    /// The configuration files.
+    pub documents: Vec<TextChange>,
+    /// The literals that move.
+    pub moves: Vec<Move>,
+    /// What stays as it is, and what the person should know.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A literal that moves to a variable.
+#[derive(Debug, Clone)]
+pub struct Move {
+    /// The variable.
+    pub variable: String,
+    /// The entry.
+    pub server: String,
+    /// The file.
+    pub file: Arc<str>,
+    /// The string in which it stands.
+    pub pointer: Pointer,
+    /// What holds it.
+    pub place: Place,
+    /// What the variable has to hold.
+    pub value: Secret<String>,
+    /// Whether the value is kept in `.env`, and not in the environment alone.
+    pub is_in_env_file: bool,
+}
+
+/// `.env` before and after; the text may be the same where only the permissions matter.
+#[derive(Debug, Clone)]
+pub struct EnvChange {
+    /// The file as a person would write it.
+    pub file: Arc<str>,
+    /// What was read; `None` if there is no such file yet.
+    pub before: Option<Secret<String>>,
+    /// What is to be written, for the owner's eyes only.
+    pub after: Secret<String>,
+    /// The variables that are added.
+    pub added: Vec<String>,
+}
+
+impl EnvPlan {
+    /// Says whether nothing would change.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.moves.is_empty()
+    }
+
+    /// Returns the variables, each once, in the order of the files.
+    #[must_use]
+    pub fn variables(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for moved in &self.moves {
+            if !names.contains(&moved.variable.as_str()) {
+                names.push(&moved.variable);
+            }
+        }
+        names
+    }
+}
+
+/// Plans the migration.
+#[must_use]
+pub fn plan(scope: &Scope<'_>, environment: &dyn Environment, around: &Surroundings) -> EnvPlan {
+    let mut plan = EnvPlan::default();
+    let candidates = candidates(scope, &mut plan.diagnostics);
+    let env_file = around.env.as_ref().map(|text| parse(text.expose()));
+    let namer = Namer::new(
+        environment,
+        env_file.unwrap_or_default(),
+        used_names(scope.plugin),
+    );
+    let named = named(candidates, namer, around, &mut plan);
+    let changed = changed_documents(&named, &mut plan);
+    plan.moves = named.iter().map(moved).collect();
+    // Two findings in one default are one move.
+    plan.moves
+        .dedup_by(|a, b| (&a.file, &a.pointer, &a.variable) == (&b.file, &b.pointer, &b.variable));
+    if !plan.is_empty() {
+        plan_surroundings(scope.plugin, around, &mut plan);
+        plan_readme(scope.plugin, changed, &mut plan);
+        add_advice(scope, around, &mut plan);
+    }
+    plan
+}
+
+/// Finds the literals in question; those that cannot move are reported.
+fn candidates<'a>(scope: &Scope<'a>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Candidate<'a>> {
+    let mut candidates: Vec<Candidate<'a>> = Vec::new();
+    for document in scope.documents() {
+        let fields = fields(document);
+        for literal in document.literals() {
+            let is_wanted = scope
+                .server
+                .is_none_or(|wanted| literal.server.as_deref() == Some(wanted));
+            if !is_wanted {
+                continue;
+            }
+            match judge(document, &fields, literal) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(obstacle) => diagnostics.push(refusal(document, literal, &obstacle)),
+            }
+        }
+    }
+    candidates
+}
+
+/// A literal with the variable that it moves to.
+struct Named<'a> {
+    candidate: Candidate<'a>,
+    name: String,
+    is_in_env_file: bool,
+}
+
+/// Names every candidate and finds a place for its value; without either it stays.
+fn named<'a>(
+    mut candidates: Vec<Candidate<'a>>,
+    mut namer: Namer<'_>,
+    around: &Surroundings,
+    plan: &mut EnvPlan,
+) -> Vec<Named<'a>> {
+    // The name of a default is fixed; others take it over where the value is the same.
+    candidates.sort_by_key(|candidate| matches!(candidate.target, Target::Literal { .. }));
+    let mut store = Store {
+        around,
+        text: around.env.clone(),
+        added: Vec::new(),
+        is_needed: false,
+    };
+    let mut named = Vec::new();
+    for candidate in candidates {
+        let value = &candidate.value;
+        let name = match &candidate.target {
+            Target::Default { name, .. } => namer.fix(name, value).map(|()| name.clone()),
+            Target::Literal { base, .. } => namer.choose(base, &candidate.server.name, value),
+        };
+        let kept = name.map_err(Obstacle::Name).and_then(|name| {
+            let is_in_env_file = store.keep(&name, value, namer.known(&name, value))?;
+            Ok((name, is_in_env_file))
+        });
+        match kept {
+            Ok((name, is_in_env_file)) => named.push(Named {
+                candidate,
+                name,
+                is_in_env_file,
+            }),
+            Err(obstacle) => {
+                let (document, literal) = (candidate.document, &candidate.literal);
+                plan.diagnostics.push(refusal(document, literal, &obstacle));
+            }
+        }
+    }
+    plan.env = store.change();
+    named.sort_by_key(|named: &Named<'_>| {
+        let source = &named.candidate.document.source;
+        (source.shared_path(), named.candidate.literal.span)
+    });
+    named
+}
+
+/// The text of `.env` as it grows.
+struct Store<'a> {
+    around: &'a Surroundings,
+    text: Option<Secret<String>>,
+    added: Vec<String>,
+    is_needed: bool,
+}
+
+impl Store<'_> {
+    /// Makes sure that a value is kept; says whether `.env` keeps it.
+    fn keep(&mut self, name: &str, value: &Secret<String>, known: Known) -> Result<bool, Obstacle> {
+        if known == Known::Environment {
+            return Ok(false);
+        }
+        match self.around.env_obstacle {
+            Some(EnvObstacle::Tracked) => return Err(Obstacle::EnvTracked),
+            Some(EnvObstacle::Link) => return Err(Obstacle::EnvLink),
+            None => {}
+        }
+        if known == Known::Nowhere && !self.added.iter().any(|added| added == name) {
+            let text = lines::with_assignment(self.text.as_ref(), (name, value));
+            self.text = Some(text.ok_or(Obstacle::Unwritable)?);
+            self.added.push(name.to_owned());
+        }
+        self.is_needed = true;
+        Ok(true)
+    }
+
+    fn change(self) -> Option<EnvChange> {
+        let after = self.text.filter(|_| self.is_needed)?;
+        Some(EnvChange {
+            file: ".env".into(),
+            before: self.around.env.clone(),
+            after,
+            added: self.added,
+        })
+    }
+}
+
+/// Applies the replacements and returns the documents as they would be.
+fn changed_documents(named: &[Named<'_>], plan: &mut EnvPlan) -> Vec<Document> {
+    let mut edits: BTreeMap<Arc<str>, (&Document, Vec<Edit>)> = BTreeMap::new();
+    for Named {
+        candidate, name, ..
+    } in named
+    {
+        let file = candidate.document.source.shared_path();
+        let of_file = edits.entry(file);
+        let (_, edits) = of_file.or_insert((candidate.document, Vec::new()));
+        edits.push(candidate.edit(name));
+    }
+    let mut changed = Vec::new();
+    for (file, (document, edits)) in edits {
+        let before = document.source.text();
+        let after = edit::apply(before, &edits.iter().collect::<Vec<_>>());
+        let source = Source::new(&file, after.as_bytes());
+        changed.push(Document::parse(source, document.kind));
+        plan.documents.push(TextChange {
+            file,
+            before: Some(before.to_owned()),
+            after,
+        });
+    }
+    changed
+}
+
+fn moved(named: &Named<'_>) -> Move {
+    let candidate = &named.candidate;
+    Move {
+        variable: named.name.clone(),
+        server: candidate.server.name.clone(),
+        file: candidate.document.source.shared_path(),
+        pointer: candidate.literal.pointer.clone(),
+        place: candidate.literal.place.clone(),
+        value: candidate.value.clone(),
+        is_in_env_file: named.is_in_env_file,
+    }
+}
+
+fn plan_surroundings(plugin: &Plugin, around: &Surroundings, plan: &mut EnvPlan) {
+    let mut examples: Vec<(String, String)> = Vec::new();
+    for moved in &plan.moves {
+        let purpose = format!("{}: {}", moved.server, moved.place);
+        match examples
+            .iter_mut()
+            .find(|(name, _)| *name == moved.variable)
+        {
+            Some((_, known)) if known.contains(&purpose) => {}
+            Some((_, known)) => known.push_str(&format!("; {purpose}")),
+            None => examples.push((moved.variable.clone(), purpose)),
+        }
+    }
+    let example = around.example.as_deref();
+    plan.example = lines::with_examples(example, &examples).map(|after| TextChange {
+        file: plugin.shown(".env.example").into(),
+        before: around.example.clone(),
+        after,
+    });
+    plan.ignore = (!around.env_is_ignored).then(|| TextChange {
+        file: plugin.shown(".gitignore").into(),
+        before: around.ignore.clone(),
+        after: lines::append(around.ignore.as_deref(), &[".env".to_owned()]),
+    });
+    if let Some(env) = &mut plan.env {
+        env.file = plugin.shown(".env").into();
+    }
+}
+
+fn plan_readme(plugin: &Plugin, changed: Vec<Document>, plan: &mut EnvPlan) {
+    let mut after = plugin.clone();
+    for document in changed {
+        let mut others = after.documents.iter_mut();
+        let place = others.find(|other| other.source.path() == document.source.path());
+        if let Some(place) = place {
+            *place = document;
+        }
+    }
+    match readme::update(&after) {
+        Ok(change) => plan.readme = change,
+        Err(fault) => {
+            let file = plugin
+                .snapshot
+                .readme
+                .as_ref()
+                .map_or("README", |readme| readme.path());
+            plan.diagnostics.push(note(
+                "readme-left-alone",
+                Severity::Warning,
+                format!("`{file}` is left as it is: {fault}"),
+                "`keyway readme` prints the section to paste",
+            ));
+        }
+    }
+}
+
+/// Says what moving a token does not do: make it secret again.
+fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut EnvPlan) {
+    for document in scope.documents() {
+        let file = document.source.shared_path();
+        let mut names: Vec<String> = Vec::new();
+        for moved in plan.moves.iter().filter(|moved| moved.file == file) {
+            let name = format!("`{}`", moved.variable);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            continue;
+        }
+        let (names, seen) = (names.join(", "), around.tracked.contains(&file));
+        let place = if seen {
+            "which is in version control: whoever has its history has the value"
+        } else {
+            "where others may have read it"
+        };
+        plan.diagnostics.push(note(
+            "rotate-token",
+            Severity::Warning,
+            format!("the value of {names} was written down in `{file}`, {place}"),
+            "get a new one from the issuer, put it in the place of the old, and revoke the old",
+        ));
+        if !document.tree.faults.is_empty() {
+            plan.diagnostics.push(note(
+                "invalid-json",
+                Severity::Warning,
+                format!("`{file}` is not strict JSON; only the literals are replaced"),
+                "`keyway check` says what is wrong",
+            ));
+        }
+    }
+    for source in &scope.plugin.snapshot.prose {
+        let mut moves = plan.moves.iter();
+        let found = moves.find(|moved| source.text().contains(moved.value.expose()));
+        if let Some(moved) = found {
+            let (file, name) = (source.path(), &moved.variable);
+            plan.diagnostics.push(note(
+                "secret-in-docs",
+                Severity::Warning,
+                format!("`{file}` still holds the value of `{name}`"),
+                "remove it there by hand",
+            ));
+        }
+    }
+}
+
+fn refusal(document: &Document, literal: &Literal, obstacle: &Obstacle) -> Diagnostic {
+    let Literal { place, hint, .. } = literal;
+    let message = format!("{place} keeps its literal (`{hint}`): {}", obstacle.why());
+    let location = document.source.locate(literal.span, &literal.pointer);
+    Diagnostic {
+        server: literal.server.clone(),
+        location: Some(location),
+        ..note(NOT_MIGRATED, Severity::Error, message, obstacle.hint())
+    }
+}
+
+/// Returns the names of all variables that any string of the plugin's files mentions.
+fn used_names(plugin: &Plugin) -> Vec<String> {
+    let mut names = Vec::new();
+    let roots = plugin.documents.iter().filter_map(|d| d.tree.root.as_ref());
+    let mut open: Vec<&Node> = roots.collect();
+    while let Some(node) = open.pop() {
+        match &node.value {
+            Value::String(text) if text.contains("${") => {
+                let template = Template::parse(text);
+                names.extend(template.variables().map(|variable| variable.name.clone()));
+            }
+            Value::Array(items) => open.extend(items),
+            Value::Object(object) => open.extend(object.members.iter().map(|m| &m.value)),
+            _ => {}
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests;

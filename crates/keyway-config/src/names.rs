@@ -1,0 +1,32 @@
+//! Server names: as they appear where only a few characters are allowed, and which was meant.
+
+use crate::environment::nearest;
+
+/// Returns `name` as it stands in front of a tool's name: everything outside `[A-Za-z0-9_-]` is
+/// replaced by `_`, one for each character.
+///
+/// Two names may become one; the rule `name-collision` reports that.
+#[must_use]
+pub fn normalised(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
+}
+
+/// Returns the one of `names` that looks most like `name`, if any does.
+pub fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    nearest(name, names).first().map(|near| (*near).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_letters_digits_hyphen_and_underscore_survive() {
+        assert_eq!(normalised("Dev Box/MCP.v2"), "Dev_Box_MCP_v2");
+        assert_eq!(normalised("größe-1_x"), "gr__e-1_x");
+        assert_eq!(normalised(""), "");
+    }
+}

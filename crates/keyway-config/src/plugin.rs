@@ -1,0 +1,219 @@
+//! A plugin folder as the linter sees it: its documents, and a snapshot of the files they speak of.
+//!
+//! This is data. Whoever has a file system fills it in; an editor may fill in only the documents.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use crate::declared::{DeclaredServer, Field};
+use crate::document::{Document, DocumentKind, Entry};
+use crate::environment::{HOST_VARIABLES, HostVariables};
+use crate::source::Source;
+use crate::template::{Part, Template};
+
+/// A plugin folder, read once.
+#[derive(Debug, Clone, Default)]
+pub struct Plugin {
+    /// The folder.
+    pub root: PathBuf,
+    /// The files with entries, the manifests last, so that a later entry wins.
+    pub documents: Vec<Document>,
+    /// The other files that rules look at.
+    pub snapshot: Snapshot,
+}
+
+/// The files that entries speak of, as they were when the plugin was read.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// The plugin's README.
+    pub readme: Option<Source>,
+    /// README, documentation and scripts: what a reader of the repository sees.
+    pub prose: Vec<Source>,
+    /// `.env` files in the root and files named by `envFile`.
+    pub env_files: Vec<EnvFile>,
+    /// Programs that helpers name, by the text in the entry.
+    pub programs: BTreeMap<String, Program>,
+    /// Files that a manifest's `mcpServers` names, by the text in the manifest.
+    pub references: BTreeMap<String, Reference>,
+}
+
+/// What became of a file that a manifest names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reference {
+    /// It is among the documents.
+    Read,
+    /// There is no such file.
+    Missing,
+    /// It is not a `.json` file.
+    NotJson,
+    /// It lies outside of the plugin root, links followed, and was not opened.
+    OutsidePlugin,
+    /// It is there, but cannot be read.
+    Unreadable,
+}
+
+/// A file with variables.
+#[derive(Debug, Clone)]
+pub struct EnvFile {
+    /// Its path below the plugin root.
+    pub path: String,
+    /// Whether it is there.
+    pub exists: bool,
+    /// Whether version control ignores it; `None` outside of version control.
+    pub ignored: Option<bool>,
+    /// Whether it is committed already.
+    pub tracked: bool,
+}
+
+/// A program that a helper names.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Whether it can be run.
+    pub state: ProgramState,
+    /// Whether it lies inside the plugin root, links followed.
+    pub inside_root: bool,
+    /// Its text, if it is a script.
+    pub script: Option<Source>,
+}
+
+/// Whether a program can be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProgramState {
+    /// There is no such file.
+    Missing,
+    /// It is there, but may not be executed.
+    NotExecutable,
+    /// It can be run.
+    Executable,
+}
+
+impl Plugin {
+    /// Returns the name in the manifest, or else the name of the folder.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let declared = self
+            .documents
+            .iter()
+            .find_map(|document| document.plugin_name.as_ref());
+        declared.map_or_else(
+            || {
+                self.root
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned()
+            },
+            |field| field.template.as_str().to_owned(),
+        )
+    }
+
+    /// Says whether the folder carries a manifest.
+    #[must_use]
+    pub fn has_manifest(&self) -> bool {
+        self.documents
+            .iter()
+            .any(|document| document.kind == DocumentKind::Manifest)
+    }
+
+    /// Returns all entries with the document they stand in.
+    pub fn entries(&self) -> impl Iterator<Item = (&Document, &Entry)> {
+        let documents = self.documents.iter();
+        documents.flat_map(|document| document.entries.iter().map(move |entry| (document, entry)))
+    }
+
+    /// Returns the entries that follow the grammar.
+    pub fn servers(&self) -> impl Iterator<Item = (&Document, &DeclaredServer)> {
+        let documents = self.documents.iter();
+        documents.flat_map(|document| document.servers().map(move |server| (document, server)))
+    }
+
+    /// Returns the first `envFile` that names the file at `path` below the plugin root.
+    #[must_use]
+    pub fn env_file_field(&self, path: &str) -> Option<(&Document, &DeclaredServer, &Field)> {
+        let place = |path: &str| plain(&self.root.join(path));
+        self.servers().find_map(|(document, server)| {
+            let field = server.env_file.as_ref()?;
+            let named = below_root(&field.template)?;
+            (place(&named) == place(path)).then_some((document, server, field))
+        })
+    }
+
+    /// Returns a path below the plugin root as a person would write it who wrote the root's.
+    #[must_use]
+    pub fn shown(&self, below: &str) -> String {
+        let document = self.documents.first().map(|found| found.source.path());
+        let folder = document.and_then(|path| Path::new(path).parent());
+        let is_manifests = folder.is_some_and(|folder| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with('.') && name.ends_with("-plugin")
+        });
+        let root = if is_manifests {
+            folder.and_then(Path::parent)
+        } else {
+            folder
+        };
+        let path = root.unwrap_or(Path::new("")).join(below);
+        path.to_string_lossy().into_owned()
+    }
+
+    /// Returns the values of the host variables for this plugin, for display and containment.
+    #[must_use]
+    pub fn host_variables(&self) -> HostVariables {
+        HostVariables {
+            plugin_root: self.root.clone(),
+            ..HostVariables::default()
+        }
+    }
+}
+
+/// The path that a template names below the plugin root, if that can be said without variables.
+pub(crate) fn below_root(template: &Template) -> Option<String> {
+    match template.parts() {
+        [Part::Literal { text, .. }] => Some(text.clone()),
+        [Part::Variable(root), Part::Literal { text, .. }] => {
+            let is_root = HOST_VARIABLES.first().is_some_and(|(name, aliases)| {
+                *name == root.name || aliases.contains(&root.name.as_str())
+            });
+            is_root.then(|| text.trim_start_matches('/').to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Resolves `.` and `..` without looking at the disk.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_root_are_shown_beside_its_documents() {
+        for (document, shown) in [
+            (".mcp.json", ".env"),
+            ("plugins/a/.mcp.json", "plugins/a/.env"),
+            ("plugins/a/.claude-plugin/plugin.json", "plugins/a/.env"),
+        ] {
+            let source = Source::new(document, b"{}");
+            let plugin = Plugin {
+                documents: vec![Document::parse(source, DocumentKind::Entries)],
+                ..Plugin::default()
+            };
+            assert_eq!(plugin.shown(".env"), shown);
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Turns a [`DeclaredServer`] into a [`ServerSpec`] by filling in its variables.
+//!
+//! Nothing is sent or started unless every field resolved. Each value remembers its template, which
+//! is all that is ever shown of it.
+
+use std::fmt;
+
+use keyway_secret::Secret;
+
+use crate::address::{Address, AddressError};
+use crate::declared::{
+    DeclaredServer, Endpoint, Field, Helper, Local, NamedField, OAuth, Remote, Transport,
+};
+use crate::environment::{Scope, is_host_variable};
+use crate::headers::{MAX_HEADERS, MAX_VALUE_BYTES, is_token, is_transport_owned};
+use crate::method::{Method, is_blank};
+use crate::oauth_rules::{self, OAuthFault, OAuthFaultKind};
+use crate::source::{Pointer, Span};
+use crate::template::{ExpandError, Foreign, Template};
+
+/// A server with every variable filled in: what connecting starts from.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    /// The name in the file.
+    pub name: String,
+    /// How frames travel.
+    pub transport: Transport,
+    /// How it is authenticated to.
+    pub method: Method,
+    /// What to reach or to start.
+    pub endpoint: SpecEndpoint,
+    /// Variables for the process or the helper.
+    pub env: Vec<(String, Resolved)>,
+    /// Milliseconds a call may take.
+    pub timeout_ms: Option<u64>,
+    /// What a person may want to know, though nothing is wrong.
+    pub notes: Vec<ResolveNote>,
+}
+
+/// What a resolved entry reaches or starts.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum SpecEndpoint {
+    /// The address is empty: the person has not configured it.
+    NotConfigured,
+    /// A server somewhere else.
+    Remote(Box<RemoteSpec>),
+    /// A process on this machine.
+    Local(LocalSpec),
+}
+
+/// A remote server.
+#[derive(Debug, Clone)]
+pub struct RemoteSpec {
+    /// Where it is.
+    pub address: Address,
+    /// The address as written.
+    pub template: Template,
+    /// The headers to send with every request.
+    pub headers: Vec<(String, Resolved)>,
+    /// The program that prints more of them.
+    pub helper: Option<Helper>,
+    /// String members of `oauth`.
+    pub oauth: Vec<(String, Resolved)>,
+    /// Scopes to ask for; empty to follow the server.
+    pub scopes: Vec<String>,
+    /// The port for the browser to come back to.
+    pub callback_port: Option<u16>,
+}
+
+/// A local process.
+#[derive(Debug, Clone)]
+pub struct LocalSpec {
+    /// The program.
+    pub command: Resolved,
+    /// Its arguments.
+    pub args: Vec<Resolved>,
+    /// Where it starts.
+    pub cwd: Option<Resolved>,
+}
+
+/// A value and the template it came from; shows the template.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    template: Template,
+    value: Secret<String>,
+}
+
+impl Resolved {
+    /// Returns the value for the one place that uses it.
+    #[must_use]
+    pub const fn value(&self) -> &Secret<String> {
+        &self.value
+    }
+
+    /// Returns what the file says.
+    #[must_use]
+    pub const fn template(&self) -> &Template {
+        &self.template
+    }
+}
+
+impl fmt::Display for Resolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.template.fmt(f)
+    }
+}
+
+/// Something worth knowing about a resolved entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveNote {
+    /// What.
+    pub kind: NoteKind,
+    /// Where.
+    pub span: Span,
+    /// The field.
+    pub pointer: Pointer,
+}
+
+/// What is worth knowing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoteKind {
+    /// A header that came out empty is not sent.
+    EmptyHeaderDropped,
+    /// A value begins or ends with a blank.
+    BlankAround,
+}
+
+/// A field that could not be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{fault}")]
+pub struct ResolveError {
+    /// Why.
+    pub fault: ResolveFault,
+    /// Where.
+    pub span: Span,
+    /// The field.
+    pub pointer: Pointer,
+}
+
+/// Why a field could not be resolved. Names variables, never their values.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveFault {
+    /// A variable is unset, or the syntax is another host's.
+    #[error(transparent)]
+    Expand(#[from] ExpandError),
+    /// The address breaks a rule.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A header's name is not one, or stands twice.
+    #[error("header name `{name}` is not valid, or is used twice")]
+    HeaderName {
+        /// As written.
+        name: String,
+    },
+    /// A header's value is too long or holds what a header cannot hold.
+    #[error(
+        "the value of header `{name}` has a character that headers cannot hold, or is too long"
+    )]
+    HeaderValue {
+        /// The header.
+        name: String,
+    },
+    /// More headers than an entry may have.
+    #[error("more than {MAX_HEADERS} headers")]
+    TooManyHeaders,
+    /// `env` sets what only the host may set.
+    #[error("`env` defines `{name}`, which only the host may set")]
+    HostVariable {
+        /// The variable.
+        name: String,
+    },
+    /// A setting of `oauth` breaks a rule.
+    #[error(transparent)]
+    OAuth(#[from] OAuthFaultKind),
+    /// A line break or NUL where none can be.
+    #[error("the value has a line break or a NUL character")]
+    ControlCharacter,
+}
+
+/// Fills in every variable of an entry.
+///
+/// # Errors
+///
+/// Returns everything that stands in the way, in the order of the fields.
+pub fn resolve(
+    server: &DeclaredServer,
+    scope: &Scope<'_>,
+) -> Result<ServerSpec, Vec<ResolveError>> {
+    let mut resolver = Resolver {
+        scope,
+        errors: Vec::new(),
+        notes: Vec::new(),
+    };
+    resolver.refuse_redefinitions(&server.env);
+    for fault in oauth_rules::check(server) {
+        let OAuthFault {
+            kind,
+            span,
+            pointer,
+        } = fault;
+        resolver.errors.push(ResolveError {
+            fault: kind.into(),
+            span,
+            pointer,
+        });
+    }
+    if let Endpoint::Remote(remote) = &server.endpoint
+        && resolver.is_empty(&remote.url)
+    {
+        return Ok(not_configured(server, remote));
+    }
+    let env = resolver.env(&server.env);
+    let (endpoint, method) = match &server.endpoint {
+        Endpoint::Local(local) => (resolver.local(local), Method::local(env.len())),
+        Endpoint::Remote(remote) => resolver.remote(remote, server.transport),
+    };
+    match endpoint {
+        Some(endpoint) if resolver.errors.is_empty() => Ok(ServerSpec {
+            name: server.name.clone(),
+            transport: server.transport,
+            method,
+            endpoint,
+            env,
+            timeout_ms: server.timeout_ms,
+            notes: resolver.notes,
+        }),
+        _ => Err(resolver.errors),
+    }
+}
+
+/// An entry whose address is empty waits for its person; nothing else about it is looked at.
+fn not_configured(server: &DeclaredServer, remote: &Remote) -> ServerSpec {
+    let names = remote.headers.iter().map(|header| header.name.as_str());
+    ServerSpec {
+        name: server.name.clone(),
+        transport: server.transport,
+        method: Method::remote(remote, server.transport, names),
+        endpoint: SpecEndpoint::NotConfigured,
+        env: Vec::new(),
+        timeout_ms: server.timeout_ms,
+        notes: Vec::new(),
+    }
+}
+
+struct Resolver<'a> {
+    scope: &'a Scope<'a>,
+    errors: Vec<ResolveError>,
+    notes: Vec<ResolveNote>,
+}
+
+impl Resolver<'_> {
+    fn local(&mut self, local: &Local) -> Option<SpecEndpoint> {
+        let command = self.plain(&local.command, Foreign::Keep);
+        let args: Vec<_> = local
+            .args
+            .iter()
+            .map(|field| self.plain(field, Foreign::Keep))
+            .collect();
+        let cwd = local
+            .cwd
+            .as_ref()
+            .map(|field| self.plain(field, Foreign::Refuse));
+        Some(SpecEndpoint::Local(LocalSpec {
+            command: command?,
+            args: args.into_iter().collect::<Option<_>>()?,
+            cwd: cwd.map_or(Some(None), |cwd| cwd.map(Some))?,
+        }))
+    }
+
+    fn remote(&mut self, remote: &Remote, transport: Transport) -> (Option<SpecEndpoint>, Method) {
+        let headers = self.headers(&remote.headers);
+        let names = headers.iter().map(|(name, _)| name.as_str());
+        let method = Method::remote(remote, transport, names);
+        let template = remote.url.template.clone();
+        let address = Address::resolve(&template, transport, self.scope);
+        let address = address.map_err(|error| self.address_error(&remote.url, error));
+        let (oauth, scopes, callback_port) = self.oauth(&remote.oauth);
+        let spec = address.ok().map(|address| {
+            let helper = remote.helper.clone();
+            let spec = RemoteSpec {
+                address,
+                template,
+                headers,
+                helper,
+                oauth,
+                scopes,
+                callback_port,
+            };
+            SpecEndpoint::Remote(Box::new(spec))
+        });
+        (spec, method)
+    }
+
+    /// Reports what is wrong with an address, of missing variables all and not just the first.
+    fn address_error(&mut self, url: &Field, error: AddressError) {
+        let AddressError::Expand(_) = error else {
+            return self.error(url, error.into());
+        };
+        let missing = url.template.expand(self.scope, Foreign::Refuse);
+        for error in missing.err().unwrap_or_default() {
+            self.error(url, error.into());
+        }
+    }
+
+    fn oauth(&mut self, oauth: &OAuth) -> (Vec<(String, Resolved)>, Vec<String>, Option<u16>) {
+        let OAuth::Configured(fields) = oauth else {
+            return (Vec::new(), Vec::new(), None);
+        };
+        let strings = self.env(&fields.strings);
+        let scopes = fields
+            .scopes
+            .iter()
+            .filter_map(|field| self.plain(field, Foreign::Refuse));
+        let words: Vec<String> = scopes
+            .flat_map(|scope| {
+                scope
+                    .value
+                    .expose()
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        (strings, words, fields.callback_port)
+    }
+
+    fn headers(&mut self, declared: &[NamedField]) -> Vec<(String, Resolved)> {
+        let mut headers: Vec<(String, Resolved)> = Vec::with_capacity(declared.len());
+        for (index, header) in declared.iter().enumerate() {
+            let name = header.name.clone();
+            if index >= MAX_HEADERS {
+                self.error(&header.value, ResolveFault::TooManyHeaders);
+                break;
+            }
+            let repeated = headers
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(&name));
+            if repeated || !is_token(&name) {
+                self.error(&header.value, ResolveFault::HeaderName { name });
+                continue;
+            }
+            // Written by the transport itself; the linter warns that this one is ignored.
+            if is_transport_owned(&name) {
+                continue;
+            }
+            let Some(resolved) = self.expand(&header.value, Foreign::Refuse) else {
+                continue;
+            };
+            if carries_nothing(&name, &resolved) {
+                self.note(&header.value, NoteKind::EmptyHeaderDropped);
+            } else if is_header_value(resolved.value.expose()) {
+                headers.push((name, resolved));
+            } else {
+                self.error(&header.value, ResolveFault::HeaderValue { name });
+            }
+        }
+        headers
+    }
+
+    /// Passing on what the host sets anyway is harmless; anything else is refused.
+    fn refuse_redefinitions(&mut self, declared: &[NamedField]) {
+        for field in declared
+            .iter()
+            .filter(|field| is_host_variable(&field.name))
+        {
+            if field.value.template.as_str() != format!("${{{}}}", field.name) {
+                let name = field.name.clone();
+                self.error(&field.value, ResolveFault::HostVariable { name });
+            }
+        }
+    }
+
+    fn env(&mut self, declared: &[NamedField]) -> Vec<(String, Resolved)> {
+        let mut values = Vec::with_capacity(declared.len());
+        for field in declared {
+            let value = self.expand(&field.value, Foreign::Refuse);
+            if value
+                .as_ref()
+                .is_some_and(|value| value.value.expose().contains('\0'))
+            {
+                self.error(&field.value, ResolveFault::ControlCharacter);
+                continue;
+            }
+            values.extend(value.map(|value| (field.name.clone(), value)));
+        }
+        values
+    }
+
+    /// Fills in a value that must be one line.
+    fn plain(&mut self, field: &Field, foreign: Foreign) -> Option<Resolved> {
+        let resolved = self.expand(field, foreign)?;
+        // A line break that the author wrote is theirs; one that a value brings is a surprise.
+        let brought =
+            !field.template.is_literal() && resolved.value.expose().contains(['\r', '\n']);
+        if brought || resolved.value.expose().contains('\0') {
+            self.error(field, ResolveFault::ControlCharacter);
+            return None;
+        }
+        Some(resolved)
+    }
+
+    fn expand(&mut self, field: &Field, foreign: Foreign) -> Option<Resolved> {
+        match field.template.expand(self.scope, foreign) {
+            Ok(value) => {
+                let text = value.expose();
+                if !field.template.is_literal()
+                    && text.trim() != text
+                    && !is_left_empty(&field.template, text)
+                {
+                    self.note(field, NoteKind::BlankAround);
+                }
+                Some(Resolved {
+                    template: field.template.clone(),
+                    value,
+                })
+            }
+            Err(errors) => {
+                for error in errors {
+                    self.error(field, error.into());
+                }
+                None
+            }
+        }
+    }
+
+    /// Says whether a field comes out empty without any error.
+    fn is_empty(&self, field: &Field) -> bool {
+        let value = field.template.expand(self.scope, Foreign::Refuse);
+        value.is_ok_and(|value| value.expose().is_empty())
+    }
+
+    fn error(&mut self, field: &Field, fault: ResolveFault) {
+        let (span, pointer) = (field.span, field.pointer.clone());
+        self.errors.push(ResolveError {
+            fault,
+            span,
+            pointer,
+        });
+    }
+
+    fn note(&mut self, field: &Field, kind: NoteKind) {
+        let (span, pointer) = (field.span, field.pointer.clone());
+        self.notes.push(ResolveNote {
+            kind,
+            span,
+            pointer,
+        });
+    }
+}
+
+/// Says whether a header has nothing to say: it is empty, or an `Authorization` of any scheme whose
+/// credential is.
+fn carries_nothing(name: &str, resolved: &Resolved) -> bool {
+    let value = resolved.value.expose();
+    let only_scheme = || {
+        name.eq_ignore_ascii_case("authorization")
+            && is_left_empty(&resolved.template, value)
+            && !value.trim().contains(' ')
+    };
+    is_blank(name, value) || only_scheme()
+}
+
+/// Says whether the variables of a template all came out empty.
+fn is_left_empty(template: &Template, value: &str) -> bool {
+    !template.is_literal() && value == template.literal_text()
+}
+
+/// Visible ASCII with single blanks inside, as every server understands it (threat D5).
+fn is_header_value(value: &str) -> bool {
+    value.len() <= MAX_VALUE_BYTES && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
+#[cfg(test)]
+mod tests;

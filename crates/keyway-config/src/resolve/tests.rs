@@ -1,0 +1,227 @@
+use super::*;
+use crate::environment::{HostVariables, Variables};
+use crate::lint::fixture::entry;
+
+fn resolved(fields: &str, pairs: &[(&str, &str)]) -> Result<ServerSpec, Vec<String>> {
+    let plugin = entry(fields);
+    let (_, server) = plugin.servers().next().unwrap();
+    let variables = Variables::from_pairs(pairs.iter().copied());
+    let host = HostVariables {
+        plugin_root: "/plugin".into(),
+        ..HostVariables::default()
+    };
+    resolve(server, &Scope::new(&host, &variables)).map_err(|errors| {
+        errors
+            .iter()
+            .map(|e| format!("{}: {e}", e.pointer.as_str()))
+            .collect()
+    })
+}
+
+fn remote(spec: &ServerSpec) -> &RemoteSpec {
+    match &spec.endpoint {
+        SpecEndpoint::Remote(remote) => remote,
+        other => panic!("{other:?}"),
+    }
+}
+
+const URL: &str = r#""type": "http", "url": "https://h.example/mcp""#;
+
+#[test]
+fn what_is_shown_of_a_value_is_its_template() {
+    let fields = format!(r#"{URL}, "headers": {{"Authorization": "Bearer ${{API_TOKEN}}"}}"#);
+    let spec = resolved(&fields, &[("API_TOKEN", "CANARY")]).unwrap();
+    let (_, value) = &remote(&spec).headers[0];
+    assert_eq!(value.value().expose(), "Bearer CANARY");
+    assert_eq!(value.to_string(), "Bearer ${API_TOKEN}");
+    assert!(!format!("{spec:?}").contains("CANARY"));
+}
+
+#[test]
+fn every_missing_variable_is_named_with_its_field() {
+    let fields = r#""command": "${HOST_PLUGIN_ROOT}/run", "args": ["${A}"], "env": {"B": "${B}"}"#;
+    assert_eq!(
+        resolved(fields, &[]).unwrap_err(),
+        [
+            "/mcpServers/s/env/B: variable `B` is not set",
+            "/mcpServers/s/args/0: variable `A` is not set"
+        ]
+    );
+}
+
+/// Threat D19: an unset variable is an error, never a literal `${VAR}`.
+#[test]
+fn d19_nothing_resolves_while_a_variable_is_unset_or_empty() {
+    let fields = format!(r#"{URL}, "headers": {{"Authorization": "Bearer ${{T}}"}}"#);
+    for pairs in [&[][..], &[("T", "")]] {
+        let errors = resolved(&fields, pairs).unwrap_err();
+        assert_eq!(
+            errors,
+            ["/mcpServers/s/headers/Authorization: variable `T` is not set"]
+        );
+    }
+}
+
+#[test]
+fn a_header_that_comes_out_empty_is_dropped_and_oauth_takes_over() {
+    let fields = format!(r#"{URL}, "headers": {{"Authorization": "Bearer ${{T:-}}"}}"#);
+    let spec = resolved(&fields, &[]).unwrap();
+    assert!(remote(&spec).headers.is_empty());
+    assert_eq!(spec.method, Method::OAuth);
+    assert_eq!(spec.notes[0].kind, NoteKind::EmptyHeaderDropped);
+    assert_eq!(
+        resolved(&fields, &[("T", "x")]).unwrap().method,
+        Method::Static
+    );
+}
+
+#[test]
+fn only_an_authorization_is_dropped_for_having_nothing_but_a_scheme() {
+    for (header, value, sent) in [
+        ("Authorization", "Bearer ${T:-}", false),
+        ("Authorization", "Token ${T:-}", false),
+        ("authorization", "basic", false),
+        ("Authorization", "${T:-}", false),
+        ("Authorization", "Digest a=1 ${T:-}", true),
+        ("X-Mode", "basic", true),
+        ("X-Mode", "a${T:-}", true),
+        ("X-Mode", "${T:-}", false),
+    ] {
+        let fields = format!(r#"{URL}, "headers": {{"{header}": "{value}"}}"#);
+        let spec = resolved(&fields, &[]).unwrap();
+        assert_eq!(!remote(&spec).headers.is_empty(), sent, "{header}: {value}");
+        let blanks = spec
+            .notes
+            .iter()
+            .filter(|n| n.kind == NoteKind::BlankAround);
+        assert_eq!(blanks.count(), 0, "{header}: {value}");
+    }
+}
+
+#[test]
+fn every_missing_variable_of_an_address_is_named() {
+    let fields = r#""type": "http", "url": "https://${A}.h.example:${B}/?q=${C}""#;
+    let errors = resolved(fields, &[("B", "80")]).unwrap_err();
+    assert_eq!(
+        errors,
+        [
+            "/mcpServers/s/url: variable `A` is not set",
+            "/mcpServers/s/url: variable `C` is not set"
+        ]
+    );
+}
+
+/// Threat D5: control characters and other surprises in a value are refused, naming the header.
+#[test]
+fn d05_values_that_headers_cannot_hold_are_refused() {
+    let fields = format!(r#"{URL}, "headers": {{"X-Api-Key": "${{T}}"}}"#);
+    let long = "a".repeat(MAX_VALUE_BYTES + 1);
+    for value in [
+        "a\r\nHost: evil",
+        "a\nb",
+        "a\0",
+        "a\tb",
+        "a\x7f",
+        "ключ",
+        long.as_str(),
+    ] {
+        let errors = resolved(&fields, &[("T", value)]).unwrap_err();
+        assert!(errors[0].contains("header `X-Api-Key`"), "{errors:?}");
+        assert!(!errors[0].contains("evil"));
+    }
+}
+
+#[test]
+fn a_blank_around_a_value_is_noted() {
+    let fields = format!(r#"{URL}, "headers": {{"X-Api-Key": "${{T}}"}}"#);
+    let spec = resolved(&fields, &[("T", "abc ")]).unwrap();
+    assert_eq!(spec.notes[0].kind, NoteKind::BlankAround);
+}
+
+#[test]
+fn headers_of_the_transport_are_left_out() {
+    let fields =
+        format!(r#"{URL}, "headers": {{"Host": "evil", "Mcp-Session-Id": "x", "X-A": "1"}}"#);
+    let spec = resolved(&fields, &[]).unwrap();
+    let names: Vec<_> = remote(&spec)
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(names, ["X-A"]);
+}
+
+#[test]
+fn an_empty_address_is_a_state_and_no_error() {
+    for url in ["", "${URL:-}"] {
+        let spec = resolved(&format!(r#""type": "http", "url": "{url}""#), &[]).unwrap();
+        assert!(matches!(spec.endpoint, SpecEndpoint::NotConfigured));
+    }
+}
+
+#[test]
+fn other_syntaxes_stay_literal_in_arguments_and_are_errors_elsewhere() {
+    let spec = resolved(r#""command": "sh", "args": ["-c", "echo ${x%y}"]"#, &[]).unwrap();
+    let SpecEndpoint::Local(local) = &spec.endpoint else {
+        panic!()
+    };
+    assert_eq!(local.args[1].value().expose(), "echo ${x%y}");
+    let fields = r#""command": "x", "env": {"A": "${input:key}"}"#;
+    assert_eq!(
+        resolved(fields, &[]).unwrap_err(),
+        ["/mcpServers/s/env/A: `${input:key}` is not a variable of this contract"]
+    );
+}
+
+#[test]
+fn scopes_are_split_whether_string_or_array() {
+    for scopes in [r#""read write""#, r#"["read", "write"]"#] {
+        let fields = format!(r#"{URL}, "oauth": {{"scopes": {scopes}, "callbackPort": 8080}}"#);
+        let spec = resolved(&fields, &[]).unwrap();
+        assert_eq!(remote(&spec).scopes, ["read", "write"]);
+        assert_eq!(remote(&spec).callback_port, Some(8080));
+    }
+}
+
+#[test]
+fn an_unset_header_does_not_matter_while_the_address_is_empty() {
+    let fields = r#""type": "http", "url": "", "headers": {"X-Api-Key": "${T}"}"#;
+    let spec = resolved(fields, &[]).unwrap();
+    assert!(matches!(spec.endpoint, SpecEndpoint::NotConfigured));
+    assert_eq!(spec.method, Method::Static);
+}
+
+#[test]
+fn what_the_contract_forbids_never_resolves() {
+    for (fields, expected) in [
+        (
+            r#""command": "x", "env": {"PLUGIN_ROOT": "/evil"}"#,
+            "only the host may set",
+        ),
+        (
+            r#""type": "ws", "url": "wss://h.example", "oauth": {"clientId": "x"}"#,
+            "WebSocket",
+        ),
+        (
+            r#""type": "http", "url": "https://h.example", "oauth": {"clientSecret": "x"}"#,
+            "clientSecret",
+        ),
+        (
+            r#""type": "http", "url": "https://h.example", "oauth": {"redirectUri": "https://e.example"}"#,
+            "redirectUri",
+        ),
+    ] {
+        let errors = resolved(fields, &[]).unwrap_err();
+        assert!(
+            errors.iter().any(|error| error.contains(expected)),
+            "{errors:?}"
+        );
+    }
+    assert!(
+        resolved(
+            r#""command": "x", "env": {"PLUGIN_ROOT": "${PLUGIN_ROOT}"}"#,
+            &[]
+        )
+        .is_ok()
+    );
+}

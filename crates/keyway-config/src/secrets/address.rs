@@ -1,0 +1,291 @@
+//! URLs and connection strings: user info, query fields, data source names.
+
+use std::ops::Range;
+
+use super::Reason;
+use super::literal::{self, Place};
+use super::name::{self, Promise};
+use super::structure::{Budget, Hit, LONGEST_VALUE, Scrutiny, judge, window};
+
+/// Finds the credentials in every URL of `text`, and in a data source name that is all of it.
+pub(super) fn scan(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {
+    let mut budget = Budget::new();
+    let mut from = 0;
+    while let Some(found) = text.get(from..).and_then(|rest| rest.find("://")) {
+        let mark = from + found;
+        from = mark + 3;
+        let end = from + end_of_url(window(text, from, LONGEST_VALUE));
+        if !budget.take(end - from) {
+            break;
+        }
+        let url = Url {
+            text,
+            scheme: scheme_before(text, mark),
+            rest: from..end,
+        };
+        url.user_info(scrutiny, hits);
+        url.query(scrutiny, hits);
+    }
+    if text.len() <= LONGEST_VALUE && !text.contains("://") && text.contains('@') {
+        data_source_name(text, hits);
+    }
+}
+
+struct Url<'a> {
+    text: &'a str,
+    scheme: &'a str,
+    /// All after `://`.
+    rest: Range<usize>,
+}
+
+impl Url<'_> {
+    fn rest(&self) -> &str {
+        self.text.get(self.rest.clone()).unwrap_or_default()
+    }
+
+    fn user_info(&self, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {
+        let rest = self.rest();
+        let Some(at) = self.end_of_user_info() else {
+            return;
+        };
+        let info = rest.get(..at).unwrap_or_default();
+        let host = rest.get(at + 1..).unwrap_or_default();
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let start = self.rest.start;
+        match info.split_once(':') {
+            Some((user, password)) => {
+                if is_example(user, password, host) {
+                    return;
+                }
+                let range = start + user.len() + 1..start + info.len();
+                let place = Place {
+                    promise: scrutiny_for(scrutiny),
+                    name: None,
+                };
+                let before = hits.len();
+                judge(self.text, range, place, self.reason(), hits);
+                self.name_new(hits, before);
+            }
+            None if info.len() >= 20 && !host.ends_with("sentry.io") => {
+                let place = Place {
+                    promise: Promise::WEAK,
+                    name: None,
+                };
+                judge(
+                    self.text,
+                    start..start + info.len(),
+                    place,
+                    Reason::UrlUserInfo,
+                    hits,
+                );
+            }
+            None => {}
+        }
+    }
+
+    /// Where the `@` stands; a password may hold characters that should have been encoded.
+    fn end_of_user_info(&self) -> Option<usize> {
+        let rest = self.rest();
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if let Some(at) = authority.rfind('@') {
+            return Some(at);
+        }
+        let (_, after) = authority.split_once(':')?;
+        let port = after.bytes().all(|b| b.is_ascii_digit());
+        let at = rest.find('@')?;
+        let host = rest.get(at + 1..)?.split(['/', '?', ':']).next()?;
+        (!self.is_web() && !port && !host.is_empty()).then_some(at)
+    }
+
+    fn query(&self, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {
+        let rest = self.rest();
+        let Some(mark) = rest.find('?') else { return };
+        let mut at = mark + 1;
+        for pair in rest.get(at..).unwrap_or_default().split(['&', '#']) {
+            if let Some((field, value)) = pair.split_once('=')
+                && let Some(promise) = name::classify_query(field)
+            {
+                let start = self.rest.start + at + field.len() + 1;
+                let place = Place {
+                    promise: scrutiny.apply(promise),
+                    name: Some(field),
+                };
+                let range = start..start + value.len();
+                judge(self.text, range, place, Reason::UrlQuery, hits);
+            }
+            at += pair.len() + 1;
+        }
+    }
+
+    fn is_web(&self) -> bool {
+        [
+            "http", "https", "ws", "wss", "ftp", "sftp", "ssh", "git", "socks5",
+        ]
+        .iter()
+        .any(|web| self.scheme.eq_ignore_ascii_case(web))
+            || self.scheme.starts_with("git+")
+    }
+
+    fn reason(&self) -> Reason {
+        if self.is_web() {
+            Reason::UrlUserInfo
+        } else {
+            Reason::ConnectionString
+        }
+    }
+
+    /// Names hits after the sort of database.
+    fn name_new(&self, hits: &mut [Hit], before: usize) {
+        let variable = if self.is_web() {
+            None
+        } else {
+            Some(password_variable(self.scheme))
+        };
+        for hit in hits.iter_mut().skip(before) {
+            hit.name = variable.map(str::to_owned);
+        }
+    }
+}
+
+fn scrutiny_for(scrutiny: Scrutiny) -> Promise {
+    // Prose is full of `user:password@host`; the example test has removed those already.
+    match scrutiny {
+        Scrutiny::Normal => Promise::PASSWORD,
+        Scrutiny::Strict => Promise::PASSWORD.weakened(),
+    }
+}
+
+fn password_variable(scheme: &str) -> &'static str {
+    let scheme = scheme.to_ascii_lowercase();
+    let known = [
+        ("postgres", "POSTGRES_PASSWORD"),
+        ("mysql", "MYSQL_PASSWORD"),
+        ("mariadb", "MYSQL_PASSWORD"),
+        ("mongo", "MONGODB_PASSWORD"),
+        ("redis", "REDIS_PASSWORD"),
+        ("amqp", "RABBITMQ_PASSWORD"),
+        ("clickhouse", "CLICKHOUSE_PASSWORD"),
+    ];
+    known
+        .iter()
+        .find(|(start, _)| scheme.starts_with(start))
+        .map_or("DATABASE_PASSWORD", |k| k.1)
+}
+
+/// Blanks and quotes end a URL, and the brace that closes `${X:-url}`.
+fn end_of_url(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in rest.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => return at,
+            '}' => depth -= 1,
+            '"' | '\'' | '`' | '\\' => return at,
+            c if c.is_whitespace() && depth == 0 => return at,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+fn scheme_before(text: &str, mark: usize) -> &str {
+    let head = text.get(..mark).unwrap_or_default();
+    let length = head
+        .bytes()
+        .rev()
+        .take(32)
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
+        .count();
+    head.get(mark - length..).unwrap_or_default()
+}
+
+/// `user:password@tcp(host)/db` and `user:password@host:port/db`.
+fn data_source_name(text: &str, hits: &mut Vec<Hit>) {
+    let range = literal::trimmed(text, 0..text.len());
+    let body = text.get(range.clone()).unwrap_or_default();
+    let Some((info, place)) = body.rsplit_once('@') else {
+        return;
+    };
+    let Some((user, password)) = info.split_once(':') else {
+        return;
+    };
+    let host = place.split(['/', '?']).next().unwrap_or_default();
+    let driver = ["tcp(", "unix(", "(", "tcp6("]
+        .iter()
+        .any(|start| place.starts_with(start));
+    let bare = host
+        .trim_start_matches(|c: char| c.is_ascii_lowercase())
+        .trim_matches(['(', ')']);
+    let plain = is_host(host) && !password.contains('/') && !PACKAGE_SCHEMES.contains(&user);
+    let spaced = body.contains(char::is_whitespace) || user.contains(['/', '"', '{', '=']);
+    if spaced || user.is_empty() || !(driver || plain) {
+        return;
+    }
+    let named = host
+        .split('(')
+        .nth(1)
+        .map_or(host, |inner| inner.trim_end_matches(')'));
+    if is_example(user, password, named) || is_example(user, password, bare) {
+        return;
+    }
+    let start = range.start + user.len() + 1;
+    let place = Place {
+        promise: Promise::PASSWORD,
+        name: None,
+    };
+    judge(
+        text,
+        start..start + password.len(),
+        place,
+        Reason::ConnectionString,
+        hits,
+    );
+}
+
+fn is_host(host: &str) -> bool {
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let numeric =
+        name.split('.').count() == 4 && name.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let domain = name.contains('.')
+        && last.len() >= 2
+        && last.bytes().all(|b| b.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
+    port.bytes().all(|b| b.is_ascii_digit()) && (name == "localhost" || numeric || domain)
+}
+
+/// `user:password@localhost` and the like, which every manual uses.
+pub(super) fn is_example(user: &str, password: &str, host: &str) -> bool {
+    let stock = |word: &str| {
+        STOCK_LOGINS
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
+    };
+    let host = host
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let local = !host.contains('.')
+        || host.starts_with("127.")
+        || host == "0.0.0.0"
+        || host.ends_with(".internal")
+        || host.ends_with(".local")
+        || host.contains("example");
+    stock(user) && stock(password) && local
+}
+
+/// What a package manager writes before a colon.
+const PACKAGE_SCHEMES: &[&str] = &[
+    "npm", "github", "git", "file", "jsr", "docker", "mailto", "pypi",
+];
+
+#[rustfmt::skip]
+const STOCK_LOGINS: &[&str] = &[
+    "", "user", "username", "pass", "password", "passwd", "secret", "postgres", "postgresql",
+    "root", "admin", "administrator", "test", "guest", "example", "dev", "app", "mysql", "mongo",
+    "mongodb", "redis", "neo4j", "rabbitmq", "sa", "dbuser", "db_user", "myuser", "mypassword",
+    "mypass", "changeme", "default", "minioadmin", "elastic", "demo", "local", "db", "database",
+];
