@@ -1,0 +1,334 @@
+//! Why the vault could not do what was asked, and who can change that.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::key::SourceKind;
+
+/// Why a folder, a key or the store cannot be used.
+///
+/// No variant leads to anything being deleted or overwritten.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum VaultError {
+    /// A file or folder is not as private as it has to be.
+    #[error("`{}` cannot be used: {finding}", path.display())]
+    Exposed {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        finding: Finding,
+    },
+    /// A folder lies on a file system where locks and owners cannot be relied upon.
+    #[error("`{}` is on a network file system (`{kind}`)", path.display())]
+    NetworkFileSystem {
+        /// The folder.
+        path: PathBuf,
+        /// The kernel's name for the file system.
+        kind: String,
+    },
+    /// A folder is not given by an absolute path.
+    #[error("`{}` is not an absolute path", path.display())]
+    RelativePath {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The operating system refused an operation on a file.
+    #[error("cannot {action} `{}`", path.display())]
+    File {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The keyring holds the key, but asks for its own password first.
+    #[error("the keyring is locked")]
+    KeyringLocked,
+    /// The keyring did not answer in time.
+    #[error("the keyring did not answer within 3 seconds")]
+    KeyringTimedOut,
+    /// The keyring answered with an error.
+    #[error("the keyring failed")]
+    KeyringFailed {
+        /// What it said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The source that was recorded when the vault was made cannot be asked now.
+    #[error("the vault's key comes from {recorded}, which is not available")]
+    KeySourceUnavailable {
+        /// The recorded source.
+        recorded: SourceKind,
+    },
+    /// A key was supplied explicitly for a vault whose key comes from elsewhere.
+    #[error("a key was supplied, but the vault's key comes from {recorded}")]
+    KeySourceDiffers {
+        /// The recorded source.
+        recorded: SourceKind,
+    },
+    /// The source gave a key, but not the one that seals this vault.
+    #[error("{from} holds another key than the one that seals this vault")]
+    WrongKey {
+        /// The source that was asked.
+        from: SourceKind,
+    },
+    /// A key file does not contain a key.
+    #[error("`{}` is neither 32 bytes nor 64 hexadecimal digits", path.display())]
+    MalformedKey {
+        /// The key file.
+        path: PathBuf,
+    },
+    /// Whoever supplies the key failed to.
+    #[error("the key was not supplied")]
+    KeyNotSupplied {
+        /// What went wrong.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A stored value is not what was stored.
+    #[error("{what} is damaged: {how}")]
+    Corrupt {
+        /// Which value.
+        what: String,
+        /// What gave it away.
+        how: Damage,
+    },
+    /// The file was written by a newer version.
+    #[error("`{}` has schema {found}, this version knows {supported}", path.display())]
+    NewerSchema {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema that this version reads.
+        supported: i64,
+    },
+    /// The file is a database of something else.
+    #[error("`{}` is not a vault", path.display())]
+    NotAVault {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Other processes kept the store locked for longer than we wait.
+    #[error("the vault is in use by another process")]
+    Busy,
+    /// The database reported something else.
+    #[error("the vault cannot {action}")]
+    Database {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// What the database said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// A name is empty, too long or reserved.
+    #[error("`{name}` cannot name an entry of the vault")]
+    InvalidName {
+        /// The name, shortened.
+        name: String,
+    },
+    /// A cryptographic operation failed that cannot fail on valid input.
+    #[error("cannot {action}")]
+    Crypto {
+        /// What was tried, as a verb.
+        action: &'static str,
+    },
+}
+
+impl VaultError {
+    /// Tells who can change the outcome.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::KeyringLocked
+            | Self::KeySourceUnavailable { .. }
+            | Self::KeySourceDiffers { .. }
+            | Self::WrongKey { .. }
+            | Self::MalformedKey { .. }
+            | Self::KeyNotSupplied { .. }
+            | Self::NewerSchema { .. } => Fault::Person,
+            Self::Exposed { .. }
+            | Self::NetworkFileSystem { .. }
+            | Self::RelativePath { .. }
+            | Self::NotAVault { .. } => Fault::Configuration,
+            Self::File { .. }
+            | Self::KeyringTimedOut
+            | Self::KeyringFailed { .. }
+            | Self::Corrupt { .. }
+            | Self::Busy
+            | Self::Database { .. } => Fault::Machine,
+            Self::InvalidName { .. } | Self::Crypto { .. } => Fault::Us,
+        }
+    }
+
+    /// Tells whether the same call may succeed a little later.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy | Self::KeyringTimedOut | Self::KeyringLocked
+        )
+    }
+
+    /// Returns what a person can do about it, with the command where there is one.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Exposed { path, finding } => finding.fix(path),
+            Self::NetworkFileSystem { .. } => {
+                "set `KEYWAY_HOME` to a folder on a local disk".to_owned()
+            }
+            Self::RelativePath { .. } => "give the path from `/` on".to_owned(),
+            Self::KeyringLocked => "unlock the keyring, then try again".to_owned(),
+            Self::KeyringTimedOut | Self::KeyringFailed { .. } => {
+                "check that the keyring service runs; nothing was changed".to_owned()
+            }
+            Self::KeySourceUnavailable { recorded } => recorded.how_to_provide().to_owned(),
+            Self::KeySourceDiffers { .. } => {
+                "leave the key out, or change it with `keyway vault rekey`".to_owned()
+            }
+            Self::WrongKey { .. } => {
+                "supply the key that the vault was made with; nothing was changed".to_owned()
+            }
+            Self::MalformedKey { path } => {
+                format!("make one: `openssl rand -hex 32 > {}`", quoted(path))
+            }
+            Self::Corrupt { .. } => {
+                "run `keyway vault verify`; restore the data folder as a whole from a backup"
+                    .to_owned()
+            }
+            Self::NewerSchema { .. } => "use the newer version of keyway".to_owned(),
+            Self::NotAVault { path } => format!("move it away: `mv {0} {0}.old`", quoted(path)),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn file(
+        action: &'static str,
+        path: &Path,
+        source: impl Into<std::io::Error>,
+    ) -> Self {
+        Self::File {
+            action,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    pub(crate) fn corrupt(what: impl Into<String>, how: Damage) -> Self {
+        Self::Corrupt {
+            what: what.into(),
+            how,
+        }
+    }
+
+    pub(crate) fn invalid_name(name: &str) -> Self {
+        let name = keyway_secret::printable(name).chars().take(40).collect();
+        Self::InvalidName { name }
+    }
+
+    /// Sorts a database error into the states that callers tell apart.
+    pub(crate) fn database(action: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                Self::Busy
+            }
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                Self::corrupt("the database file", Damage::Altered)
+            }
+            _ => Self::Database { action, source },
+        }
+    }
+}
+
+/// Who can change the outcome of a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The person: a key, a passphrase, an unlocked keyring.
+    Person,
+    /// Whoever set up the folders.
+    Configuration,
+    /// The machine: its disk, its keyring service.
+    Machine,
+    /// Keyway itself.
+    Us,
+}
+
+/// What makes a file or folder unfit to hold secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Finding {
+    /// Somebody else owns it.
+    #[error("it belongs to user {owner}, not to user {ours}")]
+    ForeignOwner {
+        /// The owner's number.
+        owner: u32,
+        /// Our number.
+        ours: u32,
+    },
+    /// It is a symbolic link.
+    #[error("it is a symbolic link")]
+    Link,
+    /// Others may read or write it.
+    #[error("its mode is {found}, at most {allowed} is allowed")]
+    WiderMode {
+        /// The mode found, in octal.
+        found: String,
+        /// The widest mode allowed, in octal.
+        allowed: &'static str,
+    },
+    /// It is not the kind of file that is needed.
+    #[error("it is not a {expected}")]
+    WrongType {
+        /// What is needed.
+        expected: &'static str,
+    },
+}
+
+impl Finding {
+    fn fix(&self, path: &Path) -> String {
+        let path = quoted(path);
+        match self {
+            Self::ForeignOwner { ours, .. } => format!("run `sudo chown {ours} {path}`"),
+            Self::Link => format!("run `rm {path}`, after looking where it leads"),
+            Self::WiderMode { allowed, .. } => format!("run `chmod {allowed} {path}`"),
+            Self::WrongType { .. } => format!("move it away: `mv {path} {path}.old`"),
+        }
+    }
+}
+
+/// What gave a damaged value away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// Its seal does not open: bits were changed, or it was moved from another place.
+    #[error("its seal is broken")]
+    Altered,
+    /// It is older than what was last stored.
+    #[error("it was replaced by an older state")]
+    RolledBack,
+    /// It was removed without the vault's knowledge.
+    #[error("it was removed behind the vault's back")]
+    Missing,
+    /// It was put there without the vault's knowledge.
+    #[error("it was added behind the vault's back")]
+    Unexpected,
+    /// It carries a format version that this program does not know.
+    #[error("its format is unknown")]
+    UnknownFormat,
+}
+
+/// Quotes a path for a POSIX shell.
+fn quoted(path: &Path) -> String {
+    let text = keyway_secret::printable(&path.to_string_lossy());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

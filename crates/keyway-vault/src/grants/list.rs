@@ -1,0 +1,104 @@
+//! Going through all grants: for a list, for the claims of the dead, for verification.
+
+use std::collections::HashSet;
+
+use crate::error::{Damage, VaultError};
+use crate::store::{Generation, Scope, Timestamp};
+
+use super::row::{self, Row};
+use super::sqlite::manifest;
+use super::{Fingerprint, GrantKey, Orphan, OwnerId, Summary};
+
+/// Lists all grants, and what does not agree with the list of contents.
+pub(super) fn summaries(scope: &Scope<'_>) -> Result<(Vec<Summary>, Vec<VaultError>), VaultError> {
+    let failed = || VaultError::database("list sign-ins");
+    let mut statement = scope
+        .tx
+        .prepare(
+            "SELECT profile, name, generation, access_expires_at, needs_reauth,
+             refresh IS NOT NULL FROM grants ORDER BY profile, name",
+        )
+        .map_err(failed())?;
+    let rows: Vec<Option<Summary>> = statement
+        .query_map([], summary)
+        .and_then(Iterator::collect)
+        .map_err(failed())?;
+    let manifest = manifest(scope)?;
+    let (mut all, mut problems, mut known) = (Vec::new(), Vec::new(), HashSet::new());
+    for row in rows {
+        let Some(summary) = row else {
+            problems.push(VaultError::corrupt("a sign-in", Damage::Unexpected));
+            continue;
+        };
+        let index = summary.grant.index();
+        let what = || row::what(&summary.grant);
+        problems.extend(manifest.check(&index, Some(summary.generation), what).err());
+        known.insert(index);
+        all.push(summary);
+    }
+    let missing = manifest.keys().filter(|key| !known.contains(*key));
+    problems.extend(missing.map(|_| VaultError::corrupt("a sign-in", Damage::Missing)));
+    Ok((all, problems))
+}
+
+fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Summary>> {
+    let (profile, name): (String, String) = (row.get(0)?, row.get(1)?);
+    let Some(grant) = GrantKey::parse(&profile, &name) else {
+        return Ok(None);
+    };
+    Ok(Some(Summary {
+        grant,
+        generation: Generation(row.get(2)?),
+        expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp),
+        state: row::state(row.get(4)?),
+        refreshable: row.get(5)?,
+    }))
+}
+
+/// Lists all claims, whether their owners live or not.
+pub(super) fn claims(scope: &Scope<'_>) -> Result<Vec<Orphan>, VaultError> {
+    let failed = || VaultError::database("list claims");
+    let mut statement = scope
+        .tx
+        .prepare(
+            "SELECT profile, name, generation, claim_owner, claim_fingerprint, claimed_at
+             FROM grants WHERE claim_epoch IS NOT NULL",
+        )
+        .map_err(failed())?;
+    let rows = statement.query_map([], claim).map_err(failed())?;
+    rows.filter_map(Result::transpose)
+        .collect::<Result<_, _>>()
+        .map_err(failed())
+}
+
+fn claim(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Orphan>> {
+    let (profile, name): (String, String) = (row.get(0)?, row.get(1)?);
+    let owner: String = row.get(3)?;
+    let grant = GrantKey::parse(&profile, &name);
+    let (Some(grant), Some(owner)) = (grant, OwnerId::parse(&owner)) else {
+        return Ok(None);
+    };
+    Ok(Some(Orphan {
+        grant,
+        generation: Generation(row.get(2)?),
+        owner,
+        fingerprint: Fingerprint(row.get(4)?),
+        claimed_at: Timestamp(row.get(5)?),
+    }))
+}
+
+/// Opens every sealed column of every grant; returns how many there are and what is wrong.
+pub(crate) fn examine(scope: &Scope<'_>) -> Result<(usize, Vec<VaultError>), VaultError> {
+    let (all, mut problems) = summaries(scope)?;
+    for Summary { grant, .. } in &all {
+        let opened = Row::load_unchecked(scope, grant).and_then(|row| {
+            let Some(row) = row else { return Ok(()) };
+            let key = scope.load_data_key(&row.data_key)?;
+            row.open_access(grant, &key)?;
+            row.open_refresh(grant, &key)?;
+            row.open_details(grant, &key).map(drop)
+        });
+        problems.extend(opened.err());
+    }
+    Ok((all.len(), problems))
+}

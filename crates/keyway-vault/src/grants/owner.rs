@@ -1,0 +1,149 @@
+//! Owners of claims: one lock file per handle, which the kernel frees when its process dies.
+//!
+//! The lock is `flock(2)` on a file in the run-time folder. A file that is gone or can be locked
+//! belongs to nobody alive. Owners carry the name of their run-time folder: whether an owner in
+//! another one (a container with its own) lives cannot be seen from here, and then only the time
+//! limit of its claim ends it.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{AtFlags, FlockOperation};
+use rustix::io::Errno;
+
+use crate::error::VaultError;
+use crate::folders::Folder;
+use crate::seal::KeyId;
+
+/// Names a handle that claims.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerId {
+    runtime: String,
+    name: String,
+}
+
+impl OwnerId {
+    /// Reads a stored name; what did not come from us is nobody's.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (runtime, name) = text.split_once('-')?;
+        let ours = |part: &str| part.len() == 32 && part.bytes().all(|b| b.is_ascii_hexdigit());
+        (ours(runtime) && ours(name)).then(|| Self {
+            runtime: runtime.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+
+    fn file(&self) -> String {
+        format!("{}{SUFFIX}", self.name)
+    }
+}
+
+impl fmt::Display for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.runtime, self.name)
+    }
+}
+
+/// A handle's own lock, held until it is dropped or the process dies.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    id: OwnerId,
+    folder: Folder,
+    lock: OwnedFd,
+}
+
+impl Owner {
+    pub(crate) fn new(runtime: &Folder) -> Result<Self, VaultError> {
+        let folder = runtime.folder(FOLDER)?;
+        remove_dead(&folder);
+        let id = OwnerId {
+            runtime: runtime_name(runtime)?,
+            name: KeyId::random()?.to_string(),
+        };
+        // Locked before it gets its name, so that nobody ever finds it unlocked.
+        let draft = format!("new-{}", id.name);
+        let path = folder.path().join(&draft);
+        let lock = folder.create_open(&draft)?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| VaultError::file("lock", &path, errno))?;
+        folder
+            .publish(&draft, &id.file())
+            .map_err(|errno| VaultError::file("rename", &path, errno))?;
+        Ok(Self { id, folder, lock })
+    }
+
+    pub(super) const fn id(&self) -> &OwnerId {
+        &self.id
+    }
+
+    /// Tells whether the lock can still be found by others; a run-time folder may be emptied.
+    pub(crate) fn is_visible(&self) -> bool {
+        let found = rustix::fs::statat(&self.folder, self.id.file(), AtFlags::SYMLINK_NOFOLLOW);
+        let held = rustix::fs::fstat(&self.lock);
+        matches!((found, held), (Ok(found), Ok(held))
+            if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // The lock is freed right after, when the descriptor closes.
+        drop(self.folder.remove(&self.id.file()));
+    }
+}
+
+/// Tells whether an owner lives; one in another run-time folder counts as alive.
+pub(super) fn is_alive(runtime: &Folder, owner: &OwnerId) -> Result<bool, VaultError> {
+    if owner.runtime != runtime_name(runtime)? {
+        return Ok(true);
+    }
+    let folder = runtime.folder(FOLDER)?;
+    let Some(file) = folder.open_file(&owner.file())? else {
+        return Ok(false);
+    };
+    // Shared, so that two who look at the same moment do not take each other for the owner.
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(false),
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        Err(errno) => Err(VaultError::file(
+            "lock",
+            &folder.path().join(owner.file()),
+            errno,
+        )),
+    }
+}
+
+/// Returns the random name of this run-time folder, and gives it one first if need be.
+fn runtime_name(runtime: &Folder) -> Result<String, VaultError> {
+    for _ in 0..2 {
+        if let Some(name) = runtime.read(NAME)? {
+            let name = String::from_utf8_lossy(name.expose()).trim().to_owned();
+            return Ok(name);
+        }
+        runtime.create(NAME, KeyId::random()?.to_string().as_bytes())?;
+    }
+    let gone = std::io::ErrorKind::NotFound;
+    Err(VaultError::file("read", &runtime.path().join(NAME), gone))
+}
+
+/// Removes the lock files of owners that died. Failing leaves them for the next time.
+fn remove_dead(folder: &Folder) {
+    let Ok(entries) = std::fs::read_dir(folder.path()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| name.ends_with(SUFFIX)) else {
+            continue;
+        };
+        if let Ok(Some(file)) = folder.open_file(name)
+            && rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok()
+        {
+            drop(folder.remove(name));
+        }
+    }
+}
+
+const FOLDER: &str = "owners";
+const NAME: &str = "id";
+const SUFFIX: &str = ".lock";

@@ -1,0 +1,234 @@
+//! One row of the table of grants: reading it, and sealing and opening its columns.
+
+use keyway_secret::Secret;
+use rusqlite::{OptionalExtension as _, params};
+
+use crate::error::{Damage, VaultError};
+use crate::seal::Context;
+use crate::store::{DataKey, Generation, Manifest, Scope, Timestamp};
+
+use super::{Fingerprint, GrantKey, GrantState, Tokens};
+
+/// A row as it stands in the table.
+pub(super) struct Row {
+    pub(super) generation: Generation,
+    pub(super) data_key: Vec<u8>,
+    access: Vec<u8>,
+    pub(super) expires_at: Option<Timestamp>,
+    refresh: Option<Vec<u8>>,
+    details: Vec<u8>,
+    pub(super) state: GrantState,
+    pub(super) claim: Option<ClaimRow>,
+    pub(super) interrupted: u32,
+}
+
+/// A claim as it stands in the table.
+pub(super) struct ClaimRow {
+    pub(super) owner: String,
+    pub(super) until: Timestamp,
+}
+
+impl Row {
+    /// Reads a row and checks it against the list of contents.
+    pub(super) fn load(
+        scope: &Scope<'_>,
+        manifest: &Manifest,
+        grant: &GrantKey,
+    ) -> Result<Option<Self>, VaultError> {
+        let row = Self::load_unchecked(scope, grant)?;
+        let found = row.as_ref().map(|row| row.generation);
+        manifest.check(&grant.index(), found, || what(grant))?;
+        Ok(row)
+    }
+
+    pub(super) fn load_unchecked(
+        scope: &Scope<'_>,
+        grant: &GrantKey,
+    ) -> Result<Option<Self>, VaultError> {
+        scope
+            .tx
+            .query_row(
+                "SELECT generation, data_key, access, access_expires_at, refresh, details,
+                 needs_reauth, interrupted, claim_owner, claimed_until
+                 FROM grants WHERE profile = ?1 AND name = ?2",
+                [grant.profile(), &grant.name()],
+                Self::from_sql,
+            )
+            .optional()
+            .map_err(VaultError::database("read a sign-in"))
+    }
+
+    fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let claim = match (row.get(8)?, row.get(9)?) {
+            (Some(owner), Some(until)) => Some(ClaimRow {
+                owner,
+                until: Timestamp(until),
+            }),
+            _ => None,
+        };
+        Ok(Self {
+            generation: Generation(row.get(0)?),
+            data_key: row.get(1)?,
+            access: row.get(2)?,
+            expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp),
+            refresh: row.get(4)?,
+            details: row.get(5)?,
+            state: state(row.get(6)?),
+            interrupted: row.get(7)?,
+            claim,
+        })
+    }
+
+    pub(super) const fn refreshable(&self) -> bool {
+        self.refresh.is_some()
+    }
+
+    pub(super) fn open_access(
+        &self,
+        grant: &GrantKey,
+        key: &DataKey,
+    ) -> Result<Secret<String>, VaultError> {
+        let place = Place {
+            grant,
+            generation: self.generation,
+            key,
+        };
+        place.open_text(&self.access, place.access(self.expires_at))
+    }
+
+    pub(super) fn open_refresh(
+        &self,
+        grant: &GrantKey,
+        key: &DataKey,
+    ) -> Result<Option<Secret<String>>, VaultError> {
+        let place = Place {
+            grant,
+            generation: self.generation,
+            key,
+        };
+        self.refresh
+            .as_ref()
+            .map(|sealed| place.open_text(sealed, place.column(REFRESH)))
+            .transpose()
+    }
+
+    pub(super) fn open_details(
+        &self,
+        grant: &GrantKey,
+        key: &DataKey,
+    ) -> Result<Secret<Vec<u8>>, VaultError> {
+        let place = Place {
+            grant,
+            generation: self.generation,
+            key,
+        };
+        place.open(&self.details, &place.column(DETAILS))
+    }
+}
+
+/// Writes a new generation, in place of any other, without a claim and in good standing.
+pub(super) fn write(
+    scope: &Scope<'_>,
+    place: &Place<'_>,
+    tokens: &Tokens,
+) -> Result<(), VaultError> {
+    let expires_at = match tokens.lifetime {
+        Some(lifetime) => Some(scope.now()?.after(lifetime)),
+        None => None,
+    };
+    let seal = |plain: &[u8], context: &Context| place.key.key().seal(plain, context);
+    let access = seal(tokens.access.expose().as_bytes(), &place.access(expires_at))?;
+    let refresh = tokens
+        .refresh
+        .as_ref()
+        .map(|refresh| seal(refresh.expose().as_bytes(), &place.column(REFRESH)))
+        .transpose()?;
+    let details = tokens
+        .details
+        .as_ref()
+        .map_or(&[][..], |details| details.expose());
+    scope
+        .tx
+        .execute(
+            "INSERT OR REPLACE INTO grants (profile, name, generation, data_key, access,
+             access_expires_at, refresh, details) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                place.grant.profile(),
+                place.grant.name(),
+                place.generation.0,
+                place.key.id().as_bytes(),
+                access,
+                expires_at.map(|at| at.0),
+                refresh,
+                seal(details, &place.column(DETAILS))?,
+            ],
+        )
+        .map(drop)
+        .map_err(VaultError::database("keep a sign-in"))
+}
+
+/// Where a sealed column stands: its associated data names all of it.
+pub(super) struct Place<'a> {
+    pub(super) grant: &'a GrantKey,
+    pub(super) generation: Generation,
+    pub(super) key: &'a DataKey,
+}
+
+impl Place<'_> {
+    fn column(&self, column: &'static str) -> Context {
+        Context::new("grant")
+            .text(self.grant.profile())
+            .text(&self.grant.name())
+            .number(self.generation.0.cast_unsigned())
+            .text(column)
+            .bytes(self.key.id().as_bytes())
+    }
+
+    fn access(&self, expires_at: Option<Timestamp>) -> Context {
+        let context = self.column(ACCESS);
+        match expires_at {
+            Some(at) => context.number(at.0.cast_unsigned()),
+            None => context,
+        }
+    }
+
+    fn open(&self, sealed: &[u8], context: &Context) -> Result<Secret<Vec<u8>>, VaultError> {
+        self.key
+            .key()
+            .open(sealed, context)
+            .map_err(|how| VaultError::corrupt(what(self.grant), how))
+    }
+
+    fn open_text(&self, sealed: &[u8], context: Context) -> Result<Secret<String>, VaultError> {
+        let bytes = self.open(sealed, &context)?;
+        std::str::from_utf8(bytes.expose())
+            .map(|text| Secret::new(text.to_owned()))
+            .map_err(|_| VaultError::corrupt(what(self.grant), Damage::UnknownFormat))
+    }
+}
+
+/// Names a refresh token such that only holders of the grant's data key can compare it.
+pub(super) fn fingerprint(
+    key: &DataKey,
+    refresh: &Secret<String>,
+) -> Result<Fingerprint, VaultError> {
+    let context = Context::new("fingerprint").text(refresh.expose());
+    key.key().mac(&context).map(Fingerprint)
+}
+
+pub(super) const fn state(needs_reauth: bool) -> GrantState {
+    if needs_reauth {
+        GrantState::NeedsReauth
+    } else {
+        GrantState::Good
+    }
+}
+
+pub(super) fn what(grant: &GrantKey) -> String {
+    let name = format!("{}:{}", grant.plugin_name(), grant.server_name());
+    format!("the sign-in to `{}`", keyway_secret::printable(&name))
+}
+
+const ACCESS: &str = "access";
+const REFRESH: &str = "refresh";
+const DETAILS: &str = "details";

@@ -1,0 +1,270 @@
+//! What is particular to the grant store on SQLite; the rest is in `conformance.rs`.
+
+use std::fs;
+use std::time::Duration;
+
+use keyway_secret::Secret;
+
+use super::*;
+use crate::conformance::Backend;
+use crate::error::Damage;
+use crate::folders::Folder;
+use crate::store::Vault;
+use crate::store::tests::{Home, damage};
+
+impl Backend for Home {
+    type Store = Vault;
+
+    fn open(&self) -> Vault {
+        Self::open(self)
+    }
+}
+
+mod processes;
+
+mod conformance {
+    use super::Home;
+
+    crate::grant_store_conformance!(Home::new());
+}
+
+const LONG: Duration = Duration::from_secs(600);
+
+fn grant() -> GrantKey {
+    GrantKey::new("default").plugin("demo").server("search")
+}
+
+fn tokens(number: u32) -> Tokens {
+    Tokens::new(Secret::new(format!("access-{number}")))
+        .with_refresh(Secret::new(format!("refresh-{number}")))
+        .with_lifetime(Duration::from_secs(60))
+}
+
+/// Copies everything of one grant aside, to put it back later.
+const SAVE: &str = "CREATE TABLE saved AS SELECT * FROM grants;
+    CREATE TABLE saved_keys AS SELECT * FROM data_keys;";
+const RESTORE: &str = "DELETE FROM grants; INSERT INTO grants SELECT * FROM saved;
+    INSERT OR REPLACE INTO data_keys SELECT * FROM saved_keys;";
+
+#[test]
+fn grant_put_back_to_an_older_generation_is_noticed() {
+    let home = Home::new();
+    let vault = home.open();
+    let old = vault.put(&grant(), &tokens(1)).unwrap();
+    home.attacker().execute_batch(SAVE).unwrap();
+    vault.commit(&grant(), old, &tokens(2)).unwrap();
+    home.attacker().execute_batch(RESTORE).unwrap();
+    assert_eq!(damage(vault.read(&grant())), Damage::RolledBack);
+    assert_eq!(damage(vault.claim(&grant(), old, LONG)), Damage::RolledBack);
+    assert_eq!(
+        damage(vault.commit(&grant(), old, &tokens(3))),
+        Damage::RolledBack
+    );
+    assert_eq!(
+        damage(vault.put(&grant(), &tokens(3))),
+        Damage::RolledBack,
+        "nothing is overwritten"
+    );
+    assert_eq!(damage(vault.list("default")), Damage::RolledBack);
+    assert!(vault.delete(&grant()).is_ok(), "it can be let go");
+    assert!(vault.put(&grant(), &tokens(4)).is_ok());
+}
+
+#[test]
+fn sign_in_that_is_put_back_after_signing_out_is_noticed() {
+    let home = Home::new();
+    let vault = home.open();
+    vault.put(&grant(), &tokens(1)).unwrap();
+    home.attacker().execute_batch(SAVE).unwrap();
+    vault.delete(&grant()).unwrap();
+    home.attacker().execute_batch(RESTORE).unwrap();
+    assert_eq!(damage(vault.read(&grant())), Damage::Unexpected);
+}
+
+#[test]
+fn swapped_and_edited_columns_are_noticed() {
+    for edit in [
+        "UPDATE grants SET access = refresh",
+        "UPDATE grants SET access_expires_at = access_expires_at + 1",
+        "UPDATE grants SET access_expires_at = NULL",
+        "UPDATE grants SET details = access",
+        "UPDATE grants SET access = (SELECT access FROM grants g WHERE g.name <> grants.name)",
+        "UPDATE grants SET access = (SELECT access FROM grants g WHERE g.name <> grants.name),
+         data_key = (SELECT data_key FROM grants g WHERE g.name <> grants.name)",
+    ] {
+        let home = Home::new();
+        let vault = home.open();
+        vault.put(&grant(), &tokens(1)).unwrap();
+        vault.put(&grant().account("ada"), &tokens(2)).unwrap();
+        home.attacker().execute(edit, []).unwrap();
+        assert_eq!(damage(vault.read(&grant())), Damage::Altered, "{edit}");
+        assert!(!vault.verify().unwrap().problems.is_empty(), "{edit}");
+    }
+}
+
+#[test]
+fn reading_does_not_need_the_refresh_token_to_open() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    home.attacker()
+        .execute("UPDATE grants SET refresh = x'01'", [])
+        .unwrap();
+    assert_eq!(
+        vault.read(&grant()).unwrap().unwrap().access.expose(),
+        "access-1"
+    );
+    assert_eq!(
+        damage(vault.claim(&grant(), generation, LONG)),
+        Damage::Altered
+    );
+}
+
+#[test]
+fn emptied_runtime_folder_does_not_make_a_later_claim_look_dead() {
+    let home = Home::new();
+    let (first, second) = (home.open(), home.open());
+    let generation = first.put(&grant(), &tokens(1)).unwrap();
+    first.owner().unwrap();
+    fs::remove_dir_all(home.folders.runtime.join("owners")).unwrap();
+    assert!(matches!(
+        first.claim(&grant(), generation, LONG),
+        Ok(Claim::Claimed(_))
+    ));
+    assert!(matches!(
+        second.claim(&grant(), generation, LONG),
+        Ok(Claim::Held { .. })
+    ));
+}
+
+#[test]
+fn owner_in_a_runtime_folder_of_its_own_is_given_its_time() {
+    let home = Home::new();
+    let mut apart = home.folders.clone();
+    apart.runtime = home.folders.runtime.join("../other-runtime");
+    let first = Vault::open(&apart, crate::KeySources::default()).unwrap();
+    let generation = first.put(&grant(), &tokens(1)).unwrap();
+    assert!(matches!(
+        first.claim(&grant(), generation, LONG),
+        Ok(Claim::Claimed(_))
+    ));
+    let second = home.open();
+    assert!(matches!(
+        second.claim(&grant(), generation, LONG),
+        Ok(Claim::Held { .. })
+    ));
+    assert!(second.orphans().unwrap().is_empty());
+}
+
+#[test]
+fn lock_files_of_the_dead_are_cleared_away() {
+    let home = Home::new();
+    let first = home.open();
+    let folder = Folder::open(&home.folders.runtime)
+        .unwrap()
+        .folder("owners")
+        .unwrap();
+    folder
+        .create(&format!("{}.lock", "0".repeat(32)), b"")
+        .unwrap();
+    first.owner().unwrap();
+    let second = home.open();
+    second.owner().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    drop((first, second));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// `threats.md` D13.
+#[test]
+fn planted_links_in_the_runtime_folder_lead_nowhere() {
+    for name in ["id", "owners"] {
+        let home = Home::new();
+        let vault = home.open();
+        let generation = vault.put(&grant(), &tokens(1)).unwrap();
+        let victim = home.folders.runtime.join("../victim");
+        fs::File::create(&victim).unwrap();
+        std::os::unix::fs::symlink(&victim, home.folders.runtime.join(name)).unwrap();
+        let error = vault.claim(&grant(), generation, LONG).unwrap_err();
+        assert!(matches!(error, VaultError::Exposed { .. }), "{error}");
+        assert_eq!(fs::metadata(&victim).unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn stored_owner_cannot_name_a_file_elsewhere() {
+    let zeros = "0".repeat(32);
+    assert!(OwnerId::parse(&format!("{zeros}-{zeros}")).is_some());
+    for text in [
+        "",
+        "-",
+        "../../etc/passwd",
+        &format!("{zeros}-../{}", "0".repeat(29)),
+    ] {
+        assert_eq!(OwnerId::parse(text), None, "{text}");
+    }
+}
+
+/// `threats.md` C6.
+#[test]
+fn store_that_stays_locked_gives_no_claim() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    let other = home.attacker();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = vault.claim(&grant(), generation, LONG).unwrap_err();
+    assert!(
+        matches!(error, VaultError::Busy) && error.is_transient(),
+        "{error}"
+    );
+    assert!(vault.read(&grant()).is_ok(), "reading needs no lock");
+    other.execute_batch("COMMIT").unwrap();
+    assert!(matches!(
+        vault.claim(&grant(), generation, LONG),
+        Ok(Claim::Claimed(_))
+    ));
+}
+
+/// Prints what the calls cost: `cargo test --release -p keyway-vault cost -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_the_calls() {
+    let home = Home::new();
+    let vault = home.open();
+    for number in 0..50 {
+        vault
+            .put(&grant().account(format!("{number}")), &tokens(number))
+            .unwrap();
+    }
+    let mut generation = vault.put(&grant(), &tokens(1)).unwrap();
+    let median = |name: &str, call: &mut dyn FnMut()| {
+        let mut times: Vec<_> = (0..200)
+            .map(|_| {
+                let start = std::time::Instant::now();
+                call();
+                start.elapsed()
+            })
+            .collect();
+        times.sort();
+        println!("{name:<16} {:?}", times[times.len() / 2]);
+    };
+    median("open and read", &mut || {
+        drop(home.open().read(&grant()).unwrap());
+    });
+    median("read", &mut || drop(vault.read(&grant()).unwrap()));
+    median("claim and commit", &mut || {
+        vault.claim(&grant(), generation, LONG).unwrap();
+        if let Commit::Committed { generation: next } =
+            vault.commit(&grant(), generation, &tokens(2)).unwrap()
+        {
+            generation = next;
+        }
+    });
+    median("sign in and out", &mut || {
+        vault.put(&grant().account("x"), &tokens(1)).unwrap();
+        vault.delete(&grant().account("x")).unwrap();
+    });
+    let mut watch = vault.watch().unwrap();
+    median("watch", &mut || assert!(!watch.changed().unwrap()));
+}

@@ -1,0 +1,263 @@
+//! Many processes on one store: this test binary starts itself again as a worker and kills it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use super::*;
+use crate::KeySources;
+use crate::folders::Folders;
+use crate::seal::random;
+use crate::store::{Deleted, Namespace};
+
+/// Starts a worker with a role, on the store below `home`.
+fn start(role: &str, home: &Home) -> Child {
+    #[expect(clippy::disallowed_methods, reason = "the test starts itself")]
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "grants::tests::processes::worker"])
+        .args(["--ignored", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env(PLACE, home.folders.data.parent().unwrap())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Reads what a worker said: one line per event, apart from the test runner's own.
+fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| line.split_once("@ ").map(|(_, event)| event.to_owned()))
+}
+
+#[test]
+#[ignore = "runs only as a worker of the other tests"]
+#[expect(clippy::disallowed_methods, reason = "the test starts itself")]
+fn worker() {
+    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else {
+        return;
+    };
+    let folders = Folders::below(Path::new(&place));
+    let vault = Vault::open(&folders, KeySources::default()).unwrap();
+    match role.as_str() {
+        "contend" => contend(&vault),
+        "hang" => hang(&vault),
+        "storm" => storm(&vault),
+        "open" => println!("@ {}", vault.protection().source),
+        other => panic!("{other}"),
+    }
+}
+
+/// Refreshes with all others until `ROUNDS` refreshes were made by anybody.
+fn contend(vault: &Vault) {
+    println!("@ ready");
+    let go = vault.sealed(Namespace::new("go").unwrap());
+    while go.get("go").unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    loop {
+        let found = vault.read(&grant()).unwrap().unwrap();
+        let round: usize = std::str::from_utf8(found.details.expose())
+            .unwrap()
+            .parse()
+            .unwrap();
+        if round >= ROUNDS {
+            return;
+        }
+        match vault.claim(&grant(), found.generation, LONG).unwrap() {
+            Claim::Claimed(claim) => {
+                println!("@ redeem {} {}", found.generation, claim.refresh.expose());
+                let next = numbered(round + 1);
+                let saved = vault.commit(&grant(), found.generation, &next).unwrap();
+                assert!(matches!(saved, Commit::Committed { .. }), "{saved:?}");
+            }
+            Claim::Held { .. } | Claim::Moved { .. } => {
+                println!("@ lost");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn hang(vault: &Vault) {
+    let generation = vault.read(&grant()).unwrap().unwrap().generation;
+    assert!(matches!(
+        vault.claim(&grant(), generation, LONG),
+        Ok(Claim::Claimed(_))
+    ));
+    println!("@ claimed");
+    std::thread::sleep(LONG);
+}
+
+/// Writes without pause, and says what was acknowledged.
+fn storm(vault: &Vault) {
+    let rows = vault.sealed(Namespace::new("storm").unwrap());
+    let mut generation = vault.read(&grant()).unwrap().unwrap().generation;
+    for number in 0_usize.. {
+        vault.claim(&grant(), generation, LONG).unwrap();
+        let Commit::Committed { generation: next } = vault
+            .commit(&grant(), generation, &numbered(number))
+            .unwrap()
+        else {
+            panic!("nobody else commits");
+        };
+        generation = next;
+        println!("@ {generation} {number}");
+        rows.put(&format!("k{}", number % 3), b"value").unwrap();
+        if number % 4 == 3 {
+            assert_eq!(
+                rows.delete("k1")
+                    .map(|deleted| deleted == Deleted::Absent)
+                    .ok(),
+                Some(false)
+            );
+        }
+    }
+}
+
+fn numbered(number: usize) -> Tokens {
+    Tokens::new(Secret::new(format!("access-{number}")))
+        .with_refresh(Secret::new(format!("refresh-{number}")))
+        .with_details(Secret::new(number.to_string().into_bytes()))
+}
+
+/// `threats.md` C5.
+#[test]
+fn sixteen_processes_redeem_every_refresh_token_once() {
+    let home = Home::new();
+    let vault = home.open();
+    vault.put(&grant(), &numbered(0)).unwrap();
+    let mut workers: Vec<_> = (0..PROCESSES).map(|_| start("contend", &home)).collect();
+    let mut events: Vec<_> = workers.iter_mut().map(said).collect();
+    for events in &mut events {
+        assert_eq!(events.next().as_deref(), Some("ready"));
+    }
+    vault
+        .sealed(Namespace::new("go").unwrap())
+        .put("go", b"")
+        .unwrap();
+    let mut redeemed: BTreeMap<String, usize> = BTreeMap::new();
+    for (worker, events) in workers.iter_mut().zip(events) {
+        for event in events {
+            *redeemed.entry(event).or_default() += 1;
+        }
+        assert!(worker.wait().unwrap().success());
+    }
+    assert!(
+        redeemed.remove("lost").is_some(),
+        "they did run at the same time"
+    );
+    assert_eq!(redeemed.len(), ROUNDS, "{redeemed:?}");
+    assert!(redeemed.values().all(|times| *times == 1), "{redeemed:?}");
+    let tokens: Vec<_> = redeemed
+        .keys()
+        .filter_map(|event| event.split(' ').nth(2))
+        .collect();
+    for round in 0..ROUNDS {
+        assert!(
+            tokens.contains(&format!("refresh-{round}").as_str()),
+            "{tokens:?}"
+        );
+    }
+    assert!(vault.verify().unwrap().problems.is_empty());
+}
+
+#[test]
+fn claim_of_a_killed_process_is_taken_over_at_once() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    let mut child = start("hang", &home);
+    assert_eq!(said(&mut child).next().as_deref(), Some("claimed"));
+    assert!(matches!(
+        vault.claim(&grant(), generation, LONG),
+        Ok(Claim::Held { .. })
+    ));
+    assert!(vault.orphans().unwrap().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    assert_eq!(vault.orphans().unwrap().len(), 1);
+    let Ok(Claim::Claimed(claim)) = vault.claim(&grant(), generation, LONG) else {
+        panic!("the owner is dead");
+    };
+    assert_eq!(
+        (claim.refresh.expose().as_str(), claim.interrupted),
+        ("refresh-1", 1)
+    );
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_by_killing_a_writer() {
+    let home = Home::new();
+    let first = home.open();
+    first.put(&grant(), &numbered(0)).unwrap();
+    drop(first);
+    let mut acknowledged = 0;
+    for kill in 0..KILLS {
+        let mut child = start("storm", &home);
+        let stdout = child.stdout.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            BufReader::new(stdout)
+                .lines()
+                .map_while(Result::ok)
+                .filter_map(|line| Some(line.split_once("@ ")?.1.to_owned()))
+                .last()
+        });
+        let [low, high] = random::<2>().unwrap();
+        let pause = u64::from(u16::from_le_bytes([low, high])) % 60_000;
+        std::thread::sleep(Duration::from_micros(pause));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let last = reader.join().unwrap();
+        let vault = home.open();
+        let found = vault.read(&grant()).unwrap().unwrap();
+        if let Some(last) = last {
+            acknowledged += 1;
+            let (generation, number) = last.split_once(' ').unwrap();
+            let (generation, number): (i64, usize) =
+                (generation.parse().unwrap(), number.parse().unwrap());
+            assert!(
+                found.generation.0 >= generation,
+                "kill {kill}: {found:?} {last}"
+            );
+            if found.generation.0 == generation {
+                assert_eq!(found.access.expose(), &format!("access-{number}"));
+            }
+        }
+        let problems = vault.verify().unwrap().problems;
+        assert!(problems.is_empty(), "kill {kill}: {problems:?}");
+    }
+    assert!(
+        acknowledged > KILLS / 20,
+        "{acknowledged} of {KILLS} came far enough to count"
+    );
+}
+
+#[test]
+fn processes_that_start_together_agree_on_one_new_vault() {
+    let home = Home::new();
+    let mut workers: Vec<_> = (0..PROCESSES).map(|_| start("open", &home)).collect();
+    for worker in &mut workers {
+        assert_eq!(said(worker).collect::<Vec<_>>(), ["a key file"]);
+        assert!(worker.wait().unwrap().success());
+    }
+    assert_eq!(
+        fs::read_dir(&home.folders.config).unwrap().count(),
+        1,
+        "one key is left"
+    );
+    assert!(home.open().verify().unwrap().problems.is_empty());
+}
+
+const ROLE: &str = "KEYWAY_VAULT_TEST_ROLE";
+const PLACE: &str = "KEYWAY_VAULT_TEST_PLACE";
+const PROCESSES: usize = 16;
+const ROUNDS: usize = 20;
+const KILLS: usize = 200;

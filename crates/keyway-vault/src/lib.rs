@@ -1,0 +1,49 @@
+//! Everything that Keyway keeps on disk, sealed: approvals, variables, registrations, tokens.
+//!
+//! A [`Vault`] is one SQLite file whose values are sealed under data keys, which are sealed under
+//! one vault key, which comes from a [source](KeySources) that is recorded when the vault is made.
+//! Nothing here knows OAuth or opens a socket, and every call blocks: async callers use a blocking
+//! thread.
+//!
+//! What is promised: without the key nothing opens; a value that was swapped, flipped, removed or
+//! singly rolled back is noticed. Restoring the whole file from a backup cannot be noticed.
+//!
+//! ```
+//! # fn main() -> Result<(), keyway_vault::VaultError> {
+//! use keyway_vault::{Folders, KeySources, Namespace, Vault};
+//!
+//! # let home = tempfile::tempdir().unwrap();
+//! # let home = home.path().join("keyway");
+//! let vault = Vault::open(&Folders::below(home), KeySources::default())?;
+//! let approvals = vault.sealed(Namespace::new("trust")?);
+//! approvals.put("demo:search", b"sha256:0d1e")?;
+//! let found = approvals.get("demo:search")?.expect("it was just put there");
+//! assert_eq!(found.value.expose(), b"sha256:0d1e");
+//! println!("{}", vault.protection());
+//! # Ok(())
+//! # }
+//! ```
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod error;
+mod folders;
+mod grants;
+mod key;
+mod seal;
+mod store;
+
+pub use self::error::{Damage, Fault, Finding, VaultError};
+pub use self::folders::{Folder, Folders};
+pub use self::grants::{
+    Claim, Claimed, Commit, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore, Marked,
+    Orphan, OwnerId, Summary, Tokens, Watch,
+};
+pub use self::key::{
+    ExplicitKey, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem, Passphrase,
+    PassphraseUse, Protection, SourceKind,
+};
+pub use self::seal::KeyId;
+pub use self::store::{
+    Deleted, Entry, Generation, Namespace, Record, Rekeyed, Sealed, Timestamp, Vault, Verification,
+};

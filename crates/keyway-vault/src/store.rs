@@ -1,0 +1,312 @@
+//! The vault itself: one SQLite file, its key, and transactions that hold the right key.
+
+mod connection;
+mod data_key;
+mod erase;
+mod header;
+mod manifest;
+mod namespace;
+mod records;
+mod rekey;
+mod verify;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::VaultError;
+use crate::folders::{Folder, Folders};
+use crate::grants::Owner;
+use crate::key::{KeySources, Locator, Protection};
+use crate::seal::{Key, KeyId};
+
+use self::header::Header;
+
+pub(crate) use self::data_key::DataKey;
+pub(crate) use self::manifest::Manifest;
+
+pub use self::erase::Deleted;
+pub use self::namespace::Namespace;
+pub use self::records::{Entry, Record, Sealed};
+pub use self::rekey::Rekeyed;
+pub use self::verify::Verification;
+
+/// An open vault. Cheap to share by reference between threads; calls take turns.
+#[derive(Debug)]
+pub struct Vault {
+    data: Folder,
+    config: Folder,
+    runtime: Folder,
+    inner: Mutex<Inner>,
+    /// Made at the first claim; who only reads leaves no lock file.
+    owner: Mutex<Option<Owner>>,
+}
+
+impl Vault {
+    /// Opens the vault in `folders`, and makes it first if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::KeyringLocked`], [`VaultError::KeyringTimedOut`], [`VaultError::WrongKey`] and
+    /// [`VaultError::Corrupt`] each need another answer from the person; in none of them was
+    /// anything changed. [`VaultError::Exposed`] names the file, what is wrong with it and the
+    /// command that puts it right.
+    pub fn open(folders: &Folders, sources: KeySources) -> Result<Self, VaultError> {
+        let data = Folder::open(&folders.data)?;
+        let config = Folder::open(&folders.config)?;
+        let runtime = Folder::open(&folders.runtime)?;
+        let connection = connection::open(&data)?;
+        let keys = unlock(&connection, &config, &sources)?;
+        let inner = Mutex::new(Inner {
+            connection,
+            keys,
+            sources,
+        });
+        let vault = Self {
+            data,
+            config,
+            runtime,
+            inner,
+            owner: Mutex::new(None),
+        };
+        vault.finish_erasing();
+        Ok(vault)
+    }
+
+    /// Gives access to the sealed rows of one namespace.
+    #[must_use]
+    pub const fn sealed(&self, namespace: Namespace) -> Sealed<'_> {
+        Sealed::new(self, namespace)
+    }
+
+    /// Describes how well the key is protected.
+    #[must_use]
+    pub fn protection(&self) -> Protection {
+        let inner = self.lock();
+        let header = &inner.keys.header;
+        Locator {
+            sources: &inner.sources,
+            config: &self.config,
+            vault: header.vault,
+        }
+        .protection(&header.key)
+    }
+
+    /// Returns where the database is.
+    #[must_use]
+    pub fn data_folder(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// Runs `work` on one consistent state.
+    pub(crate) fn read_scope<T>(
+        &self,
+        action: &'static str,
+        work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
+    ) -> Result<T, VaultError> {
+        transact(
+            &mut self.lock(),
+            &self.config,
+            TransactionBehavior::Deferred,
+            action,
+            work,
+        )
+    }
+
+    /// Runs `work` while nobody else writes; what it changed is on disk when this returns.
+    pub(crate) fn write_scope<T>(
+        &self,
+        action: &'static str,
+        work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
+    ) -> Result<T, VaultError> {
+        transact(
+            &mut self.lock(),
+            &self.config,
+            TransactionBehavior::Immediate,
+            action,
+            work,
+        )
+    }
+
+    /// Lends this handle's lock, made anew if others can no longer find it.
+    pub(crate) fn with_owner<T>(&self, use_it: impl FnOnce(&Owner) -> T) -> Result<T, VaultError> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = match owner.take().filter(Owner::is_visible) {
+            Some(current) => current,
+            None => Owner::new(&self.runtime)?,
+        };
+        Ok(use_it(owner.insert(current)))
+    }
+
+    pub(crate) const fn runtime(&self) -> &Folder {
+        &self.runtime
+    }
+
+    /// Opens one more connection to the same file.
+    pub(crate) fn connect(&self) -> Result<Connection, VaultError> {
+        connection::open(&self.data)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic in between leaves a transaction that was rolled back, so the state is sound.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the lock of a [`Vault`] guards.
+struct Inner {
+    connection: Connection,
+    keys: Keys,
+    sources: KeySources,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The keys of an unlocked vault, as of one header.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    header: Header,
+    /// Wraps data keys.
+    wrap: Key,
+    /// Seals the manifests.
+    index: DataKey,
+}
+
+/// One transaction and the keys that fit what it sees.
+pub(crate) struct Scope<'a> {
+    pub(crate) tx: &'a Connection,
+    pub(crate) keys: &'a Keys,
+}
+
+impl Scope<'_> {
+    /// Returns the store's clock, which all processes share.
+    pub(crate) fn now(&self) -> Result<Timestamp, VaultError> {
+        self.tx
+            .query_row(
+                "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+                [],
+                |row| row.get(0),
+            )
+            .map(Timestamp)
+            .map_err(VaultError::database("read the clock"))
+    }
+}
+
+/// Runs `work` in a transaction, with the key that the header names at that moment.
+fn transact<T>(
+    inner: &mut Inner,
+    config: &Folder,
+    behavior: TransactionBehavior,
+    action: &'static str,
+    work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
+) -> Result<T, VaultError> {
+    for _ in 0..KEY_CHANGES {
+        let tx = inner
+            .connection
+            .transaction_with_behavior(behavior)
+            .map_err(VaultError::database(action))?;
+        if header::key_id(&tx)? == inner.keys.header.key.id {
+            let out = work(&Scope {
+                tx: &tx,
+                keys: &inner.keys,
+            })?;
+            tx.commit().map_err(VaultError::database(action))?;
+            return Ok(out);
+        }
+        // Another process changed the key: ask the source again, holding no lock meanwhile.
+        drop(tx);
+        inner.keys = unlock(&inner.connection, config, &inner.sources)?;
+    }
+    Err(VaultError::Busy)
+}
+
+/// Fetches the key that the header names, and makes header and key first in an empty database.
+fn unlock(
+    connection: &Connection,
+    config: &Folder,
+    sources: &KeySources,
+) -> Result<Keys, VaultError> {
+    let found = header::read(connection)?;
+    let vault = match &found {
+        Some(header) => header.vault,
+        None => KeyId::random()?,
+    };
+    let locator = Locator {
+        sources,
+        config,
+        vault,
+    };
+    let (key, header) = match found {
+        Some(header) => (locator.recall(&header.key)?, header),
+        None => {
+            let (key, record) = locator.choose()?;
+            match header::create(connection, vault, &key, &record)? {
+                header::Created::Ours(header) => (key, header),
+                header::Created::Theirs => {
+                    // Another process was first; nothing is sealed with our key.
+                    locator.retire(&record)?;
+                    return unlock(connection, config, sources);
+                }
+            }
+        }
+    };
+    let wrap = data_key::wrap_key(&key)?;
+    let index = data_key::load(connection, &wrap, &header.key.id, &header.index)?;
+    Ok(Keys {
+        header,
+        wrap,
+        index,
+    })
+}
+
+/// The version of one stored value. Later is greater; a number is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub(crate) i64);
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A moment on the store's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub(crate) i64);
+
+impl Timestamp {
+    /// Returns the milliseconds since 1970.
+    #[must_use]
+    pub const fn unix_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Returns the moment `span` later.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+        )
+    }
+
+    /// Returns the time from `earlier` to this moment, or zero.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+/// How often the key may change under one call before it gives up.
+const KEY_CHANGES: usize = 5;
+
+#[cfg(test)]
+pub(crate) mod tests;

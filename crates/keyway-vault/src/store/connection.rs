@@ -1,0 +1,105 @@
+//! Opening the database file, safely and with the settings that durability rests on.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::error::VaultError;
+use crate::folders::Folder;
+
+/// Opens the database in `folder` and brings it to the current schema.
+pub(super) fn open(folder: &Folder) -> Result<Connection, VaultError> {
+    let deadline = Instant::now() + BUSY;
+    loop {
+        // Changing to the log mode and recovering a log take a lock without waiting for it.
+        match try_open(folder).and_then(|mut connection| {
+            migrate(folder, &mut connection)?;
+            Ok(connection)
+        }) {
+            Err(VaultError::Busy) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn try_open(folder: &Folder) -> Result<Connection, VaultError> {
+    for name in SIDE_FILES {
+        folder.inspect(name)?;
+    }
+    if !folder.inspect(NAME)? {
+        folder.create(NAME, b"")?;
+    }
+    // SQLite refuses a link anywhere in the path; only the last part matters, and was checked.
+    let path = std::fs::canonicalize(folder.path())
+        .map_err(|source| VaultError::file("find", folder.path(), source))?
+        .join(NAME);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(VaultError::database(OPEN))?;
+    configure(&connection).map_err(VaultError::database(OPEN))?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    // The file may have been edited: nothing in it may run code or rewrite what we do.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cell_size_check", "ON")
+}
+
+fn migrate(folder: &Folder, connection: &mut Connection) -> Result<(), VaultError> {
+    let path = folder.path().join(NAME);
+    let found = schema_of(connection).map_err(VaultError::database(OPEN))?;
+    if found > SCHEMA {
+        return Err(VaultError::NewerSchema {
+            path,
+            found,
+            supported: SCHEMA,
+        });
+    }
+    if found == SCHEMA || apply(connection).map_err(VaultError::database("prepare its tables"))? {
+        return Ok(());
+    }
+    Err(VaultError::NotAVault { path })
+}
+
+/// Applies the steps that are missing; tells whether the database is ours.
+fn apply(connection: &mut Connection) -> rusqlite::Result<bool> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = schema_of(&tx)?;
+    let tables: i64 = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if found == 0 && tables > 0 {
+        return Ok(false);
+    }
+    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        tx.execute_batch(step)?;
+    }
+    tx.pragma_update(None, "user_version", SCHEMA)?;
+    tx.commit()?;
+    Ok(true)
+}
+
+fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+pub(super) const NAME: &str = "vault.db";
+const SIDE_FILES: [&str; 3] = ["vault.db-wal", "vault.db-shm", "vault.db-journal"];
+const OPEN: &str = "be opened";
+/// How long to wait for other processes.
+const BUSY: Duration = Duration::from_secs(5);
+const SCHEMA: i64 = MIGRATIONS.len() as i64;
+/// One step per schema version; a step that was released never changes.
+const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];

@@ -1,0 +1,73 @@
+//! Wiping what a deletion leaves behind in the database file and in its log.
+//!
+//! SQLite zeroes what it deletes (`secure_delete`), but its log keeps the pages as they were. So
+//! after a data key was destroyed, the log is copied back and cut to nothing. If that is
+//! interrupted or other processes are in the way, the next opening or deletion completes it.
+//! Blocks that the file system gave up are beyond reach; the sealed values in them stay sealed.
+
+use crate::error::VaultError;
+
+use super::{Scope, Vault};
+
+/// What a deletion did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Deleted {
+    /// There was nothing to delete.
+    Absent,
+    /// It is gone, and no file holds its data key any more.
+    Wiped,
+    /// It is gone, but other processes kept the log in use; it is wiped at the next occasion.
+    WipePending,
+}
+
+impl Vault {
+    /// Wipes the remains of all deletions so far; tells whether that was possible now.
+    pub(crate) fn erase(&self) -> Result<Deleted, VaultError> {
+        let failed = || VaultError::database("wipe deleted entries");
+        let inner = self.lock();
+        let c = &inner.connection;
+        let wanted: i64 = c
+            .query_row("SELECT erase_wanted FROM header", [], |row| row.get(0))
+            .map_err(failed())?;
+        let blocked: bool = c
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(failed())?;
+        if blocked {
+            return Ok(Deleted::WipePending);
+        }
+        c.execute(
+            "UPDATE header SET erase_done = max(erase_done, ?1)",
+            [wanted],
+        )
+        .map_err(failed())?;
+        Ok(Deleted::Wiped)
+    }
+
+    /// Wipes after a change that has already taken effect, so that failing is not an error.
+    pub(crate) fn erase_now_or_later(&self) -> Deleted {
+        self.erase().unwrap_or(Deleted::WipePending)
+    }
+
+    /// Completes what an earlier process could not.
+    pub(super) fn finish_erasing(&self) {
+        let pending = self.lock().connection.query_row(
+            "SELECT erase_wanted > erase_done FROM header",
+            [],
+            |row| row.get(0),
+        );
+        if matches!(pending, Ok(true)) {
+            self.erase_now_or_later();
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// Notes, in the same transaction as a deletion, that its remains have to be wiped.
+    pub(crate) fn want_erasure(&self) -> Result<(), VaultError> {
+        self.tx
+            .execute("UPDATE header SET erase_wanted = erase_wanted + 1", [])
+            .map(drop)
+            .map_err(VaultError::database("note a deletion"))
+    }
+}
