@@ -1,0 +1,100 @@
+//! The seam between connecting and authenticating.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+
+use crate::error::AuthError;
+
+/// A future that can be awaited from any thread.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One way of authenticating to one server.
+pub trait Authorizer: Send + Sync + fmt::Debug {
+    /// Returns the credential if it is at hand; no waiting, no work.
+    fn at_hand(&self) -> Option<Arc<Credential>>;
+
+    /// Obtains the credential for the next request.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is none; then no request is sent.
+    fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>>;
+
+    /// Decides what to do about a refusal of a request that carried `used`.
+    ///
+    /// Many requests may be refused at once; one decision serves them all.
+    ///
+    /// # Errors
+    ///
+    /// Returns why no better credential could be obtained.
+    fn challenged<'a>(
+        &'a self,
+        used: &'a Credential,
+        challenge: Challenge,
+    ) -> BoxFuture<'a, Result<Verdict, AuthError>>;
+}
+
+/// What a server said when it refused a request.
+#[derive(Debug, Clone)]
+pub struct Challenge {
+    /// 401 or 403.
+    pub status: u16,
+    /// The values of `WWW-Authenticate`, as sent.
+    pub www_authenticate: Vec<HeaderValue>,
+}
+
+/// What to do about a refusal.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Send the request once more, with this credential.
+    Retry(Arc<Credential>),
+    /// Let the refusal stand.
+    Stand,
+}
+
+/// Headers to add to a request, and which renewal they came from.
+pub struct Credential {
+    headers: Vec<(HeaderName, HeaderValue)>,
+    generation: u64,
+}
+
+impl Credential {
+    /// Takes headers, all of which count as confidential.
+    #[must_use]
+    pub fn new(mut headers: Vec<(HeaderName, HeaderValue)>, generation: u64) -> Self {
+        for (_, value) in &mut headers {
+            value.set_sensitive(true);
+        }
+        Self {
+            headers,
+            generation,
+        }
+    }
+
+    /// Returns the headers for the one place that sends them.
+    #[must_use]
+    pub fn expose(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.headers
+    }
+
+    /// Returns a number that grows with each renewal.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Credential")
+            .field("headers", &names)
+            .field("generation", &self.generation)
+            .finish()
+    }
+}

@@ -1,0 +1,18 @@
+//! How a server is authenticated to: one [`Authorizer`] per way, and the ports they talk through.
+//!
+//! An authorizer is asked for a [`Credential`] before a request, and told of a [`Challenge`] when
+//! the server refuses one; it decides once what to do. Nothing here opens a socket, starts a
+//! process or looks at a clock, so every decision can be shown in a unit test.
+
+mod authorizer;
+mod dynamic;
+mod error;
+mod fixed;
+mod helper_output;
+pub mod ports;
+
+pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
+pub use self::dynamic::{Dynamic, Renewal};
+pub use self::error::{AuthError, Fault, HelperFault};
+pub use self::fixed::Fixed;
+pub use self::helper_output::parse as parse_helper_output;
