@@ -1,0 +1,166 @@
+//! Why a server could not be reached or stopped answering, and who can mend it.
+
+use keyway_auth::{AuthError, Fault};
+use thiserror::Error;
+
+use crate::event_stream::StreamError;
+use crate::frame::FrameError;
+
+/// Why a connection or a request on it failed. Never holds a header value, a query or a body.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TransportError {
+    /// There is no credential to send.
+    #[error("no credential could be obtained")]
+    Auth(#[from] AuthError),
+    /// What the entry or the settings say cannot be used for a connection.
+    #[error("the connection cannot be set up: {what}")]
+    Settings {
+        /// What is wrong, without quoting it.
+        what: &'static str,
+    },
+    /// The server answered 401 or 403, and nothing better could be sent.
+    #[error("the server refused the credential with HTTP {status}")]
+    Refused {
+        /// 401 or 403.
+        status: u16,
+        /// The `error` of its challenge (RFC 6750 §3.1), if it named one.
+        error: Option<String>,
+        /// The scope that its challenge asks for.
+        scope: Option<String>,
+    },
+    /// The server answered with another HTTP error.
+    #[error("the server answered HTTP {status}")]
+    Status {
+        /// The status.
+        status: u16,
+        /// Seconds it asked to wait.
+        retry_after: Option<u64>,
+    },
+    /// No connection came about.
+    #[error("cannot reach `{host}`")]
+    Unreachable {
+        /// The host, without path or query.
+        host: String,
+        /// What the network said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The address that the name stands for may not be connected to.
+    #[error("`{host}` leads to an address that may not be reached from here")]
+    Forbidden {
+        /// The host.
+        host: String,
+    },
+    /// The server sent the client somewhere else.
+    #[error("the server redirects to another origin, which would get the credential")]
+    Redirect,
+    /// Something took too long.
+    #[error("no answer within {seconds} seconds")]
+    Timeout {
+        /// The limit.
+        seconds: u64,
+    },
+    /// The peer broke a rule of the transport.
+    #[error("the server broke the protocol: {what}")]
+    Protocol {
+        /// Which rule.
+        what: &'static str,
+    },
+    /// A message that cannot be passed on.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The program could not be started.
+    #[error("cannot start `{program}`")]
+    Spawn {
+        /// As written in the entry.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file that the program runs is not the one that was approved.
+    #[error("`{file}` has changed since it was approved")]
+    Changed {
+        /// Which.
+        file: String,
+    },
+    /// The child ended.
+    #[error("the server process ended with {status}")]
+    ChildEnded {
+        /// The exit code or signal, in words.
+        status: String,
+        /// The last lines it wrote to standard error, redacted.
+        last_lines: Vec<String>,
+    },
+    /// The connection was closed while the request was under way.
+    #[error("the connection was closed")]
+    Closed,
+}
+
+impl From<StreamError> for TransportError {
+    fn from(error: StreamError) -> Self {
+        let what = match error {
+            StreamError::LineTooLong => "an event stream with an endless line",
+            StreamError::EventTooLarge => "an event stream with an endless event",
+            StreamError::FieldTooLong => "an event stream with an endless field",
+        };
+        Self::Protocol { what }
+    }
+}
+
+impl TransportError {
+    /// Says who can mend it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::Auth(error) => error.fault(),
+            Self::Refused { .. } | Self::Changed { .. } => Fault::Person,
+            Self::Unreachable { .. } | Self::Timeout { .. } => Fault::Network,
+            Self::Settings { .. } | Self::Forbidden { .. } | Self::Spawn { .. } => {
+                Fault::Configuration
+            }
+            Self::Status { .. }
+            | Self::Redirect
+            | Self::Protocol { .. }
+            | Self::Frame(_)
+            | Self::ChildEnded { .. }
+            | Self::Closed => Fault::McpServer,
+        }
+    }
+
+    /// Says whether trying again later may help without anyone doing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Auth(error) => error.is_transient(),
+            Self::Status { status, .. } => {
+                matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
+            }
+            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Closed => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the code used in every format.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Auth(error) => error.code(),
+            Self::Settings { .. } => "config-error",
+            Self::Refused { status: 401, .. } => "auth-rejected",
+            Self::Refused { scope: Some(_), .. } => "insufficient-scope",
+            Self::Refused { .. } => "forbidden",
+            Self::Status { .. } => "http-error",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Forbidden { .. } => "forbidden-address",
+            Self::Redirect => "cross-origin-redirect",
+            Self::Timeout { .. } => "timeout",
+            Self::Protocol { .. } | Self::Frame(_) => "protocol-error",
+            Self::Spawn { .. } => "spawn-failed",
+            Self::Changed { .. } => "pending-trust",
+            Self::ChildEnded { .. } => "child-ended",
+            Self::Closed => "connection-closed",
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Runs a headers helper: one program, bounded in time and output, in a group of its own
+//! (contract §5).
+
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::BufMut;
+use keyway_auth::ports::HelperRunner;
+use keyway_auth::{BoxFuture, HelperFault};
+use keyway_secret::Secret;
+use tokio::net::unix::pipe;
+
+use crate::child_env::ChildEnv;
+use crate::launch::{Ended, Errand, Isolation, Launcher, Program, Started, in_words};
+use crate::lines::Lines;
+use crate::redact::Redactor;
+use crate::stdio::{ChildStream, Log, Verify};
+
+/// A headers helper, ready to be run any number of times.
+pub struct Helper {
+    /// The binary that starts it.
+    pub launcher: Launcher,
+    /// What is run.
+    pub command: HelperCommand,
+    /// Its whole environment.
+    pub env: ChildEnv,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// The folder that a program named by a path must lie in, links followed.
+    pub root: Option<PathBuf>,
+    /// What it is kept from.
+    pub isolation: Isolation,
+    /// Values to mask in what it writes to standard error.
+    pub secrets: Vec<Secret<String>>,
+    /// Where that goes, up to 8 KiB for each run.
+    pub log: Option<Log>,
+    /// Called right before and right after the start: are the files still those approved?
+    pub verify: Option<Verify>,
+}
+
+/// The ways to write a helper; variables of the host in a path are already filled in.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum HelperCommand {
+    /// A text that begins like a path: a program, or a program and words to give it.
+    Program(String),
+    /// A line for the shell.
+    Shell(String),
+    /// A program and its arguments.
+    Words(Vec<String>),
+}
+
+impl HelperRunner for Helper {
+    fn run(&self, timeout: Duration) -> BoxFuture<'_, Result<Secret<Vec<u8>>, HelperFault>> {
+        Box::pin(async move {
+            // What is given up half-way is dropped, and so killed with all that it started.
+            let outcome = tokio::time::timeout(timeout, self.run_once()).await;
+            outcome.unwrap_or_else(|_| {
+                let seconds = timeout.as_millis().div_ceil(1000);
+                let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+                Err(HelperFault::Timeout { seconds })
+            })
+        })
+    }
+}
+
+impl Helper {
+    async fn run_once(&self) -> Result<Secret<Vec<u8>>, HelperFault> {
+        let program = self.program().ok_or_else(|| self.not_executable())?;
+        self.verify()?;
+        let started = self.launcher.start(&program, Errand::Helper).await;
+        let started = started.map_err(|_| self.not_executable())?;
+        self.verify()?;
+        let Started {
+            process,
+            stdin,
+            stdout,
+            stderr,
+            ..
+        } = started;
+        drop(stdin);
+        let log = self
+            .log
+            .clone()
+            .map(|log| (log, Redactor::new(&self.secrets)));
+        drop(tokio::spawn(log_errors(stderr, log)));
+        let mut ended = process.ended();
+        let output = read_output(&stdout, &mut ended).await;
+        let output = output.map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => HelperFault::TooMuchOutput {
+                limit: OUTPUT_BYTES,
+            },
+            _ => HelperFault::Output {
+                why: "it cannot be read",
+            },
+        })?;
+        let status = ended.status().await;
+        match status.code() {
+            Some(0) => Ok(output),
+            Some(NOT_EXECUTABLE | NOT_FOUND) => Err(self.not_executable()),
+            _ => Err(HelperFault::Exit {
+                status: in_words(status),
+            }),
+        }
+    }
+
+    /// Says what to start; `None` if a path leads nowhere or out of the root.
+    fn program(&self) -> Option<Program> {
+        let words = match &self.command {
+            HelperCommand::Shell(line) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
+            HelperCommand::Words(words) if begins_like_a_path(words.first()?) => {
+                let (first, rest) = words.split_first()?;
+                let mut words = vec![self.contained(first)?];
+                words.extend_from_slice(rest);
+                words
+            }
+            HelperCommand::Words(words) => words.clone(),
+            HelperCommand::Program(text) => match self.contained(text) {
+                Some(program) => vec![program],
+                None => {
+                    let mut words = text.split_whitespace();
+                    let program = self.contained(words.next()?)?;
+                    std::iter::once(program)
+                        .chain(words.map(str::to_owned))
+                        .collect()
+                }
+            },
+        };
+        let mut words = words.into_iter().map(Secret::new);
+        Some(Program {
+            command: words.next()?,
+            args: words.collect(),
+            env: self.env.clone(),
+            folder: self.folder.clone(),
+            isolation: self.isolation.clone(),
+        })
+    }
+
+    /// Returns where a path leads, if there is a file and it lies in the root.
+    fn contained(&self, path: &str) -> Option<String> {
+        let full = match path.strip_prefix("~/") {
+            Some(rest) => self.home()?.join(rest),
+            None => self.folder.join(path),
+        };
+        let real = full.canonicalize().ok().filter(|real| real.is_file())?;
+        if let Some(root) = &self.root {
+            let root = root.canonicalize().ok()?;
+            real.starts_with(root).then_some(())?;
+        }
+        full.into_os_string().into_string().ok()
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        let mut variables = self.env.expose();
+        let (_, home) = variables.find(|(name, _)| *name == "HOME")?;
+        Some(Path::new(std::ffi::OsStr::from_bytes(home)).to_owned())
+    }
+
+    fn verify(&self) -> Result<(), HelperFault> {
+        let outcome = self.verify.as_ref().map_or(Ok(()), |verify| verify());
+        outcome.map_err(|file| HelperFault::Changed { file })
+    }
+
+    fn not_executable(&self) -> HelperFault {
+        let program = match &self.command {
+            HelperCommand::Program(text) | HelperCommand::Shell(text) => text.clone(),
+            HelperCommand::Words(words) => words.first().cloned().unwrap_or_default(),
+        };
+        HelperFault::NotExecutable { program }
+    }
+}
+
+impl fmt::Debug for Helper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Helper")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads everything up to the limit into one place, so that no copy is left behind.
+async fn read_output(pipe: &pipe::Receiver, ended: &mut Ended) -> io::Result<Secret<Vec<u8>>> {
+    let mut output = Vec::with_capacity(OUTPUT_BYTES + 1);
+    loop {
+        let room = OUTPUT_BYTES + 1 - output.len();
+        match pipe.try_read_buf(&mut (&mut output).limit(room)) {
+            Ok(0) if room == 0 => return Err(io::ErrorKind::FileTooLarge.into()),
+            Ok(0) => return Ok(Secret::new(output)),
+            Ok(_) => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        tokio::select! {
+            ready = pipe.readable() => ready?,
+            () = ended.is_long_over() => return Ok(Secret::new(output)),
+        }
+    }
+}
+
+/// Hands the beginning of standard error to the log, and throws the rest away.
+async fn log_errors(mut stderr: Lines, log: Option<(Log, Redactor)>) {
+    let mut room = ERROR_BYTES;
+    while let Ok(Some(line)) = stderr.next().await {
+        if let Some((log, redactor)) = log.as_ref().filter(|_| line.len() <= room) {
+            log(ChildStream::Error, &redactor.line(&line));
+        }
+        room = room.saturating_sub(line.len());
+    }
+}
+
+fn begins_like_a_path(word: &str) -> bool {
+    ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| word.starts_with(start))
+}
+
+/// How long a helper may take unless its entry says otherwise.
+pub const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
+
+const OUTPUT_BYTES: usize = 64 * 1024;
+const ERROR_BYTES: usize = 8 * 1024;
+/// What a shell says when it finds a file that it cannot execute.
+const NOT_EXECUTABLE: i32 = 126;
+/// What a shell says when it finds nothing.
+const NOT_FOUND: i32 = 127;

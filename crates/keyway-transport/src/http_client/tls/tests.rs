@@ -1,0 +1,131 @@
+//! Whom we believe and who we are, against a server with certificates made on the spot.
+
+use std::error::Error;
+
+use keyway_auth::Fixed;
+
+use super::*;
+use crate::connection::Connection;
+use crate::http_client::{HttpClient, HttpSettings};
+use crate::testing::*;
+
+fn client(trust: Trust, identity: Option<ClientIdentity>) -> HttpClient {
+    let settings = HttpSettings {
+        trust,
+        identity,
+        ..HttpSettings::default()
+    };
+    HttpClient::new(settings).unwrap()
+}
+
+fn connect(client: &HttpClient, host: &str, server: &Server) -> Connection {
+    let url = Secret::new(format!("https://{host}:{}/mcp", server.port));
+    let authorizer = Arc::new(Fixed::new(canary_header()));
+    crate::connect_http(&url, authorizer, client).unwrap()
+}
+
+async fn call(connection: &mut Connection) -> Result<String, TransportError> {
+    send(connection, modern(1, "tools/call", "")).await;
+    match next(connection).await {
+        crate::Event::Frame(frame) => Ok(String::from_utf8(frame.bytes().to_vec()).unwrap()),
+        crate::Event::Failed { error, .. } => Err(error),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn server_is_believed_by_its_authority_and_under_its_name_only() {
+    let authority = Authority::new();
+    let server = Server::start_with(Some(authority.acceptor(false)), |seen| seen.ok()).await;
+    let trusting = client(authority.trust(), None);
+    assert!(
+        call(&mut connect(&trusting, "localhost", &server))
+            .await
+            .is_ok()
+    );
+    let stranger = client(Authority::new().trust(), None);
+    for (client, host) in [(&trusting, "127.0.0.1"), (&stranger, "localhost")] {
+        let error = call(&mut connect(client, host, &server)).await.unwrap_err();
+        assert_eq!(error.code(), "unreachable", "{error}");
+        let mut texts = Vec::new();
+        let mut source = error.source();
+        while let Some(error) = source {
+            texts.push(error.to_string());
+            source = error.source();
+        }
+        assert!(
+            texts.iter().any(|text| text.contains("certificate")),
+            "{texts:?}"
+        );
+    }
+    assert_eq!(server.connections(), 3, "a certificate does not get better");
+    assert_eq!(
+        server.journal().len(),
+        1,
+        "nothing is sent to a server that is not believed"
+    );
+}
+
+#[tokio::test]
+async fn client_certificate_is_shown_and_can_be_replaced() {
+    let authority = Authority::new();
+    let server = Server::start_with(Some(authority.acceptor(true)), |seen| seen.ok().close()).await;
+    let nobody = client(authority.trust(), None);
+    assert!(
+        call(&mut connect(&nobody, "localhost", &server))
+            .await
+            .is_err()
+    );
+    assert!(nobody.replace_identity(&authority.issue("first")).is_err());
+    let somebody = client(authority.trust(), Some(authority.issue("first")));
+    assert!(
+        call(&mut connect(&somebody, "localhost", &server))
+            .await
+            .is_ok()
+    );
+    // A certificate of another authority is refused from the next connection on.
+    somebody
+        .replace_identity(&Authority::new().issue("other"))
+        .unwrap();
+    let mut connection = connect(&somebody, "localhost", &server);
+    assert!(call(&mut connection).await.is_err());
+    somebody
+        .replace_identity(&authority.issue("second"))
+        .unwrap();
+    assert!(call(&mut connection).await.is_ok());
+}
+
+#[test]
+fn unusable_certificates_are_named_and_the_old_ones_stay() {
+    let authority = Authority::new();
+    let good = authority.issue("a");
+    let other = authority.issue("b");
+    let client = client(authority.trust(), Some(good.clone()));
+    for (chain, key) in [
+        (b"".to_vec(), good.key.clone()),
+        (b"CANARY".to_vec(), good.key.clone()),
+        (good.chain.clone(), Secret::new(b"CANARY".to_vec())),
+        (good.chain.clone(), other.key.clone()),
+    ] {
+        let error = client
+            .replace_identity(&ClientIdentity { chain, key })
+            .unwrap_err();
+        assert_eq!(error.code(), "config-error");
+        assert!(!format!("{error:?}").contains("CANARY"));
+    }
+    for content in ["", "CANARY"] {
+        let file = authority.folder.path().join("bad.pem");
+        std::io::Write::write_all(
+            &mut std::fs::File::create(&file).unwrap(),
+            content.as_bytes(),
+        )
+        .unwrap();
+        for file in [file, authority.folder.path().join("missing.pem")] {
+            let trust = Trust {
+                system: false,
+                files: vec![file],
+            };
+            assert!(Tls::new(&trust, None).is_err());
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Starting children through a launcher: our own binary, executed once more.
+//!
+//! The parent starts the launcher with one fixed argument and an empty environment, and writes a
+//! plan to its standard input: program, arguments, environment, isolation. The launcher shuts
+//! itself in and becomes the program. So nothing secret stands in an argument list, no code runs
+//! between `fork` and `exec`, and standard input is the program's own from the byte after the plan.
+
+mod entry;
+mod isolation;
+mod plan;
+mod process;
+mod report;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use thiserror::Error;
+use tokio::net::unix::pipe;
+
+use crate::child_env::ChildEnv;
+use crate::lines::{Lines, Overflow};
+
+pub use self::entry::launcher_main;
+pub use self::isolation::{Isolation, Level, Mechanism, Profile};
+pub(crate) use self::plan::Errand;
+pub(crate) use self::process::{Ended, Process, in_words};
+use self::report::Report;
+pub use self::report::Stage;
+
+/// The binary that starts children.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    program: PathBuf,
+}
+
+impl Launcher {
+    /// Names a binary that calls [`launcher_main`] when its first argument is [`LAUNCH_WORD`]:
+    /// usually `/proc/self/exe`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+        }
+    }
+
+    /// Finds out which isolation is in force here, without starting any program.
+    ///
+    /// # Errors
+    ///
+    /// Returns what kept the launcher from starting.
+    pub async fn probe(&self, isolation: &Isolation) -> Result<Level, LaunchError> {
+        let nothing = Program {
+            command: Secret::new(String::new()),
+            args: Vec::new(),
+            env: ChildEnv::default(),
+            folder: PathBuf::from("/"),
+            isolation: isolation.clone(),
+        };
+        let started = self.start(&nothing, Errand::Probe).await?;
+        Ok(started.level)
+    }
+
+    /// Starts a program and waits until nothing but its own `exec` is left to do.
+    pub(crate) async fn start(
+        &self,
+        program: &Program,
+        errand: Errand,
+    ) -> Result<Started, LaunchError> {
+        let plan = plan::encode(program, errand).ok_or(LaunchError::TooLarge)?;
+        let (process, pipes) = process::start(&self.program)
+            .await
+            .map_err(LaunchError::Spawn)?;
+        let mut stderr = Lines::new(pipes.stderr, process.ended(), Overflow::Split(REPORT_BYTES));
+        let handshake = async {
+            // A launcher that ended before it read everything has said why.
+            let written = write_all(&pipes.stdin, plan.expose()).await;
+            let line = stderr.next().await.map_err(LaunchError::Spawn)?;
+            match line.as_deref().and_then(Report::parse) {
+                Some(Report::Ready(level)) => written.map(|()| level).map_err(LaunchError::Spawn),
+                Some(Report::Failed { stage, errno }) => Err(LaunchError::Refused {
+                    stage,
+                    source: io::Error::from_raw_os_error(errno),
+                }),
+                None => Err(LaunchError::NoReport),
+            }
+        };
+        let level = tokio::time::timeout(START_TIME, handshake)
+            .await
+            .map_err(|_| LaunchError::NoReport)??;
+        Ok(Started {
+            process,
+            stdin: pipes.stdin,
+            stdout: pipes.stdout,
+            stderr,
+            level,
+        })
+    }
+}
+
+/// A program to start, with everything that it gets.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// A path, or a name to look up in the `PATH` of `env`.
+    pub command: Secret<String>,
+    /// Its arguments.
+    pub args: Vec<Secret<String>>,
+    /// Its whole environment.
+    pub env: ChildEnv,
+    /// Where it starts.
+    pub folder: PathBuf,
+    /// What it is kept from.
+    pub isolation: Isolation,
+}
+
+/// A child that is about to run, or already does.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: Lines,
+    pub(crate) level: Level,
+}
+
+/// Why a child could not be started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The launcher itself could not be started or spoken to.
+    #[error("the launcher could not be started")]
+    Spawn(#[source] io::Error),
+    /// The launcher could not do one of its steps.
+    #[error("{stage}")]
+    Refused {
+        /// Which step.
+        stage: Stage,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Arguments and environment are larger than any system takes.
+    #[error("arguments and environment are too large")]
+    TooLarge,
+    /// The launcher ended or went on without a word; the binary may not be one.
+    #[error("the launcher did not report")]
+    NoReport,
+}
+
+impl From<LaunchError> for io::Error {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Spawn(source)
+            | LaunchError::Refused {
+                stage: Stage::Program,
+                source,
+            } => source,
+            other => Self::other(other),
+        }
+    }
+}
+
+async fn write_all(pipe: &pipe::Sender, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        pipe.writable().await?;
+        match pipe.try_write(bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The first argument that turns our binary into a launcher.
+pub const LAUNCH_WORD: &str = "__launch";
+
+/// How long the launcher may take; it needs about a millisecond.
+const START_TIME: Duration = Duration::from_secs(10);
+/// The longest line of standard error that is kept in one piece.
+const REPORT_BYTES: usize = 8 * 1024;

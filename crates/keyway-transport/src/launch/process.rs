@@ -1,0 +1,207 @@
+//! A child in a process group of its own, and the thread that waits for it.
+//!
+//! The thread starts the child, sleeps until it has ended, ends what is left of its group and
+//! only then lets the system forget its number. So a signal never hits a stranger who got the same
+//! number, nothing stays behind, and no signal handler is needed in the host.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::net::unix::pipe;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use super::LAUNCH_WORD;
+
+/// A running child and whatever it starts in its group; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    group: Arc<Group>,
+    ended: Ended,
+}
+
+/// Our ends of the child's standard streams.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    pub(super) stdin: pipe::Sender,
+    pub(super) stdout: pipe::Receiver,
+    pub(super) stderr: pipe::Receiver,
+}
+
+/// Starts the launcher with an empty environment; everything else comes with the plan.
+pub(super) async fn start(launcher: &Path) -> io::Result<(Process, Pipes)> {
+    let mut command = command(launcher);
+    let (started, start) = oneshot::channel();
+    let (end, ended) = watch::channel(None);
+    thread::Builder::new()
+        .name("keyway-child".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || match command.spawn() {
+            Err(error) => drop(started.send(Err(error))),
+            Ok(mut child) => {
+                let group = Arc::new(Group::of(&child));
+                let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+                let process = Process {
+                    group: Arc::clone(&group),
+                    ended: Ended(ended),
+                };
+                // If nobody waits any more, the process is dropped here, and so killed.
+                drop(started.send(Ok((process, pipes))));
+                let status = group.wait(&mut child);
+                end.send_replace(Some((status, Instant::now())));
+            }
+        })?;
+    let gone = |_| io::Error::other("the waiting thread ended");
+    let (process, pipes) = start.await.map_err(gone)??;
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(io::Error::other("a stream of the child is missing"));
+    };
+    let pipes = Pipes {
+        stdin: pipe::Sender::from_owned_fd(stdin.into())?,
+        stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
+        stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
+    };
+    Ok((process, pipes))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the product starts children"
+)]
+fn command(launcher: &Path) -> Command {
+    let mut command = Command::new(launcher);
+    command
+        .arg(LAUNCH_WORD)
+        .env_clear()
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+impl Process {
+    /// Returns a way to learn of the end.
+    pub(crate) fn ended(&self) -> Ended {
+        self.ended.clone()
+    }
+
+    /// Waits for the end after its standard input was closed, asking more firmly as time passes.
+    pub(crate) async fn end(&self) {
+        for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
+            if let Some(signal) = signal {
+                self.group.signal(signal);
+            }
+            if tokio::time::timeout(PATIENCE, self.ended().status())
+                .await
+                .is_ok()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Kills the whole group at once.
+    pub(crate) fn kill(&self) {
+        self.group.signal(Signal::KILL);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Tells when and how a child ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended(watch::Receiver<Option<(ExitStatus, Instant)>>);
+
+impl Ended {
+    /// Waits for the end.
+    pub(crate) async fn status(&mut self) -> ExitStatus {
+        self.outcome().await.0
+    }
+
+    /// Waits until a little after the end: by then its pipes are empty, unless somebody who left
+    /// the group still holds them.
+    pub(crate) async fn is_long_over(&mut self) {
+        let (_, at) = self.outcome().await;
+        tokio::time::sleep_until(at + GRACE).await;
+    }
+
+    async fn outcome(&mut self) -> (ExitStatus, Instant) {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.unwrap_or_else(lost),
+            Err(_) => lost(),
+        }
+    }
+}
+
+/// Cannot happen: the thread always says how it ended.
+fn lost() -> (ExitStatus, Instant) {
+    (ExitStatus::from_raw(0), Instant::now())
+}
+
+/// Says how a child ended, in words.
+pub(crate) fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}
+
+#[derive(Debug)]
+struct Group {
+    leader: Pid,
+    /// Held while signalling, so that the number cannot pass to a stranger meanwhile.
+    is_reaped: Mutex<bool>,
+}
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self {
+            leader: Pid::from_child(child),
+            is_reaped: Mutex::new(false),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let is_reaped = self.lock();
+        if !*is_reaped {
+            // An empty group is what the signal was for.
+            _ = kill_process_group(self.leader, signal);
+        }
+    }
+
+    /// Waits for the leader to end, and ends the rest.
+    fn wait(&self, child: &mut Child) -> ExitStatus {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(self.leader), look) {}
+        let mut is_reaped = self.lock();
+        _ = kill_process_group(self.leader, Signal::KILL);
+        let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
+        *is_reaped = true;
+        status
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.is_reaped
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a child may take at each step of [`Process::end`].
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long pipes may stay open after the child ended.
+const GRACE: Duration = Duration::from_millis(300);
+/// The thread does nothing but wait.
+const STACK_BYTES: usize = 128 * 1024;

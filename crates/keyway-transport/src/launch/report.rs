@@ -1,0 +1,106 @@
+//! The one line that the launcher writes to standard error before it becomes the program.
+
+use std::fmt;
+
+use super::isolation::Level;
+
+/// How far the launcher came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Report {
+    /// Everything is prepared; the program comes next.
+    Ready(Level),
+    /// A step failed, and the launcher ends.
+    Failed {
+        /// Which.
+        stage: Stage,
+        /// The system's error number.
+        errno: i32,
+    },
+}
+
+impl Report {
+    /// Reads a line without its line break; `None` if the launcher did not write it.
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(line).ok()?.strip_prefix(MARK)?;
+        let mut words = text.split(' ');
+        let report = match (words.next()?, words.next()?) {
+            ("ready", level) => Self::Ready(Level::from_code(level)?),
+            (stage, errno) => Self::Failed {
+                stage: Stage::from_code(stage)?,
+                errno: errno.parse().ok()?,
+            },
+        };
+        words.next().is_none().then_some(report)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready(level) => writeln!(f, "{MARK}ready {}", level.code()),
+            Self::Failed { stage, errno } => writeln!(f, "{MARK}{} {errno}", stage.code()),
+        }
+    }
+}
+
+/// A step of the launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Reading the plan.
+    Plan,
+    /// Shutting itself in.
+    Isolation,
+    /// Going to the working folder.
+    Folder,
+    /// Finding and executing the program.
+    Program,
+}
+
+impl Stage {
+    const ALL: [Self; 4] = [Self::Plan, Self::Isolation, Self::Folder, Self::Program];
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Isolation => "isolation",
+            Self::Folder => "folder",
+            Self::Program => "program",
+        }
+    }
+
+    fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.code() == code)
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plan => "the launch plan could not be read",
+            Self::Isolation => "the isolation could not be set up",
+            Self::Folder => "the working folder cannot be entered",
+            Self::Program => "the program is missing or may not be executed",
+        })
+    }
+}
+
+const MARK: &str = "keyway-launch: ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let ready = Report::Ready(Level::from_code("hm7").unwrap());
+        let failed = Stage::ALL.map(|stage| Report::Failed { stage, errno: 2 });
+        for report in [ready].into_iter().chain(failed) {
+            let line = report.to_string();
+            assert_eq!(Report::parse(line.trim_end().as_bytes()), Some(report));
+        }
+        for line in ["", "keyway-launch: ready", "keyway-launch: ready hm7 x"] {
+            assert_eq!(Report::parse(line.as_bytes()), None, "{line}");
+        }
+    }
+}

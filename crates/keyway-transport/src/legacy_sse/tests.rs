@@ -1,0 +1,160 @@
+//! The old transport against a server that does as it is told.
+
+use std::sync::Mutex;
+
+use keyway_auth::Fixed;
+
+use super::*;
+use crate::testing::*;
+
+/// What the stream of a test says next, from whichever request decides it.
+type Script = Arc<Mutex<Vec<String>>>;
+
+async fn connect(server: &Server) -> Result<Connection, TransportError> {
+    let authorizer = Arc::new(Fixed::new(canary_header()));
+    connect_sse(&server.url(), authorizer, &client()).await
+}
+
+/// A server whose stream brings `events` after the endpoint, half a second late, then ends.
+async fn server(endpoint: &'static str, events: &'static str) -> Server {
+    Server::start(move |seen| match seen.method.as_str() {
+        "GET" => Reply::stream("")
+            .events(&format!("event: endpoint\ndata: {endpoint}\n\n"))
+            .wait(300)
+            .events(events)
+            .end()
+            .hang(),
+        _ => Reply::status(202, ""),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn messages_are_posted_to_the_endpoint_and_answers_come_by_the_stream() {
+    let events = ": ping\n\ndata: {\"method\":\"notifications/x\"}\n\nevent: other\ndata: x\n\ndata: {\"id\":1.0,\"result\":{}}\n\ndata: {\"id\":9,\"result\":{}}\n\n";
+    let server = server("/messages?session=CANARY-session", events).await;
+    let mut connection = connect(&server).await.unwrap();
+    send(&connection, INITIALIZED).await;
+    send(&connection, r#"{"id":1,"method":"tools/call"}"#).await;
+    send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
+    assert!(next_text(&mut connection).await.contains("notifications/x"));
+    assert_eq!(next_text(&mut connection).await, r#"{"id":1,"result":{}}"#);
+    // The stream ends: what waits has failed, and the session is over.
+    assert!(matches!(
+        next_error(&mut connection).await,
+        TransportError::Closed
+    ));
+    let end = next(&mut connection).await;
+    assert!(matches!(end, Event::Closed(Some(TransportError::Closed))));
+    let again = connection
+        .link
+        .send(Frame::new("{\"method\":\"x\"}").unwrap())
+        .await;
+    assert!(matches!(again, Err(TransportError::Closed)));
+    let journal = server.journal();
+    assert_eq!(journal[0].header("accept"), Some("text/event-stream"));
+    assert_eq!(journal[1].rpc(), "notifications/initialized");
+    assert_eq!(journal.len(), 4);
+    for seen in &journal {
+        assert_eq!(seen.header("authorization"), Some("Bearer CANARY-header"));
+    }
+    for seen in &journal[1..] {
+        assert_eq!(seen.path, "/messages?session=CANARY-session");
+    }
+    assert!(!format!("{connection:?}").contains("CANARY"));
+}
+
+#[tokio::test]
+async fn c3_endpoint_in_another_origin_is_refused_and_nothing_is_posted() {
+    let other = Server::start(|seen| seen.ok()).await;
+    let port = other.port;
+    for endpoint in [
+        format!("http://127.0.0.1:{port}/m"),
+        format!("//127.0.0.1:{port}/m"),
+        format!("http://localhost:{port}/m"),
+        "https://127.0.0.1/m".to_owned(),
+        "file:///etc/passwd".to_owned(),
+    ] {
+        let first = Server::start(move |_| {
+            Reply::stream("")
+                .events(&format!("event: endpoint\ndata: {endpoint}\n\n"))
+                .hang()
+        })
+        .await;
+        let error = connect(&first).await.unwrap_err();
+        assert!(matches!(error, TransportError::Protocol { .. }), "{error}");
+        assert_eq!(first.journal().len(), 1);
+    }
+    assert!(other.journal().is_empty());
+}
+
+#[tokio::test]
+async fn stream_that_begins_with_something_else_is_refused() {
+    for first in ["data: x\n\n", "event: message\ndata: /m\n\n"] {
+        let server = Server::start(move |_| Reply::stream("").events(first).hang()).await;
+        assert!(connect(&server).await.is_err());
+    }
+    for reply in [
+        Reply::status(404, ""),
+        Reply::json(200, "{}"),
+        Reply::stream("").end(),
+    ] {
+        let server = Server::start(move |_| reply.clone()).await;
+        assert!(connect(&server).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn refused_post_fails_its_request_alone() {
+    let script: Script = Arc::default();
+    let server = Server::start(move |seen| match seen.method.as_str() {
+        "GET" => Reply::stream("")
+            .events("event: endpoint\ndata: m\n\n")
+            .hang(),
+        _ => {
+            script.lock().unwrap().push(seen.body.clone());
+            match seen.id().as_str() {
+                "1" => Reply::status(401, "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n"),
+                "2" => Reply::json(400, r#"{"id":null,"error":{"code":-32600}}"#),
+                _ => Reply::status(500, ""),
+            }
+        }
+    })
+    .await;
+    let mut connection = connect(&server).await.unwrap();
+    send(&connection, r#"{"id":1,"method":"tools/call"}"#).await;
+    let error = next_error(&mut connection).await;
+    assert!(
+        matches!(&error, TransportError::Refused { status: 401, error: Some(error), .. } if error == "invalid_token")
+    );
+    send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
+    assert_eq!(
+        next_text(&mut connection).await,
+        r#"{"id":2,"error":{"code":-32600}}"#
+    );
+    send(&connection, r#"{"id":3,"method":"tools/call"}"#).await;
+    let error = next_error(&mut connection).await;
+    assert!(matches!(error, TransportError::Status { status: 500, .. }));
+    assert_eq!(server.journal().len(), 4);
+    assert_eq!(server.journal()[1].path, "/m");
+}
+
+#[tokio::test]
+async fn closing_ends_what_waits_and_then_the_connection() {
+    let server = Server::start(|seen| match seen.method.as_str() {
+        "GET" => Reply::stream("")
+            .events("event: endpoint\ndata: m\n\n")
+            .hang(),
+        _ => Reply::status(202, ""),
+    })
+    .await;
+    let mut connection = connect(&server).await.unwrap();
+    send(&connection, r#"{"id":1,"method":"tools/call"}"#).await;
+    server.heard(2).await;
+    connection.link.close().await;
+    assert!(matches!(
+        next_error(&mut connection).await,
+        TransportError::Closed
+    ));
+    assert!(matches!(next(&mut connection).await, Event::Closed(None)));
+}

@@ -1,0 +1,263 @@
+//! The stdio transport: a child process that speaks one JSON-RPC message per line.
+
+mod tail;
+mod writer;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use keyway_auth::BoxFuture;
+use keyway_secret::Secret;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use self::tail::Tail;
+use self::writer::Writer;
+use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
+use crate::error::TransportError;
+use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
+use crate::launch::{Errand, Launcher, Level, Process, Program, Started, in_words};
+use crate::lines::{Lines, Overflow};
+use crate::redact::Redactor;
+
+/// A stdio server to start.
+pub struct StdioServer {
+    /// The program as written in the entry, for messages.
+    pub label: String,
+    /// What is started.
+    pub program: Program,
+    /// Values to mask in everything that the child prints beside the protocol.
+    pub secrets: Vec<Secret<String>>,
+    /// Where that goes.
+    pub log: Option<Log>,
+    /// Called right before and right after the start: are the files still those approved?
+    pub verify: Option<Verify>,
+}
+
+/// Takes one line that a child printed beside the protocol, already redacted.
+pub type Log = Arc<dyn Fn(ChildStream, &str) + Send + Sync>;
+
+/// Compares the files that a program runs with those that the person approved; names one that
+/// differs.
+pub type Verify = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// Which stream of a child a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChildStream {
+    /// Standard output: something that is no message.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+impl StdioServer {
+    /// Starts the server; the connection is up when nothing but the program's own start is left.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError::Spawn`] if it could not be started and
+    /// [`TransportError::Changed`] if a file that it runs is not the one approved.
+    pub async fn open(self, launcher: &Launcher) -> Result<(Connection, Level), TransportError> {
+        self.verify()?;
+        let started = launcher.start(&self.program, Errand::Server).await;
+        let started = started.map_err(|error| TransportError::Spawn {
+            program: self.label.clone(),
+            source: error.into(),
+        })?;
+        self.verify()?;
+        let Started {
+            process,
+            stdin,
+            stdout,
+            stderr,
+            level,
+        } = started;
+        let stdout = Lines::new(stdout, process.ended(), Overflow::Fail(MAX_FRAME_BYTES));
+        let shared = Arc::new(Shared {
+            process,
+            writer: Writer::new(stdin),
+            outstanding: Mutex::default(),
+        });
+        let log = ChildLog {
+            redactor: Redactor::new(&self.secrets),
+            sink: self.log,
+        };
+        let tail = Arc::new(Tail::default());
+        let errors = tokio::spawn(keep_errors(stderr, log.clone(), Arc::clone(&tail)));
+        let (sender, events) = mpsc::channel(EVENT_QUEUE);
+        let pump = Pump {
+            shared: Arc::clone(&shared),
+            events: sender,
+            log,
+            tail,
+        };
+        drop(tokio::spawn(pump.run(stdout, errors)));
+        let link = Arc::new(Stdio { shared });
+        Ok((Connection { link, events }, level))
+    }
+
+    fn verify(&self) -> Result<(), TransportError> {
+        let outcome = self.verify.as_ref().map_or(Ok(()), |verify| verify());
+        outcome.map_err(|file| TransportError::Changed { file })
+    }
+}
+
+impl fmt::Debug for StdioServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StdioServer")
+            .field("label", &self.label)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The sending side; dropping it kills the child.
+#[derive(Debug)]
+struct Stdio {
+    shared: Arc<Shared>,
+}
+
+impl Link for Stdio {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            let request = {
+                let envelope = frame.envelope()?;
+                envelope.id().filter(|_| envelope.is_request())
+            };
+            if let Some(id) = &request {
+                self.shared.outstanding().insert(id.clone());
+            }
+            let sent = self.shared.writer.write(frame.bytes().clone()).await;
+            if let (Err(_), Some(id)) = (&sent, &request) {
+                self.abandon(id);
+            }
+            sent.map_err(|_| TransportError::Closed)
+        })
+    }
+
+    fn abandon(&self, id: &RequestId) {
+        self.shared.outstanding().remove(id);
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.shared.shut_down())
+    }
+}
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        self.shared.writer.refuse();
+        self.shared.process.kill();
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    process: Process,
+    writer: Writer,
+    /// Requests of ours that the server has not answered.
+    outstanding: Mutex<HashSet<RequestId>>,
+}
+
+impl Shared {
+    async fn shut_down(&self) {
+        self.writer.close().await;
+        self.process.end().await;
+    }
+
+    fn outstanding(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.outstanding
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Moves what the child prints to whoever reads the events.
+struct Pump {
+    shared: Arc<Shared>,
+    events: mpsc::Sender<Event>,
+    log: ChildLog,
+    tail: Arc<Tail>,
+}
+
+impl Pump {
+    async fn run(self, stdout: Lines, errors: JoinHandle<()>) {
+        let outcome = self.forward(stdout).await;
+        let was_closed = self.shared.writer.is_closed();
+        self.shared.shut_down().await;
+        let status = in_words(self.shared.process.ended().status().await);
+        // Ends by itself shortly after the child.
+        drop(errors.await);
+        let why = || match &outcome {
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => TransportError::Protocol {
+                what: "a line is longer than a message may be",
+            },
+            _ if was_closed => TransportError::Closed,
+            _ => TransportError::ChildEnded {
+                status: status.clone(),
+                last_lines: self.tail.last_lines(),
+            },
+        };
+        let unanswered = std::mem::take(&mut *self.shared.outstanding());
+        for id in unanswered {
+            drop(self.events.send(Event::Failed { id, error: why() }).await);
+        }
+        let closed = Event::Closed((!was_closed).then(why));
+        drop(self.events.send(closed).await);
+    }
+
+    /// Forwards messages until the child closes its output or nobody listens any more.
+    async fn forward(&self, mut stdout: Lines) -> io::Result<()> {
+        while let Some(line) = stdout.next().await? {
+            let Some(frame) = self.message(line) else {
+                continue;
+            };
+            if self.events.send(Event::Frame(frame)).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the message on a line; anything else is logged and goes no further.
+    fn message(&self, line: Bytes) -> Option<Frame> {
+        let frame = Frame::new(line.clone()).ok()?;
+        let answered = match frame.envelope() {
+            Ok(envelope) => envelope.id().filter(|_| envelope.is_response()),
+            Err(_) => {
+                self.log.line(ChildStream::Output, &line);
+                return None;
+            }
+        };
+        if let Some(id) = answered {
+            self.shared.outstanding().remove(&id);
+        }
+        Some(frame)
+    }
+}
+
+/// What a child prints beside the protocol, masked.
+#[derive(Clone)]
+struct ChildLog {
+    redactor: Redactor,
+    sink: Option<Log>,
+}
+
+impl ChildLog {
+    fn line(&self, stream: ChildStream, line: &[u8]) -> String {
+        let text = self.redactor.line(line);
+        if let Some(sink) = self.sink.as_ref().filter(|_| !text.is_empty()) {
+            sink(stream, &text);
+        }
+        text
+    }
+}
+
+async fn keep_errors(mut stderr: Lines, log: ChildLog, tail: Arc<Tail>) {
+    while let Ok(Some(line)) = stderr.next().await {
+        tail.push(log.line(ChildStream::Error, &line));
+    }
+}

@@ -1,0 +1,205 @@
+//! Streamable HTTP as a [`Link`], for all protocol versions since 2025-03-26.
+//!
+//! Which era a message belongs to is read from the message: since 2026-07-28 every request carries
+//! its version and stands alone; before, `initialize` begins a session. Each message is a `POST` of
+//! its own, each request a task of its own, and every request ends in exactly one event.
+
+mod exchange;
+mod header_value;
+mod listen;
+mod outgoing;
+mod session;
+mod tool_headers;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use keyway_auth::{Authorizer, BoxFuture};
+use keyway_secret::Secret;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use self::outgoing::{Kind, Outgoing};
+use self::session::Sessions;
+use self::tool_headers::ToolHeaders;
+use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
+use crate::error::TransportError;
+use crate::frame::{Frame, RequestId};
+use crate::http_client::HttpClient;
+use crate::in_flight::InFlight;
+use crate::peer::{Call, Peer};
+use crate::turn::{Place, Turn, Turns};
+
+/// Prepares a connection to a server; nothing is sent before the first message.
+///
+/// # Errors
+///
+/// Returns [`TransportError::Settings`] or [`TransportError::Forbidden`] if `url` cannot be used.
+pub fn connect_http(
+    url: &Secret<String>,
+    authorizer: Arc<dyn Authorizer>,
+    client: &HttpClient,
+) -> Result<Connection, TransportError> {
+    let url = client.endpoint(url)?;
+    let (sender, events) = mpsc::channel(EVENT_QUEUE);
+    let peer = Peer::new(client.clone(), url, authorizer);
+    let shared = Shared::new(peer, sender);
+    let link = Arc::new(StreamableLink(Arc::new(shared)));
+    Ok(Connection { link, events })
+}
+
+/// The sending side; the tasks of its requests share what is inside.
+struct StreamableLink(Arc<Shared>);
+
+/// What the tasks of one connection share.
+struct Shared {
+    peer: Peer,
+    events: mpsc::Sender<Event>,
+    sessions: Sessions,
+    tools: ToolHeaders,
+    in_flight: InFlight,
+    turns: Turns,
+    listener: Mutex<Option<AbortHandle>>,
+    is_modern: AtomicBool,
+}
+
+impl Link for StreamableLink {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(self.0.accept(frame))
+    }
+
+    fn abandon(&self, id: &RequestId) {
+        self.0.in_flight.abandon(id);
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.close())
+    }
+}
+
+impl Drop for StreamableLink {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+impl fmt::Debug for StreamableLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StreamableLink")
+            .field(&self.0.peer.origin())
+            .finish()
+    }
+}
+
+impl Shared {
+    fn new(peer: Peer, events: mpsc::Sender<Event>) -> Self {
+        Self {
+            peer,
+            events,
+            sessions: Sessions::default(),
+            tools: ToolHeaders::default(),
+            in_flight: InFlight::default(),
+            turns: Turns::new(),
+            listener: Mutex::new(None),
+            is_modern: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts a task for a message, once it is its turn.
+    async fn accept(self: &Arc<Self>, frame: Frame) -> Result<(), TransportError> {
+        if self.in_flight.is_closed() {
+            return Err(TransportError::Closed);
+        }
+        let message = Outgoing::read(frame, self.sessions.current().is_some())?;
+        if message.routing.is_some() {
+            self.is_modern.store(true, Ordering::Release);
+        }
+        let is_modern = self.is_modern.load(Ordering::Acquire);
+        let place = match &message.kind {
+            Kind::Cancelled(id) if is_modern => {
+                // Since 2026-07-28 closing the stream is the cancellation, and all there is.
+                if let Some(id) = id {
+                    self.in_flight.abandon(id);
+                }
+                return Ok(());
+            }
+            Kind::Initialize(_) => {
+                self.is_modern.store(false, Ordering::Release);
+                Place::HandshakeRequest
+            }
+            Kind::Initialized => Place::HandshakeNote,
+            Kind::Request { .. } => Place::Request,
+            Kind::Cancelled(_) | Kind::Note => Place::Note,
+            Kind::Answer => Place::Answer,
+        };
+        let turn = self.turns.wait(place).await?;
+        match message.id().cloned() {
+            Some(id) => self.start_request(message, id, turn),
+            None => {
+                let shared = Arc::clone(self);
+                drop(tokio::spawn(async move {
+                    shared.note(&message).await;
+                    drop(turn);
+                }));
+                Ok(())
+            }
+        }
+    }
+
+    fn start_request(
+        self: &Arc<Self>,
+        message: Outgoing,
+        id: RequestId,
+        turn: Turn,
+    ) -> Result<(), TransportError> {
+        let shared = Arc::clone(self);
+        let task_id = id.clone();
+        let exchange = async move {
+            shared.exchange(&message, &task_id).await;
+            drop(turn);
+        };
+        self.in_flight
+            .begin(id, || tokio::spawn(exchange).abort_handle())
+    }
+
+    fn stop(&self) -> Vec<RequestId> {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = listener.take() {
+            task.abort();
+        }
+        self.in_flight.close()
+    }
+
+    async fn close(&self) {
+        // The reader may be the one who closes, so nothing here waits for it.
+        for id in self.stop() {
+            let error = TransportError::Closed;
+            drop(self.events.try_send(Event::Failed { id, error }));
+        }
+        if let Some(session) = self
+            .sessions
+            .current()
+            .filter(|session| session.id.is_some())
+        {
+            let call = Call {
+                method: Method::DELETE,
+                url: self.peer.url(),
+                headers: &session.headers(),
+                body: Bytes::new(),
+                is_repeatable: false,
+            };
+            // A server that does not end sessions says 405, or nothing.
+            drop(tokio::time::timeout(CLOSE_TIME, self.peer.call(&call)).await);
+        }
+        drop(self.events.try_send(Event::Closed(None)));
+    }
+}
+
+const CLOSE_TIME: Duration = Duration::from_secs(2);

@@ -1,0 +1,344 @@
+//! One message and what the server makes of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue};
+use keyway_secret::printable;
+use tokio::time::timeout;
+
+use super::Shared;
+use super::listen::Cursor;
+use super::outgoing::{Kind, Method, Outgoing};
+use super::session::{SESSION_ID, Session, VERSION};
+use super::tool_headers::next_cursor;
+use crate::answer::{self, Message};
+use crate::connection::Event;
+use crate::error::TransportError;
+use crate::event_stream::EventStream;
+use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
+use crate::http_client::{Media, Response};
+use crate::peer::Call;
+
+impl Shared {
+    /// Sends a request and reports its answer or its failure.
+    pub(super) async fn exchange(self: &Arc<Self>, message: &Outgoing, id: &RequestId) {
+        let outcome = self.answer(message, id).await;
+        if let Err(error) = outcome
+            && self.in_flight.end(id)
+        {
+            let id = id.clone();
+            self.report(Event::Failed { id, error }).await;
+        }
+    }
+
+    /// Sends a notification or an answer of ours; nobody waits for what becomes of it.
+    pub(super) async fn note(self: &Arc<Self>, message: &Outgoing) {
+        let session = self.sessions.current();
+        let Ok(response) = self.post(message, session.as_deref()).await else {
+            return;
+        };
+        let is_accepted = (200..300).contains(&response.status());
+        response.finish().await;
+        if is_accepted && message.kind == Kind::Initialized {
+            self.sessions.completed(&message.frame);
+            self.listen();
+        }
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        message: &Outgoing,
+        id: &RequestId,
+    ) -> Result<(), TransportError> {
+        let (mut may_begin_anew, mut may_ask_for_tools) = (true, true);
+        loop {
+            let session = match (&message.kind, &message.routing) {
+                (Kind::Initialize(_), _) | (_, Some(_)) => None,
+                _ => self.sessions.current(),
+            };
+            let response = self.post(message, session.as_deref()).await?;
+            let status = response.status();
+            if (200..300).contains(&status) {
+                return self.receive(response, message, id).await;
+            }
+            // 2025-11-25, "Session Management" 3 and 4: not found means the session has ended, and
+            // so the request was not looked at.
+            let lost = session.filter(|session| status == 404 && session.id.is_some());
+            if let Some(lost) = lost
+                && std::mem::take(&mut may_begin_anew)
+            {
+                response.finish().await;
+                // Boxed like everything rare here: the task of every call would be as large.
+                Box::pin(self.replace_session(&lost)).await?;
+                continue;
+            }
+            let frame = Box::pin(error_of(response, id)).await?;
+            if answer::error_code(&frame) == Some(HEADER_MISMATCH)
+                && std::mem::take(&mut may_ask_for_tools)
+                && Box::pin(self.relearn(message)).await
+            {
+                continue;
+            }
+            return Box::pin(self.deliver(frame, message, None)).await;
+        }
+    }
+
+    /// Posts a message in a session, if there is one.
+    pub(super) async fn post(
+        &self,
+        message: &Outgoing,
+        session: Option<&Session>,
+    ) -> Result<Response, TransportError> {
+        let mut headers = Vec::with_capacity(8);
+        headers.push((CONTENT_TYPE, JSON));
+        headers.push((ACCEPT, JSON_OR_EVENTS));
+        if let Some(routing) = &message.routing {
+            headers.push((VERSION, routing.version.clone()));
+            headers.push((METHOD, routing.method.clone()));
+            headers.extend(routing.name.clone().map(|name| (NAME, name)));
+            headers.extend(self.tool_headers(message));
+        } else if let Some(session) = session {
+            headers.extend(session.headers());
+        }
+        let call = Call {
+            method: http::Method::POST,
+            url: self.peer.url(),
+            headers: &headers,
+            body: message.frame.bytes().clone(),
+            is_repeatable: message.is_repeatable(),
+        };
+        self.peer.call(&call).await
+    }
+
+    fn tool_headers(&self, message: &Outgoing) -> Vec<(HeaderName, HeaderValue)> {
+        let tool = message
+            .routing
+            .as_ref()
+            .and_then(|routing| routing.tool.as_ref());
+        match tool.filter(|tool| self.tools.knows(tool)) {
+            Some(tool) => {
+                let arguments = message.arguments().unwrap_or_default();
+                self.tools.headers(tool, &arguments)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    async fn receive(
+        &self,
+        mut response: Response,
+        message: &Outgoing,
+        id: &RequestId,
+    ) -> Result<(), TransportError> {
+        match response.media() {
+            Media::Json => {
+                let session_id = response.headers().get(SESSION_ID).cloned();
+                let body = response.collect(MAX_FRAME_BYTES).await?;
+                match answer::read(body, id)? {
+                    Message::Answer(frame) => {
+                        self.deliver(frame, message, session_id.as_ref()).await
+                    }
+                    _ => Err(NO_ANSWER),
+                }
+            }
+            Media::EventStream => Box::pin(self.follow(response, message, id)).await,
+            Media::Other => Err(NO_ANSWER),
+        }
+    }
+
+    /// Reads an event stream up to the answer, over as many connections as that takes.
+    async fn follow(
+        &self,
+        mut response: Response,
+        message: &Outgoing,
+        id: &RequestId,
+    ) -> Result<(), TransportError> {
+        let session_id = response.headers().get(SESSION_ID).cloned();
+        let mut cursor = Cursor::default();
+        loop {
+            let mut stream = EventStream::new();
+            while let Ok(Some(piece)) = response.chunk().await {
+                stream.push(piece);
+                while let Some(event) = stream.next_event()? {
+                    if event.name.is_some() {
+                        continue;
+                    }
+                    match answer::read(event.data, id)? {
+                        Message::Answer(frame) => {
+                            self.deliver(frame, message, session_id.as_ref()).await?;
+                            response.finish().await;
+                            return Ok(());
+                        }
+                        Message::Other(frame) => self.report(Event::Frame(frame)).await,
+                        Message::Stray => {}
+                    }
+                }
+            }
+            cursor.advance(&stream);
+            if message.routing.is_some() {
+                // Since 2026-07-28 streams are not resumed.
+                return Err(TransportError::Closed);
+            }
+            response = Box::pin(self.resume(&mut cursor, session_id.as_ref())).await?;
+        }
+    }
+
+    /// Learns what the answer says to the transport, and passes it on.
+    async fn deliver(
+        &self,
+        mut frame: Frame,
+        message: &Outgoing,
+        session_id: Option<&HeaderValue>,
+    ) -> Result<(), TransportError> {
+        match &message.kind {
+            Kind::Initialize(_) if frame.envelope()?.result.is_some() => {
+                let session = Session::new(session_id, &frame);
+                self.sessions.begin(session, &message.frame);
+            }
+            Kind::Request {
+                method: Method::ListTools { from_start },
+                ..
+            } if message.routing.is_some() => {
+                frame = Box::pin(self.learn(frame, *from_start)).await?;
+            }
+            _ => {}
+        }
+        if let Some(id) = message.id()
+            && self.in_flight.end(id)
+        {
+            self.report(Event::Frame(frame)).await;
+        }
+        Ok(())
+    }
+
+    async fn learn(&self, frame: Frame, from_start: bool) -> Result<Frame, TransportError> {
+        let (frame, dropped) = self.tools.learn(frame, from_start)?;
+        for dropped in dropped {
+            let tool = printable(&dropped.tool);
+            let why = dropped.why;
+            self.report(Event::ToolDropped { tool, why }).await;
+        }
+        Ok(frame)
+    }
+
+    /// Asks for the tools again and says whether a call would now carry other headers.
+    ///
+    /// 2026-07-28, "Client Behavior": what to do when the server misses a header.
+    async fn relearn(&self, message: &Outgoing) -> bool {
+        if message.routing.is_none() || message.method() != Method::CallTool {
+            return false;
+        }
+        let before = self.tool_headers(message);
+        let mut cursor = None;
+        for _ in 0..MAX_PAGES {
+            let Some(request) = message.list_tools(cursor.as_deref()) else {
+                break;
+            };
+            let Ok(page) = self.ask(&request, None).await.map(|(page, _)| page) else {
+                break;
+            };
+            cursor = next_cursor(&page);
+            if self
+                .learn(page, request.method() == FIRST_PAGE)
+                .await
+                .is_err()
+                || cursor.is_none()
+            {
+                break;
+            }
+        }
+        self.tool_headers(message) != before
+    }
+
+    /// Begins another session in place of one that the server has ended, once for all who miss it.
+    async fn replace_session(self: &Arc<Self>, lost: &Arc<Session>) -> Result<(), TransportError> {
+        let _replacing = self.sessions.replacing.lock().await;
+        let current = self.sessions.current();
+        if current.is_some_and(|current| !Arc::ptr_eq(&current, lost)) {
+            return Ok(());
+        }
+        let (initialize, initialized) = self.sessions.handshake().ok_or(NO_ANSWER)?;
+        let request = Outgoing::read(initialize, true)?;
+        let (frame, session_id) = self.ask(&request, None).await?;
+        if frame.envelope()?.result.is_none() {
+            return Err(TransportError::Protocol {
+                what: "a session that has ended cannot be begun again",
+            });
+        }
+        let session = Session::new(session_id.as_ref(), &frame);
+        self.sessions.begin(session, &request.frame);
+        if let Some(initialized) = initialized {
+            self.note(&Outgoing::read(initialized, true)?).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a request of our own and waits for its answer, and the session it may begin.
+    async fn ask(
+        &self,
+        request: &Outgoing,
+        session: Option<&Session>,
+    ) -> Result<(Frame, Option<HeaderValue>), TransportError> {
+        let asking = async {
+            let id = request.id().ok_or(NO_ANSWER)?;
+            let mut response = self.post(request, session).await?;
+            if !(200..300).contains(&response.status()) {
+                return Err(response.status_error());
+            }
+            let session_id = response.headers().get(SESSION_ID).cloned();
+            if response.media() == Media::Json {
+                let body = response.collect(MAX_FRAME_BYTES).await?;
+                return match answer::read(body, id)? {
+                    Message::Answer(frame) => Ok((frame, session_id)),
+                    _ => Err(NO_ANSWER),
+                };
+            }
+            let mut stream = EventStream::new();
+            while let Some(piece) = response.chunk().await? {
+                stream.push(piece);
+                while let Some(event) = stream.next_event()? {
+                    if let Message::Answer(frame) = answer::read(event.data, id)? {
+                        response.finish().await;
+                        return Ok((frame, session_id));
+                    }
+                }
+            }
+            Err(TransportError::Closed)
+        };
+        timeout(OWN_TIME, asking)
+            .await
+            .unwrap_or(Err(TransportError::Timeout {
+                seconds: OWN_TIME.as_secs(),
+            }))
+    }
+
+    /// Passes an event on; a reader that is gone misses nothing.
+    pub(super) async fn report(&self, event: Event) {
+        drop(self.events.send(event).await);
+    }
+}
+
+/// Reads the JSON-RPC error that an HTTP error carries, or returns the HTTP error.
+async fn error_of(mut response: Response, id: &RequestId) -> Result<Frame, TransportError> {
+    let error = response.status_error();
+    let body = timeout(ERROR_TIME, response.collect(MAX_ERROR_BYTES)).await;
+    let body = body.ok().and_then(Result::ok).unwrap_or_default();
+    answer::read_error(body, id).ok_or(error)
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const NO_ANSWER: TransportError = TransportError::Protocol {
+    what: "a request was answered with something that is no answer to it",
+};
+const FIRST_PAGE: Method = Method::ListTools { from_start: true };
+/// 2026-07-28, "Server Validation".
+const HEADER_MISMATCH: i64 = -32020;
+const MAX_ERROR_BYTES: usize = 1024 * 1024;
+const ERROR_TIME: Duration = Duration::from_secs(10);
+const OWN_TIME: Duration = Duration::from_secs(30);
+const MAX_PAGES: usize = 32;

@@ -1,0 +1,174 @@
+//! Streams that the client opens with `GET` (2025-03-26 to 2025-11-25): what the server has to say
+//! on its own, and the rest of an answer whose connection ended early.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderName, HeaderValue, Method};
+use tokio::time::{Instant, sleep};
+
+use super::Shared;
+use super::session::SESSION_ID;
+use crate::answer::one_line;
+use crate::connection::Event;
+use crate::error::TransportError;
+use crate::event_stream::EventStream;
+use crate::frame::Frame;
+use crate::http_client::{Media, Response};
+use crate::peer::Call;
+
+/// Where a stream goes on after its connection ended.
+#[derive(Debug, Default)]
+pub(super) struct Cursor {
+    last_id: Option<HeaderValue>,
+    retry: Option<Duration>,
+}
+
+impl Cursor {
+    /// Takes over what the server said about going on.
+    pub(super) fn advance(&mut self, stream: &EventStream) {
+        if let Some(id) = stream.last_id() {
+            self.last_id = HeaderValue::from_bytes(id).ok();
+        }
+        self.retry = stream.retry().or(self.retry);
+    }
+
+    /// Returns how long to wait after so many failures: what the server asked for, then doubled.
+    fn delay(&self, failures: u32) -> Duration {
+        let base = self.retry.unwrap_or(FIRST_DELAY);
+        base.saturating_mul(1 << failures.min(MAX_FAILURES))
+    }
+}
+
+impl Shared {
+    /// Listens in the background to what the server says on its own, if it does.
+    pub(super) fn listen(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let task = tokio::spawn(async move { shared.keep_listening().await });
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(former) = listener.replace(task.abort_handle()) {
+            former.abort();
+        }
+    }
+
+    /// Opens the rest of a stream whose connection ended before the answer.
+    pub(super) async fn resume(
+        &self,
+        cursor: &mut Cursor,
+        session_id: Option<&HeaderValue>,
+    ) -> Result<Response, TransportError> {
+        if cursor.last_id.is_none() {
+            return Err(TransportError::Closed);
+        }
+        for failures in 0..MAX_FAILURES {
+            sleep(cursor.delay(failures)).await;
+            match self.open(cursor, session_id).await {
+                Ok(Opened::Stream(response)) => return Ok(response),
+                Ok(Opened::Never) => break,
+                Ok(Opened::NotNow) => {}
+                Err(error) if error.is_transient() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(TransportError::Closed)
+    }
+
+    async fn keep_listening(&self) {
+        let mut cursor = Cursor::default();
+        let mut failures = 0;
+        while failures < MAX_FAILURES {
+            failures += 1;
+            match self.open(&cursor, None).await {
+                Ok(Opened::Stream(response)) => {
+                    let began = Instant::now();
+                    if self.pass_on(response, &mut cursor).await || began.elapsed() > GOOD_TIME {
+                        failures = 0;
+                    }
+                }
+                Ok(Opened::Never) => return,
+                Ok(Opened::NotNow) => {}
+                Err(error) if error.is_transient() => {}
+                Err(_) => return,
+            }
+            sleep(cursor.delay(failures.saturating_sub(1))).await;
+        }
+    }
+
+    async fn open(
+        &self,
+        cursor: &Cursor,
+        session_id: Option<&HeaderValue>,
+    ) -> Result<Opened, TransportError> {
+        let mut headers = vec![(ACCEPT, EVENTS)];
+        match self.sessions.current() {
+            Some(session) => headers.extend(session.headers()),
+            None => headers.extend(session_id.map(|id| (SESSION_ID, id.clone()))),
+        }
+        if let Some(id) = &cursor.last_id {
+            headers.push((LAST_EVENT_ID, id.clone()));
+        }
+        let call = Call {
+            method: Method::GET,
+            url: self.peer.url(),
+            headers: &headers,
+            body: Bytes::new(),
+            is_repeatable: false,
+        };
+        let response = self.peer.call(&call).await?;
+        Ok(match response.status() {
+            200..=299 if response.media() == Media::EventStream => Opened::Stream(response),
+            408 | 425 | 429 | 500.. if response.status() != 501 => Opened::NotNow,
+            _ => Opened::Never,
+        })
+    }
+
+    /// Passes requests and notifications on; says whether the stream brought anything.
+    async fn pass_on(&self, mut response: Response, cursor: &mut Cursor) -> bool {
+        let mut stream = EventStream::new();
+        let mut brought = false;
+        'stream: while let Ok(Some(piece)) = response.chunk().await {
+            stream.push(piece);
+            loop {
+                let event = match stream.next_event() {
+                    Ok(Some(event)) => event,
+                    Ok(None) => break,
+                    Err(_) => break 'stream,
+                };
+                brought = true;
+                if event.name.is_some() {
+                    continue;
+                }
+                let Ok(frame) = Frame::new(one_line(event.data)) else {
+                    continue;
+                };
+                // Answers belong to the streams of their requests.
+                if frame
+                    .envelope()
+                    .is_ok_and(|envelope| envelope.method.is_some())
+                {
+                    self.report(Event::Frame(frame)).await;
+                }
+            }
+        }
+        cursor.advance(&stream);
+        brought
+    }
+}
+
+/// What became of an attempt to open a stream.
+enum Opened {
+    Stream(Response),
+    /// The server is in trouble.
+    NotNow,
+    /// The server offers none.
+    Never,
+}
+
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// A stream that lasted this long was worth opening.
+const GOOD_TIME: Duration = Duration::from_secs(5);
+const MAX_FAILURES: u32 = 5;

@@ -1,0 +1,215 @@
+//! A message on its way out: what the transport has to know of it, read in one pass.
+
+use std::collections::BTreeMap;
+
+use http::HeaderValue;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::header_value;
+use crate::error::TransportError;
+use crate::frame::{Envelope, Frame, RequestId};
+use crate::peer::is_repeatable;
+
+/// A message with what decides how it is sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) frame: Frame,
+    pub(super) kind: Kind,
+    /// What the protocol since 2026-07-28 repeats in headers; `None` for older messages.
+    pub(super) routing: Option<Routing>,
+}
+
+/// What a message is to the transport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The request that begins a session, up to 2025-11-25.
+    Initialize(RequestId),
+    /// The notification that ends the handshake.
+    Initialized,
+    /// Any other request.
+    Request { id: RequestId, method: Method },
+    /// A notification that a request is given up, with its id.
+    Cancelled(Option<RequestId>),
+    /// Another notification.
+    Note,
+    /// An answer to the server, which must not wait for anything.
+    Answer,
+}
+
+/// The methods that the transport treats differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// `tools/list`, from the beginning or a later page.
+    ListTools { from_start: bool },
+    /// `tools/call`.
+    CallTool,
+    /// Other lists, reads, pings and discovery: may arrive twice.
+    Repeatable,
+    /// The rest.
+    Other,
+}
+
+/// Values of the headers that repeat parts of a request (2026-07-28, "Request Metadata").
+#[derive(Debug)]
+pub(super) struct Routing {
+    pub(super) version: HeaderValue,
+    pub(super) method: HeaderValue,
+    pub(super) name: Option<HeaderValue>,
+    /// The tool that is called, as written.
+    pub(super) tool: Option<String>,
+}
+
+impl Outgoing {
+    /// Reads the envelope, and of a modern request the parameters that go into headers.
+    ///
+    /// `is_legacy` says that a session has begun, in which nothing modern is looked for.
+    pub(super) fn read(frame: Frame, is_legacy: bool) -> Result<Self, TransportError> {
+        let (kind, routing) = describe(&frame.envelope()?, is_legacy);
+        Ok(Self {
+            frame,
+            kind,
+            routing,
+        })
+    }
+
+    /// Returns the id, if an answer is expected.
+    pub(super) const fn id(&self) -> Option<&RequestId> {
+        match &self.kind {
+            Kind::Initialize(id) | Kind::Request { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Returns the method, if the transport treats it differently.
+    pub(super) const fn method(&self) -> Method {
+        match &self.kind {
+            Kind::Request { method, .. } => *method,
+            _ => Method::Other,
+        }
+    }
+
+    /// Says whether the message does no harm if it arrives twice.
+    pub(super) const fn is_repeatable(&self) -> bool {
+        matches!(self.method(), Method::ListTools { .. } | Method::Repeatable)
+    }
+
+    /// Returns the arguments of a tool call.
+    pub(super) fn arguments(&self) -> Option<serde_json::Value> {
+        let envelope = self.frame.envelope().ok()?;
+        let params: Params<'_> = serde_json::from_str(envelope.params?.get()).ok()?;
+        serde_json::from_str(params.arguments?.get()).ok()
+    }
+
+    /// Makes a request for the list of tools on behalf of this one.
+    pub(super) fn list_tools(&self, cursor: Option<&str>) -> Option<Self> {
+        let envelope = self.frame.envelope().ok()?;
+        let params: Params<'_> = serde_json::from_str(envelope.params?.get()).ok()?;
+        let meta: BTreeMap<&str, &RawValue> = serde_json::from_str(params.meta?.get()).ok()?;
+        let meta: BTreeMap<_, _> = meta
+            .into_iter()
+            .filter(|(key, _)| key.starts_with(META_PREFIX))
+            .collect();
+        let mut wanted = serde_json::Map::new();
+        wanted.insert("_meta".to_owned(), serde_json::to_value(meta).ok()?);
+        if let Some(cursor) = cursor {
+            wanted.insert("cursor".to_owned(), cursor.into());
+        }
+        let request = serde_json::json!({
+            "jsonrpc": "2.0", "id": "keyway-tools", "method": "tools/list", "params": wanted,
+        });
+        Self::read(Frame::new(request.to_string()).ok()?, false).ok()
+    }
+}
+
+fn describe(envelope: &Envelope<'_>, is_legacy: bool) -> (Kind, Option<Routing>) {
+    let Some(method) = envelope.method.as_deref() else {
+        return (Kind::Answer, None);
+    };
+    let Some(id) = envelope.id() else {
+        let kind = match method {
+            "notifications/initialized" => Kind::Initialized,
+            "notifications/cancelled" => Kind::Cancelled(envelope.params.and_then(cancelled_id)),
+            _ => Kind::Note,
+        };
+        return (kind, None);
+    };
+    if method == "initialize" {
+        return (Kind::Initialize(id), None);
+    }
+    if is_legacy {
+        let method = Method::of(method, &Params::default());
+        return (Kind::Request { id, method }, None);
+    }
+    let params = envelope.params;
+    let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
+    let params = params.unwrap_or_default();
+    let routing = params.routing(method);
+    let method = Method::of(method, &params);
+    (Kind::Request { id, method }, routing)
+}
+
+impl Method {
+    fn of(method: &str, params: &Params<'_>) -> Self {
+        match method {
+            "tools/list" => Self::ListTools {
+                from_start: params.cursor.is_none(),
+            },
+            "tools/call" => Self::CallTool,
+            _ if is_repeatable(method) => Self::Repeatable,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The parameters that are looked at.
+#[derive(Default, Deserialize)]
+struct Params<'a> {
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cursor: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Params<'_> {
+    fn routing(&self, method: &str) -> Option<Routing> {
+        #[derive(Deserialize)]
+        struct Meta {
+            #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+            version: String,
+        }
+        let meta: Meta = serde_json::from_str(self.meta?.get()).ok()?;
+        let name = match method {
+            "tools/call" | "prompts/get" => self.name,
+            "resources/read" => self.uri,
+            _ => None,
+        };
+        let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
+        Some(Routing {
+            version: HeaderValue::from_str(&meta.version).ok()?,
+            method: header_value::encode(method),
+            name: name.as_deref().map(header_value::encode),
+            tool: name.filter(|_| method == "tools/call"),
+        })
+    }
+}
+
+fn cancelled_id(params: &RawValue) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Cancelled<'a> {
+        #[serde(borrow, rename = "requestId")]
+        id: &'a RawValue,
+    }
+    let cancelled: Cancelled<'_> = serde_json::from_str(params.get()).ok()?;
+    // An id is read from an envelope and from nowhere else.
+    let frame = Frame::new(format!("{{\"id\":{}}}", cancelled.id.get())).ok()?;
+    frame.envelope().ok()?.id()
+}
+
+const META_PREFIX: &str = "io.modelcontextprotocol/";

@@ -1,0 +1,94 @@
+//! The session of protocol versions 2025-03-26 to 2025-11-25: who began it, and how it goes on.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::{HeaderName, HeaderValue};
+use serde::Deserialize;
+
+use crate::frame::Frame;
+
+/// A session that the server has accepted.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// The id that the server gave it, if it keeps sessions apart.
+    pub(super) id: Option<HeaderValue>,
+    /// The version that both agreed on.
+    pub(super) version: Option<HeaderValue>,
+}
+
+impl Session {
+    /// Takes what the answer to `initialize` says; `id` comes from its headers.
+    pub(super) fn new(id: Option<&HeaderValue>, answer: &Frame) -> Self {
+        let id = id.cloned().map(|mut id| {
+            id.set_sensitive(true);
+            id
+        });
+        let version = version_of(answer);
+        Self { id, version }
+    }
+
+    /// Returns the headers of every request in the session.
+    pub(super) fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let id = self.id.clone().map(|id| (SESSION_ID, id));
+        let version = self.version.clone().map(|version| (VERSION, version));
+        id.into_iter().chain(version).collect()
+    }
+}
+
+/// The session in force and what is needed to begin another.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    state: Mutex<State>,
+    /// Held while a lost session is replaced, so that one replacement serves all.
+    pub(super) replacing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    current: Option<Arc<Session>>,
+    initialize: Option<Frame>,
+    initialized: Option<Frame>,
+}
+
+impl Sessions {
+    /// Returns the session in force.
+    pub(super) fn current(&self) -> Option<Arc<Session>> {
+        self.lock().current.clone()
+    }
+
+    /// Puts a session in force; `initialize` is what began it.
+    pub(super) fn begin(&self, session: Session, initialize: &Frame) {
+        let mut state = self.lock();
+        state.current = Some(Arc::new(session));
+        state.initialize = Some(initialize.clone());
+    }
+
+    /// Keeps the notification that ends the handshake.
+    pub(super) fn completed(&self, initialized: &Frame) {
+        self.lock().initialized = Some(initialized.clone());
+    }
+
+    /// Returns what has to be said again to begin another session.
+    pub(super) fn handshake(&self) -> Option<(Frame, Option<Frame>)> {
+        let state = self.lock();
+        Some((state.initialize.clone()?, state.initialized.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn version_of(answer: &Frame) -> Option<HeaderValue> {
+    #[derive(Deserialize)]
+    struct Initialized {
+        #[serde(rename = "protocolVersion")]
+        version: String,
+    }
+    let envelope = answer.envelope().ok()?;
+    let result: Initialized = serde_json::from_str(envelope.result?.get()).ok()?;
+    HeaderValue::from_str(&result.version).ok()
+}
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

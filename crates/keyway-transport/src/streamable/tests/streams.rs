@@ -1,0 +1,231 @@
+//! Event streams: in pieces, cut, resumed, and sessions that are lost.
+
+use super::*;
+
+#[tokio::test]
+async fn notifications_and_requests_come_before_the_answer() {
+    let server = Server::start(|seen| {
+        Reply::stream("")
+            .events(": hello\n\nevent: other\ndata: ignored\n\n")
+            .events("data: {\"method\":\"notifications/progress\"}\n\ndata: {\"id\":9,\"method\":\"ping\"}\n\n")
+            .events("data: {\"id\":77,\"result\":\"stray\"}\n\n")
+            .events(&format!("data: {}\n\n", seen.answer("{}")))
+            .hang()
+    })
+    .await;
+    let mut connection = server.connect();
+    send(&connection, modern(1, "tools/call", "")).await;
+    assert!(next_text(&mut connection).await.contains("progress"));
+    assert!(next_text(&mut connection).await.contains("ping"));
+    assert!(next_text(&mut connection).await.contains("\"id\":1"));
+}
+
+#[tokio::test]
+async fn half_a_character_at_the_end_of_a_piece_is_completed_by_the_next() {
+    let server = Server::start(|seen| {
+        let text = format!("data: {}\n\n", seen.answer("\"h\u{e9}\u{1f600}\""));
+        let mut reply = Reply::raw(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+        );
+        for byte in text.bytes() {
+            reply = reply.then([b"1\r\n".as_slice(), &[byte], b"\r\n"].concat());
+        }
+        reply.end()
+    })
+    .await;
+    let mut connection = server.connect();
+    send(&connection, modern(1, "tools/call", "")).await;
+    assert!(
+        next_text(&mut connection)
+            .await
+            .contains("\"h\u{e9}\u{1f600}\"")
+    );
+}
+
+#[tokio::test]
+async fn pretty_printed_and_many_line_answers_become_one_line() {
+    let server = Server::start(|seen| match seen.id().as_str() {
+        "1" => Reply::json(200, "{\r\n \"id\": 1,\n \"result\": {}\n}\n"),
+        _ => Reply::stream("")
+            .events("data: {\ndata: \"id\":2,\r\ndata: \"result\":{}}\n\n")
+            .end(),
+    })
+    .await;
+    let mut connection = server.connect();
+    for id in [1, 2] {
+        send(&connection, modern(id, "tools/call", "")).await;
+        let text = next_text(&mut connection).await;
+        assert!(!text.contains('\n') && text.contains("result"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn stream_that_ends_without_an_answer_fails_the_call_once() {
+    for reply in [
+        Reply::stream("").end(),
+        Reply::stream("").events("data: {\"id\":1,\"resu").close(),
+        Reply::stream("").events("id: 5\nretry: 1\ndata:\n\n").end(),
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{\"id\":1").close(),
+    ] {
+        let server = Server::start(move |_| reply.clone()).await;
+        let mut connection = server.connect();
+        send(&connection, modern(1, "tools/call", "")).await;
+        let error = next_error(&mut connection).await;
+        assert!(matches!(error, TransportError::Closed), "{error}");
+        assert_eq!(server.journal().len(), 1, "a call is never repeated");
+        assert!(connection.events.try_recv().is_err());
+    }
+}
+
+#[tokio::test]
+async fn legacy_stream_is_resumed_after_the_time_the_server_asks_for() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.rpc().as_str()) {
+        ("POST", "tools/call") => Reply::stream("")
+            .events("id: e-1\nretry: 300\ndata:\n\n")
+            .end(),
+        ("GET", _) if seen.header("last-event-id") == Some("e-1") => Reply::stream("")
+            .events("id: e-2\ndata: {\"method\":\"notifications/progress\"}\n\n")
+            .end(),
+        ("GET", _) if seen.header("last-event-id") == Some("e-2") => Reply::stream("")
+            .events("id: e-3\ndata: {\"id\":2,\"result\":{}}\n\n")
+            .end(),
+        _ => legacy(seen),
+    })
+    .await;
+    let mut connection = server.connect();
+    for text in [INITIALIZE, INITIALIZED] {
+        send(&connection, text).await;
+    }
+    next_text(&mut connection).await;
+    send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
+    assert!(next_text(&mut connection).await.contains("progress"));
+    assert!(next_text(&mut connection).await.contains("result"));
+    let journal = server.journal();
+    let call = journal
+        .iter()
+        .find(|seen| seen.rpc() == "tools/call")
+        .unwrap();
+    let resumed: Vec<_> = journal
+        .iter()
+        .filter(|seen| seen.header("last-event-id").is_some())
+        .collect();
+    assert_eq!(resumed.len(), 2);
+    for (later, earlier) in [(resumed[0], call), (resumed[1], resumed[0])] {
+        let waited = later.at.duration_since(earlier.at);
+        assert!(waited >= Duration::from_millis(300), "{waited:?}");
+        assert!(waited < Duration::from_millis(900), "{waited:?}");
+        assert_eq!(later.header("mcp-session-id"), Some("CANARY-session"));
+    }
+}
+
+#[tokio::test]
+async fn server_speaks_on_a_stream_of_its_own_which_is_opened_again() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.header("last-event-id")) {
+        ("GET", None) => Reply::stream("")
+            .events("id: 7\nretry: 20\ndata: {\"method\":\"notifications/one\"}\n\n")
+            .close(),
+        ("GET", Some("7")) => Reply::stream("")
+            .events("data: {\"id\":\"s\",\"method\":\"roots/list\"}\n\ndata: {\"id\":1,\"result\":0}\n\n")
+            .hang(),
+        _ => legacy(seen),
+    })
+    .await;
+    let mut connection = server.connect();
+    for text in [INITIALIZE, INITIALIZED] {
+        send(&connection, text).await;
+    }
+    next_text(&mut connection).await;
+    assert!(
+        next_text(&mut connection)
+            .await
+            .contains("notifications/one")
+    );
+    assert!(next_text(&mut connection).await.contains("roots/list"));
+    connection.link.close().await;
+    assert!(matches!(next(&mut connection).await, Event::Closed(None)));
+}
+
+/// A server that forgets every session after two requests in it.
+async fn forgetful() -> Server {
+    let sessions = Mutex::new((0, 0));
+    Server::start(move |seen| {
+        let mut sessions = sessions.lock().unwrap();
+        if seen.method == "GET" {
+            return Reply::status(405, "");
+        }
+        if seen.rpc() == "initialize" {
+            *sessions = (sessions.0 + 1, 0);
+            let header = format!("Mcp-Session-Id: s{}\r\n", sessions.0);
+            let answer = seen.answer("{\"protocolVersion\":\"2025-11-25\"}");
+            return Reply::json_with(200, &header, &answer);
+        }
+        let current = format!("s{}", sessions.0);
+        if seen.header("mcp-session-id") != Some(&current) || sessions.1 >= 2 {
+            return Reply::json(404, "{\"id\":null,\"error\":{\"code\":-32001}}");
+        }
+        if seen.id() == "null" {
+            return Reply::status(202, "");
+        }
+        sessions.1 += 1;
+        seen.ok()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn lost_session_is_begun_again_and_nobody_notices() {
+    let server = forgetful().await;
+    let mut connection = server.connect();
+    for text in [INITIALIZE, INITIALIZED] {
+        send(&connection, text).await;
+    }
+    next_text(&mut connection).await;
+    for id in 1..6 {
+        send(
+            &connection,
+            format!(r#"{{"id":{id},"method":"tools/call"}}"#),
+        )
+        .await;
+        let expected = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        assert_eq!(next_text(&mut connection).await, expected);
+    }
+    let count = |method: &str| {
+        let journal = server.journal();
+        journal.iter().filter(|seen| seen.rpc() == method).count()
+    };
+    assert_eq!(count("initialize"), 3);
+    assert_eq!(count("notifications/initialized"), 3);
+    assert_eq!(count("tools/call"), 7);
+    assert!(
+        connection.events.try_recv().is_err(),
+        "no second answer to `initialize`"
+    );
+}
+
+#[tokio::test]
+async fn session_that_is_lost_at_once_is_begun_again_only_once() {
+    let server = Server::start(|seen| match seen.rpc().as_str() {
+        "tools/call" => Reply::status(404, ""),
+        _ => legacy(seen),
+    })
+    .await;
+    let mut connection = server.connect();
+    for text in [INITIALIZE, INITIALIZED] {
+        send(&connection, text).await;
+    }
+    next_text(&mut connection).await;
+    send(&connection, r#"{"id":1,"method":"tools/call"}"#).await;
+    let error = next_error(&mut connection).await;
+    assert!(
+        matches!(error, TransportError::Status { status: 404, .. }),
+        "{error}"
+    );
+    let journal = server.journal();
+    assert_eq!(
+        journal
+            .iter()
+            .filter(|seen| seen.rpc() == "initialize")
+            .count(),
+        2
+    );
+}

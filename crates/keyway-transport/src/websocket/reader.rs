@@ -1,0 +1,151 @@
+//! The reading half of a WebSocket: passes messages on, watches for silence, and ends it all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::SplitStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use super::ending::Ending;
+use super::pulse::Watch;
+use super::{GOODBYE_TIME, Phase, Shared, Socket};
+use crate::answer::{one_line, with_id};
+use crate::connection::Event;
+use crate::error::TransportError;
+use crate::frame::Frame;
+
+/// Everything that is read comes through here.
+pub(super) struct Reader {
+    shared: Arc<Shared>,
+    stream: SplitStream<Socket>,
+    events: mpsc::Sender<Event>,
+    watch: Watch,
+    ticks: Interval,
+}
+
+impl Reader {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        stream: SplitStream<Socket>,
+        events: mpsc::Sender<Event>,
+        ping_time: Duration,
+    ) -> Self {
+        let mut ticks = interval_at(Instant::now() + ping_time, ping_time);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            shared,
+            stream,
+            events,
+            watch: Watch::default(),
+            ticks,
+        }
+    }
+
+    /// Passes on what comes, then ends the connection and every request on it.
+    pub(super) async fn run(mut self, writing: JoinHandle<()>) {
+        let ending = self.pass_on().await;
+        self.shared.end(Phase::Ending(ending.code));
+        // Reading goes on, since the server may not read before it has written.
+        let drained = async { while let Some(Ok(_)) = self.stream.next().await {} };
+        let goodbye = async { tokio::join!(writing, drained) };
+        drop(timeout(GOODBYE_TIME, goodbye).await);
+        drop(self.stream);
+        let failed = self.shared.in_flight.close();
+        self.shared.phase.send_replace(Phase::Done);
+        for id in failed {
+            let error = TransportError::Closed;
+            drop(self.events.send(Event::Failed { id, error }).await);
+        }
+        drop(self.events.send(Event::Closed(ending.error)).await);
+    }
+
+    /// Passes messages on until there is a reason to end.
+    async fn pass_on(&mut self) -> Ending {
+        let shared = Arc::clone(&self.shared);
+        let events = self.events.clone();
+        let ending = shared.ending();
+        tokio::pin!(ending);
+        loop {
+            // Room first: what has been read is never thrown away, and a slow reader of the
+            // events slows the server down.
+            let room = tokio::select! {
+                phase = &mut ending => return ended(phase),
+                room = events.reserve() => room,
+            };
+            let Ok(room) = room else {
+                return Ending::ours();
+            };
+            let read = tokio::select! {
+                phase = &mut ending => return ended(phase),
+                read = self.next() => read,
+            };
+            match read {
+                Ok(Some(frame)) => room.send(Event::Frame(frame)),
+                Ok(None) => {}
+                Err(ending) => return ending,
+            }
+        }
+    }
+
+    /// Waits for a message to pass on; `None` is one that concerns nobody else.
+    async fn next(&mut self) -> Result<Option<Frame>, Ending> {
+        let message = tokio::select! {
+            biased;
+            message = self.stream.next() => message,
+            _ = self.ticks.tick() => {
+                if !self.watch.is_alive(&self.shared.beats) {
+                    return Err(Ending::gone());
+                }
+                self.shared.ping.notify_one();
+                return Ok(None);
+            }
+        };
+        match message {
+            None => Err(Ending::gone()),
+            Some(Err(error)) => Err(Ending::fault(&error)),
+            Some(Ok(Message::Text(text))) => {
+                let read = self.read(text.into());
+                read.map_err(|error| Ending::failed(CloseCode::Invalid, error))
+            }
+            Some(Ok(Message::Binary(_))) => {
+                let what = "a binary message";
+                let error = TransportError::Protocol { what };
+                Err(Ending::failed(CloseCode::Unsupported, error))
+            }
+            Some(Ok(Message::Close(frame))) => Err(Ending::told(frame.as_ref())),
+            // A ping has been answered by the time it is seen here.
+            Some(Ok(_)) => Ok(None),
+        }
+    }
+
+    fn read(&self, text: Bytes) -> Result<Option<Frame>, TransportError> {
+        let frame = Frame::new(one_line(text))?;
+        let (id, is_answer) = {
+            let envelope = frame.envelope()?;
+            (envelope.id(), envelope.method.is_none())
+        };
+        if !is_answer {
+            return Ok(Some(frame));
+        }
+        // An answer that nobody waits for any more has been answered otherwise.
+        match id.and_then(|id| Some((self.shared.in_flight.end_like(&id)?, id))) {
+            None => Ok(None),
+            Some((own, id)) if own == id => Ok(Some(frame)),
+            Some((own, _)) => Ok(Some(with_id(&frame, &own)?)),
+        }
+    }
+}
+
+/// Explains an end that the other tasks began.
+fn ended(phase: Phase) -> Ending {
+    match phase {
+        Phase::Broken => Ending::gone(),
+        _ => Ending::ours(),
+    }
+}

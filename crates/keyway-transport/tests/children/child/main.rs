@@ -1,0 +1,33 @@
+//! What the tests start: the launcher, a stdio server and a headers helper.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::zombie_processes,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "a child for tests: it fails loudly, prints, and reads the environment it was given"
+)]
+
+mod helper;
+mod host;
+mod probes;
+mod server;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        [keyway_transport::LAUNCH_WORD] => return keyway_transport::launcher_main(),
+        ["server"] => server::run(),
+        ["helper", rest @ ..] => helper::run(rest),
+        ["host"] => host::run(),
+        ["true"] => {}
+        other => panic!("unknown errand {other:?}"),
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,337 @@
+//! A hostile server and a hostile helper against the isolation (`threats.md` P2).
+
+use std::fs;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use keyway_auth::ports::HelperRunner;
+use keyway_transport::{Event, Isolation, Level, Mechanism, Profile, TransportError, harden_self};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::helper::helper;
+use crate::stdio::{call, next, server};
+use crate::{CHILD, launcher};
+
+/// A home with what Keyway keeps in it.
+struct Home {
+    home: TempDir,
+    abstract_name: String,
+    _sockets: [UnixListener; 2],
+}
+
+impl Home {
+    fn new() -> Self {
+        let home = TempDir::new().unwrap();
+        let at = |path: &str| home.path().join(path);
+        for folder in ["data", "config", "runtime", "data/plugins/p", "plugin"] {
+            fs::create_dir_all(at(&format!("keyway/{folder}"))).unwrap();
+        }
+        fs::create_dir_all(at("work")).unwrap();
+        for file in [
+            "keyway/data/store.db",
+            "keyway/config/key",
+            "elsewhere.key",
+            "mine.txt",
+        ] {
+            put(&at(file), "CANARY");
+        }
+        let abstract_name = format!("keyway-test-{}", home.path().display());
+        let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
+        let sockets = [
+            UnixListener::bind(at("keyway/runtime/control")).unwrap(),
+            UnixListener::bind_addr(&address).unwrap(),
+        ];
+        Self {
+            home,
+            abstract_name,
+            _sockets: sockets,
+        }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.home.path().join(path)
+    }
+
+    fn text(&self, path: &str) -> String {
+        self.at(path).to_str().unwrap().to_owned()
+    }
+
+    fn isolation(&self, profile: Profile, mechanism: Mechanism) -> Isolation {
+        Isolation {
+            profile,
+            mechanism,
+            hidden: [
+                "keyway/data",
+                "keyway/config",
+                "keyway/runtime",
+                "elsewhere.key",
+            ]
+            .map(|path| self.at(path))
+            .to_vec(),
+            granted: vec![],
+        }
+    }
+
+    fn params(&self) -> Value {
+        json!({
+            "store": self.at("keyway/data/store.db"),
+            "key": self.at("keyway/config/key"),
+            "socket": self.at("keyway/runtime/control"),
+            "abstract": self.abstract_name,
+        })
+    }
+
+    async fn level(&self, profile: Profile, mechanism: Mechanism) -> Level {
+        let isolation = self.isolation(profile, mechanism);
+        launcher().probe(&isolation).await.unwrap()
+    }
+
+    /// Runs a script in an isolated server; returns its output and exit code.
+    async fn shell(&self, isolation: Isolation, script: &str) -> (String, i64) {
+        let mut server = server();
+        server.program.isolation = isolation;
+        server.program.folder = self.at("work");
+        let mut connection = server.open(&launcher()).await.unwrap().0;
+        let script = script.replace("HOME", self.home.path().to_str().unwrap());
+        let result = call(&mut connection, "shell", json!(script)).await;
+        let text = |name: &str| result[name].as_str().unwrap().to_owned();
+        (
+            text("stdout") + &text("stderr"),
+            result["code"].as_i64().unwrap(),
+        )
+    }
+}
+
+fn put(path: &Path, text: &str) {
+    use std::io::Write;
+    let mut file = fs::File::create(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// Asserts that nothing but the argument list was reached.
+fn assert_denied(probes: &Value, level: Level) {
+    for (probe, reached) in probes.as_object().unwrap() {
+        if reached.is_null() {
+            println!("SKIPPED probe `{probe}`: no Python here");
+            continue;
+        }
+        let is_covered = match probe.as_str() {
+            "arguments" => continue,
+            "socket" => level.hides_sockets(),
+            "signal" | "abstract socket" => level.hides_processes(),
+            _ => level.hides_files(),
+        };
+        if !is_covered {
+            println!("SKIPPED probe `{probe}`: {level}");
+            continue;
+        }
+        assert_eq!(reached, false, "{probe}: {level}");
+    }
+    assert_eq!(
+        probes["arguments"], true,
+        "the probes themselves do not work"
+    );
+}
+
+#[tokio::test]
+async fn p2_a_hostile_server_reaches_nothing_but_the_argument_list() {
+    harden_self().unwrap();
+    let home = Home::new();
+    for profile in [Profile::Hide, Profile::Confine] {
+        for mechanism in [Mechanism::Best, Mechanism::Landlock] {
+            let mut server = server();
+            server.program.isolation = home.isolation(profile, mechanism);
+            let folder_of_child = Path::new(CHILD).parent().unwrap();
+            server.program.isolation.granted = vec![folder_of_child.to_owned()];
+            let (mut connection, level) = server.open(&launcher()).await.unwrap();
+            println!("{profile:?} {mechanism:?}: {level}");
+            let probes = call(&mut connection, "probe", home.params()).await;
+            assert_denied(&probes, level);
+        }
+    }
+}
+
+#[tokio::test]
+async fn p2_a_hostile_helper_reaches_nothing_but_the_argument_list() {
+    harden_self().unwrap();
+    let home = Home::new();
+    let isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let level = launcher().probe(&isolation).await.unwrap();
+    let mut helper = helper(&["helper", "probe", &home.params().to_string()]);
+    helper.isolation = isolation;
+    let output = helper.run(Duration::from_secs(20)).await.unwrap();
+    let output: Value = serde_json::from_slice(output.expose()).unwrap();
+    let probes = serde_json::from_str(output["X-Probes"].as_str().unwrap()).unwrap();
+    assert_denied(&probes, level);
+}
+
+/// Shows that the probes would find something.
+#[tokio::test]
+async fn without_isolation_the_probes_get_through() {
+    let home = Home::new();
+    let mut server = server();
+    server.program.isolation = home.isolation(Profile::None, Mechanism::Best);
+    let (mut connection, level) = server.open(&launcher()).await.unwrap();
+    assert!(!level.hides_files());
+    let probes = call(&mut connection, "probe", home.params()).await;
+    for probe in [
+        "store",
+        "key",
+        "socket",
+        "abstract socket",
+        "signal",
+        "arguments",
+    ] {
+        assert_eq!(probes[probe], true, "{probe}");
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_file_beside_other_files_is_hidden_alone() {
+    let home = Home::new();
+    for mechanism in [Mechanism::Best, Mechanism::Landlock] {
+        if !home.level(Profile::Hide, mechanism).await.hides_files() {
+            println!("SKIPPED: this system has no {mechanism:?}");
+            continue;
+        }
+        let isolation = home.isolation(Profile::Hide, mechanism);
+        let (output, code) = home
+            .shell(isolation, "cat HOME/mine.txt HOME/elsewhere.key")
+            .await;
+        assert_eq!((output.matches("CANARY").count(), code), (1, 1), "{output}");
+    }
+}
+
+/// What breaks less: with mounts a fresh home works, with Landlock alone it does not.
+#[tokio::test]
+async fn new_files_can_be_made_beside_what_is_hidden() {
+    let home = Home::new();
+    if !home
+        .level(Profile::Hide, Mechanism::Mounts)
+        .await
+        .hides_files()
+    {
+        println!("SKIPPED: no private mounts here");
+        return;
+    }
+    let isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let script = "mkdir HOME/.npm && echo x > HOME/.npm/y && cat HOME/.npm/y && \
+                  mv HOME/.npm HOME/keyway/.npm && ls -a HOME/keyway && rm -r HOME/keyway/.npm";
+    let (output, code) = home.shell(isolation, script).await;
+    assert_eq!(code, 0, "{output}");
+}
+
+#[tokio::test]
+async fn covers_cannot_be_taken_off_or_looked_behind() {
+    let home = Home::new();
+    let isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let level = launcher().probe(&isolation).await.unwrap();
+    if !level.is_complete() {
+        println!("SKIPPED: {level}");
+        return;
+    }
+    let script = "umount HOME/keyway/data; \
+                  unshare -m umount HOME/keyway/data; unshare -rm umount HOME/keyway/data; \
+                  mv HOME/keyway/data HOME/d; mount --bind / /mnt; \
+                  nsenter -t $PPID -m true && nsenter -t 1 -m cat HOME/keyway/data/store.db; \
+                  nsenter -t 1 -m -U cat HOME/keyway/data/store.db; \
+                  cat HOME/keyway/data/store.db HOME/d/store.db /mnt/HOME/keyway/data/store.db \
+                  /proc/[0-9]*/root/HOME/keyway/data/store.db; true";
+    let (output, _) = home.shell(isolation, script).await;
+    assert!(!output.contains("CANARY"), "{output}");
+    assert!(home.at("keyway/data/store.db").exists());
+}
+
+#[tokio::test]
+async fn a_folder_granted_inside_a_hidden_one_can_be_used() {
+    let home = Home::new();
+    for mechanism in [Mechanism::Best, Mechanism::Landlock] {
+        let granted = Isolation {
+            granted: vec![home.at("keyway/data/plugins/p"), home.at("work")],
+            ..home.isolation(Profile::Hide, mechanism)
+        };
+        let script = "echo note > HOME/keyway/data/plugins/p/n; cat HOME/keyway/data/store.db";
+        let (output, code) = home.shell(granted, script).await;
+        let is_hidden = home.level(Profile::Hide, mechanism).await.hides_files();
+        assert_eq!(code == 1, is_hidden, "{output}");
+        let note = fs::read_to_string(home.at("keyway/data/plugins/p/n")).unwrap();
+        assert_eq!(note, "note\n");
+    }
+}
+
+#[tokio::test]
+async fn a_confined_child_uses_the_system_and_what_was_granted() {
+    let home = Home::new();
+    let confined = Isolation {
+        granted: vec![home.at("work")],
+        ..home.isolation(Profile::Confine, Mechanism::Best)
+    };
+    if !launcher().probe(&confined).await.unwrap().hides_processes() {
+        println!("SKIPPED: no Landlock here");
+        return;
+    }
+    // The child of the tests does not lie in a system folder.
+    let mut child = helper(&[]);
+    child.command = keyway_transport::HelperCommand::Words(
+        [
+            "/bin/sh",
+            "-c",
+            "echo x > f; cat f ../mine.txt; echo y > ../g; ls /usr >/dev/null && echo ok",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    );
+    child.folder = home.at("work");
+    child.isolation = confined;
+    let output = child.run(Duration::from_secs(20)).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(output.expose()), "x\nok\n");
+    assert!(!home.at("g").exists());
+}
+
+#[tokio::test]
+async fn a_program_that_isolation_keeps_from_being_executed_says_so() {
+    let home = Home::new();
+    let mut confined = server();
+    confined.program.isolation = home.isolation(Profile::Confine, Mechanism::Best);
+    // This checkout may itself lie in a folder that the program does not see.
+    confined.program.folder = "/".into();
+    let (mut connection, level) = match confined.open(&launcher()).await {
+        Err(TransportError::Spawn { source, .. }) => {
+            // In a checkout below `/tmp` the program is not even there.
+            assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+            return;
+        }
+        opened => opened.unwrap(),
+    };
+    if !level.hides_processes() {
+        println!("SKIPPED: no Landlock here");
+        return;
+    }
+    let Event::Closed(Some(TransportError::ChildEnded { status, last_lines })) =
+        next(&mut connection).await
+    else {
+        panic!("it runs");
+    };
+    assert_eq!(status, "exit code 127");
+    assert!(
+        last_lines[0].starts_with("cannot be executed: "),
+        "{last_lines:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_yet_is_made_so_that_it_can_be_hidden() {
+    let home = Home::new();
+    let mut isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    isolation.hidden.push(home.at("later/deep"));
+    launcher().probe(&isolation).await.unwrap();
+    let mode = fs::metadata(home.text("later/deep"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700);
+}

@@ -1,0 +1,94 @@
+//! Tests with real children, and what they have in common.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "the whole file is tests, what they share included"
+)]
+
+mod helper;
+mod isolation;
+mod stdio;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use keyway_transport::{
+    ChildEnv, EnvReader, EnvRules, HostEnv, Inherit, Isolation, Launcher, Log, Profile, Program,
+};
+
+/// Where the children of the tests look for programs.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+fn launcher() -> Launcher {
+    Launcher::new(CHILD)
+}
+
+/// The child of the tests with arguments, a small environment and no isolation.
+fn program(args: &[&str]) -> Program {
+    let declared = [("DECLARED".to_owned(), "value".to_owned().into())];
+    let rules = EnvRules {
+        reader: EnvReader::Server,
+        inherit: Inherit::Listed,
+        declared: &declared,
+        granted: &[],
+        host: &HostEnv::default(),
+    };
+    let person = [
+        ("PATH", PATH),
+        ("FOO_TOKEN", "CANARY"),
+        ("LD_PRELOAD", "/x"),
+    ];
+    Program {
+        command: CHILD.to_owned().into(),
+        args: args.iter().map(|arg| (*arg).to_owned().into()).collect(),
+        env: ChildEnv::build(
+            person.map(|(name, value)| (name.into(), value.into())),
+            &rules,
+        ),
+        folder: "/".into(),
+        isolation: Isolation {
+            profile: Profile::None,
+            ..Isolation::default()
+        },
+    }
+}
+
+/// Says whether a process exists and is not just waiting to be forgotten.
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+/// Waits for something that happens in another process.
+async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it did not happen within 5 seconds");
+}
+
+/// Collects what a child prints beside the protocol.
+#[derive(Clone, Default)]
+struct LogLines(Arc<Mutex<Vec<String>>>);
+
+impl LogLines {
+    fn sink(&self) -> Log {
+        let lines = Arc::clone(&self.0);
+        Arc::new(move |_, line| lines.lock().unwrap().push(line.to_owned()))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+const CHILD: &str = env!("CARGO_BIN_EXE_transport-child");
