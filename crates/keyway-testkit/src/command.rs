@@ -1,0 +1,155 @@
+//! Runs the built program as a person would, in an environment where nothing is inherited.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// One call of the program.
+#[derive(Debug)]
+pub struct Keyway {
+    program: PathBuf,
+    folder: PathBuf,
+    arguments: Vec<OsString>,
+    variables: Vec<(String, OsString)>,
+    stdin: Vec<u8>,
+    memory_kib: Option<u64>,
+}
+
+impl Keyway {
+    /// Prepares a call; `program` is `env!("CARGO_BIN_EXE_keyway")` of the calling test.
+    #[must_use]
+    pub fn new(program: &str, folder: &Path) -> Self {
+        Self {
+            program: program.into(),
+            folder: folder.into(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            stdin: Vec::new(),
+            memory_kib: None,
+        }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of the process environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Sets what standard input holds.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Bounds the memory that the program may map.
+    #[must_use]
+    pub const fn memory_kib(mut self, limit: u64) -> Self {
+        self.memory_kib = Some(limit);
+        self
+    }
+
+    /// Runs the program to its end; panics if it cannot be started or dies of a signal.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        clippy::missing_panics_doc,
+        reason = "a test that cannot run the program must stop"
+    )]
+    pub fn run(self) -> Outcome {
+        let own = TempDir::with_prefix("keyway-home-").expect("a temporary folder");
+        let mut child = self.command(own.path()).spawn().expect("the program");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = self.stdin.clone();
+        // The program may close its input before all was written: that is its right.
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().expect("its output");
+        writer.join().expect("the writer");
+        Outcome::new(&output, &[(&self.folder, "[PATH]"), (own.path(), "[HOME]")])
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests start the program as its user does"
+    )]
+    fn command(&self, own: &Path) -> Command {
+        let mut command = match self.memory_kib {
+            None => Command::new(&self.program),
+            Some(limit) => {
+                let mut shell = Command::new("/bin/sh");
+                let script = format!("ulimit -v {limit} && exec \"$0\" \"$@\"");
+                shell.arg("-c").arg(script).arg(&self.program);
+                shell
+            }
+        };
+        command
+            .args(&self.arguments)
+            .current_dir(&self.folder)
+            .env_clear()
+            .env("HOME", own)
+            .env("KEYWAY_HOME", own.join("keyway"))
+            .env("TMPDIR", own)
+            .env("PATH", "/usr/bin:/bin")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// What a call printed and how it ended; paths are replaced by `[PATH]` and `[HOME]`.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// The exit code; -1 after a signal.
+    pub code: i32,
+}
+
+impl Outcome {
+    fn new(output: &Output, paths: &[(&Path, &str)]) -> Self {
+        let readable = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            paths.iter().fold(text, |text, (path, name)| {
+                text.replace(&*path.to_string_lossy(), name)
+            })
+        };
+        Self {
+            stdout: readable(&output.stdout),
+            stderr: readable(&output.stderr),
+            code: output.status.code().unwrap_or(-1),
+        }
+    }
+
+    /// Returns both streams, for searching.
+    #[must_use]
+    pub fn everything(&self) -> String {
+        format!("{}\n{}", self.stdout, self.stderr)
+    }
+
+    /// Returns the outcome as one text, for snapshots.
+    #[must_use]
+    pub fn snapshot(&self) -> String {
+        let mut text = self.stdout.clone();
+        if !self.stderr.is_empty() {
+            text.push_str("--- stderr\n");
+            text.push_str(&self.stderr);
+        }
+        text.push_str(&format!("--- exit {}\n", self.code));
+        text
+    }
+}
