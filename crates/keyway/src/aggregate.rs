@@ -1,0 +1,141 @@
+//! Many servers as one [`Connection`] that speaks the legacy era (2025-11-25).
+//!
+//! Servers are opened side by side when first needed. One that fails takes nothing away from the
+//! others: it contributes a tool that says what is wrong. Whatever a server wrote is passed on as
+//! written, except for names, which tell the servers apart.
+
+mod client;
+mod forward;
+mod handler;
+mod hub;
+mod kind;
+mod listing;
+mod names;
+mod outbox;
+mod owners;
+mod resources;
+mod router;
+mod server;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Connection, Frame, Link, RequestId, TransportError};
+
+use self::hub::Hub;
+use self::outbox::Outbox;
+use crate::session::{ClientInfo, Offer};
+use crate::states::{Standing, Trouble};
+
+/// Puts all members behind one connection. Nothing is opened yet.
+///
+/// Must be called inside a runtime.
+#[must_use]
+pub fn aggregate(members: Vec<Member>, settings: Settings) -> Connection {
+    let (outbox, events) = Outbox::open();
+    let hub = Hub::new(members, settings, outbox);
+    Connection {
+        link: Arc::new(AggregateLink(Arc::new(hub))),
+        events,
+    }
+}
+
+/// One server to put behind the aggregate.
+#[derive(Debug)]
+pub struct Member {
+    /// The name of the server, as in its entry.
+    pub name: String,
+    /// How to reach it.
+    pub connector: Arc<dyn Connector>,
+    /// How long one call may take; without it, the client decides.
+    pub timeout: Option<Duration>,
+}
+
+/// Reaches one server: trust, credential and transport are behind this.
+pub trait Connector: Send + Sync + fmt::Debug {
+    /// Makes a new connection. Called at the first use, and at the next use after one has ended.
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
+}
+
+/// A connection on which nothing has been said yet.
+#[derive(Debug)]
+pub struct Opened {
+    /// The connection.
+    pub connection: Connection,
+    /// Which protocol eras to offer on it.
+    pub offer: Offer,
+}
+
+/// How an aggregate presents itself, and who watches.
+#[derive(Debug)]
+pub struct Settings {
+    /// How we introduce ourselves, to servers and to the client.
+    pub info: ClientInfo,
+    /// How long a list waits for a server; one that is slower is listed later.
+    pub list_wait: Duration,
+    /// Who is told when a server's state changes.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Settings {
+    /// Takes the usual time to wait, and nobody who watches.
+    #[must_use]
+    pub fn new(info: ClientInfo) -> Self {
+        Self {
+            info,
+            list_wait: LIST_WAIT,
+            observer: Arc::new(NoObserver),
+        }
+    }
+}
+
+/// Watches the states of servers.
+pub trait Observer: Send + Sync + fmt::Debug {
+    /// Is told of a server's new state, with what is wrong, if anything is. Must not block.
+    fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>);
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn changed(&self, _: &str, _: Standing, _: Option<&Trouble>) {}
+}
+
+/// The client's end.
+struct AggregateLink(Arc<Hub>);
+
+impl fmt::Debug for AggregateLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AggregateLink")
+    }
+}
+
+impl Link for AggregateLink {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(self.0.receive(frame))
+    }
+
+    fn abandon(&self, id: &RequestId) {
+        self.0.cancel(id.as_json());
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.close())
+    }
+}
+
+impl Drop for AggregateLink {
+    fn drop(&mut self) {
+        self.0.cancel_all();
+    }
+}
+
+/// How long a list waits for a server, unless told otherwise.
+pub const LIST_WAIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

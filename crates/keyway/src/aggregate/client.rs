@@ -1,0 +1,198 @@
+//! The client of all servers: what it said of itself, and the questions that it is asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use keyway_transport::{Envelope, RequestId};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::outbox::Outbox;
+use super::server::Server;
+use crate::session::RpcError;
+use crate::splice::{member, quoted, with_member};
+
+/// The client as every server's session sees it.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) outbox: Arc<Outbox>,
+    told: Mutex<Told>,
+    next_id: AtomicU64,
+    questions: Mutex<HashMap<RequestId, Question>>,
+}
+
+/// What the client has said.
+#[derive(Debug, Default)]
+struct Told {
+    capabilities: Map<String, Value>,
+    level: Option<String>,
+}
+
+/// A question that the client has not answered yet.
+#[derive(Debug)]
+struct Question {
+    answer: oneshot::Sender<Result<Box<RawValue>, RpcError>>,
+    asker: Weak<Server>,
+    /// The asker's progress token as it wrote it.
+    token: Option<String>,
+}
+
+impl Client {
+    pub(super) fn new(outbox: Arc<Outbox>) -> Self {
+        Self {
+            outbox,
+            told: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            questions: Mutex::default(),
+        }
+    }
+
+    /// Remembers what the client can do, as far as it may be asked for it.
+    pub(super) fn introduced(&self, capabilities: Map<String, Value>) {
+        let known = |name: &String| ASKABLE.iter().any(|(_, needed)| needed == name);
+        let capabilities = capabilities.into_iter().filter(|(name, _)| known(name));
+        self.told().capabilities = capabilities.collect();
+    }
+
+    pub(super) fn capabilities(&self) -> Value {
+        Value::Object(self.told().capabilities.clone())
+    }
+
+    /// Remembers from which level on the client wants log messages, as JSON.
+    pub(super) fn set_level(&self, level: String) {
+        self.told().level = Some(level);
+    }
+
+    pub(super) fn level(&self) -> Option<String> {
+        self.told().level.clone()
+    }
+
+    /// Asks the client on behalf of a server, under an id of ours.
+    ///
+    /// Dropping the future takes the question back.
+    pub(super) async fn ask(
+        &self,
+        asker: &Arc<Server>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let needed = ASKABLE.iter().find(|(askable, _)| *askable == method);
+        if !needed.is_some_and(|(_, needed)| self.told().capabilities.contains_key(*needed)) {
+            let message = format!("the client does not support `{method}`");
+            return Err(RpcError::new(METHOD_NOT_FOUND, message));
+        }
+        let id = RequestId::number(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let mut params = params.map(|params| params.get().to_owned());
+        let token = params.as_deref().and_then(progress_token);
+        if let (Some(written), Some(_)) = (&params, &token) {
+            params = with_progress_token(written, id.as_json()).or(params);
+        }
+        if method == "elicitation/create" {
+            params = params.map(|written| signed(&written, &asker.name).unwrap_or(written));
+        }
+        let (answer, answered) = oneshot::channel();
+        let question = Question {
+            answer,
+            asker: Arc::downgrade(asker),
+            token,
+        };
+        self.questions().insert(id.clone(), question);
+        let guard = Asked { client: self, id };
+        let params = params.map_or(String::new(), |params| format!(r#","params":{params}"#));
+        let (id, method) = (guard.id.as_json(), quoted(method));
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
+        self.outbox.send(text).await;
+        answered
+            .await
+            .unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "the client has gone away")))
+    }
+
+    /// Takes an answer of the client.
+    pub(super) fn answered(&self, id: &RequestId, envelope: &Envelope<'_>) {
+        let Some(question) = self.questions().remove(id) else {
+            return;
+        };
+        let answer = match (envelope.result, envelope.error) {
+            (Some(result), None) => Ok(result.to_owned()),
+            (_, error) => {
+                let error = error.and_then(|error| serde_json::from_str(error.get()).ok());
+                Err(error.unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, "no answer")))
+            }
+        };
+        // The server may have gone away.
+        let _gone = question.answer.send(answer);
+    }
+
+    /// Passes the client's progress with a question on to the server that asked it.
+    pub(super) async fn progressed(&self, params: &str) {
+        let asked = {
+            let token = member(params, "progressToken").and_then(|token| token.get().parse().ok());
+            let id = RequestId::number(token.unwrap_or_default());
+            let questions = self.questions();
+            let question = questions.get(&id);
+            question.and_then(|question| Some((question.asker.upgrade()?, question.token.clone()?)))
+        };
+        if let Some((asker, token)) = asked
+            && let Some(params) = with_member(params, "progressToken", &token)
+        {
+            asker.tell("notifications/progress", Some(&params)).await;
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn questions(&self) -> MutexGuard<'_, HashMap<RequestId, Question>> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes a question back when nobody waits for its answer any more.
+struct Asked<'a> {
+    client: &'a Client,
+    id: RequestId,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.client.questions().remove(&self.id).is_some() {
+            let params = format!(r#"{{"requestId":{}}}"#, self.id.as_json());
+            self.client.outbox.owe(format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#
+            ));
+        }
+    }
+}
+
+/// Returns the progress token of a request's parameters as written.
+pub(super) fn progress_token(params: &str) -> Option<String> {
+    let meta = member(params, "_meta")?;
+    let token = member(meta.get(), "progressToken")?.get();
+    (token != "null").then(|| token.to_owned())
+}
+
+fn with_progress_token(params: &str, token: &str) -> Option<String> {
+    let meta = member(params, "_meta")?.get();
+    with_member(params, "_meta", &with_member(meta, "progressToken", token)?)
+}
+
+/// Says who asks: a person must see which server it is (2025-11-25, elicitation).
+fn signed(params: &str, server: &str) -> Option<String> {
+    let message: String = serde_json::from_str(member(params, "message")?.get()).ok()?;
+    with_member(params, "message", &quoted(&format!("[{server}] {message}")))
+}
+
+/// What a server may ask, and the capability that a client declares for it.
+const ASKABLE: &[(&str, &str)] = &[
+    ("roots/list", "roots"),
+    ("sampling/createMessage", "sampling"),
+    ("elicitation/create", "elicitation"),
+];
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INTERNAL_ERROR: i64 = -32603;

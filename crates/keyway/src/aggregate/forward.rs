@@ -1,0 +1,205 @@
+//! Requests of the client passed on to one server, and what a server must be told when it opens.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::client::progress_token;
+use super::handler::notification;
+use super::kind::Kind;
+use super::server::{FOREVER, Server, backoff};
+use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
+use crate::splice::{member, with_member};
+use crate::states::Trouble;
+
+impl Server {
+    /// Passes a request on; `params` is an object, names already as the server knows them.
+    pub(super) async fn forward(
+        self: &Arc<Self>,
+        method: &str,
+        params: &str,
+    ) -> Result<String, RpcError> {
+        let session = self.session().await.map_err(|why| self.refusal(&why))?;
+        let with_level = self.with_level(&session, params);
+        let request = Forward {
+            method,
+            params: with_level.as_deref().unwrap_or(params),
+            timeout: self.timeout,
+            progress: progress_token(params).map(|token| self.progress(token)),
+        };
+        let result = session.forward(request).await;
+        self.noticed(result.as_ref().err());
+        match result {
+            Ok(result) => Ok(String::from(Box::<str>::from(result))),
+            Err(SessionError::Rpc(error)) => Err(error),
+            Err(error) => Err(self.refusal(&self.trouble_of(&error))),
+        }
+    }
+
+    /// Tells the server something, if it is there.
+    pub(super) async fn tell(&self, method: &str, params: Option<&str>) {
+        if let Some(session) = self.live() {
+            // What is gone needs no telling.
+            let _gone = session.notify(method, params).await;
+        }
+    }
+
+    /// Returns what is wrong as the answer to a request.
+    pub(super) fn refusal(&self, trouble: &Trouble) -> RpcError {
+        let message = format!("server `{}`: {}", self.name, trouble.message);
+        let data = json!({
+            "server": self.name,
+            "state": trouble.standing.state.as_str(),
+            "reason": trouble.standing.reason.map(|reason| reason.as_str()),
+            "code": trouble.code,
+            "hint": trouble.hint,
+        });
+        RpcError {
+            data: serde_json::value::to_raw_value(&data).ok(),
+            ..RpcError::new(LOCAL_ERROR, message)
+        }
+    }
+
+    /// Says what a new session has to know: the log level and the subscriptions.
+    pub(super) fn opened(self: &Arc<Self>, session: &Arc<Session>) {
+        if is_modern(session) {
+            self.listen(session);
+            return;
+        }
+        let (server, session) = (Arc::clone(self), Arc::clone(session));
+        drop(tokio::spawn(async move {
+            server.send_level(&session).await;
+            let uris = server.lock().subscriptions.clone();
+            for uri in uris {
+                let params = json!({ "uri": uri }).to_string();
+                let request = plain("resources/subscribe", &params);
+                let _unheeded = session.forward(request).await;
+            }
+        }));
+    }
+
+    /// Passes the log level on, where a server takes one for all requests.
+    pub(super) async fn send_level(&self, session: &Session) {
+        let level = self.client.level();
+        if let Some(level) = level.filter(|_| session.facts().offers("logging")) {
+            let params = format!(r#"{{"level":{level}}}"#);
+            // Logging is a courtesy; a server that refuses still works.
+            let _unheeded = session.forward(plain("logging/setLevel", &params)).await;
+        }
+    }
+
+    /// Subscribes to a resource, or ends that.
+    pub(super) async fn subscribe(
+        self: &Arc<Self>,
+        method: &str,
+        params: &str,
+        uri: &str,
+    ) -> Result<String, RpcError> {
+        let session = self.session().await.map_err(|why| self.refusal(&why))?;
+        let is_wanted = method == "resources/subscribe";
+        let answer = if is_modern(&session) {
+            "{}".to_owned()
+        } else {
+            self.forward(method, params).await?
+        };
+        let changed = if is_wanted {
+            self.lock().subscriptions.insert(uri.to_owned())
+        } else {
+            self.lock().subscriptions.remove(uri)
+        };
+        if changed && is_modern(&session) {
+            self.listen(&session);
+        }
+        Ok(answer)
+    }
+
+    /// Asks a modern server for its notifications, anew whenever what we want changes.
+    fn listen(self: &Arc<Self>, session: &Arc<Session>) {
+        let Some(params) = self.wanted(session) else {
+            self.lock().stop_listening();
+            return;
+        };
+        let session = Arc::clone(session);
+        let task = tokio::spawn(async move {
+            for tries in 1..=MAX_LISTENS {
+                let request = plain("subscriptions/listen", &params);
+                let is_refused = session.forward(request).await.is_err();
+                if is_refused || session.is_closed() {
+                    return;
+                }
+                sleep(backoff(tries)).await;
+            }
+        });
+        let mut inner = self.lock();
+        inner.stop_listening();
+        inner.listener = Some(task.abort_handle());
+    }
+
+    fn wanted(&self, session: &Session) -> Option<String> {
+        let capabilities = &session.facts().capabilities;
+        let mut wanted = serde_json::Map::new();
+        for (kind, filter) in LISTENED {
+            let offered = capabilities.get(kind.capability());
+            let may_change = offered.and_then(|offered| offered.get("listChanged"));
+            if may_change == Some(&json!(true)) {
+                wanted.insert((*filter).to_owned(), json!(true));
+            }
+        }
+        let uris = self.lock().subscriptions.clone();
+        if !uris.is_empty() {
+            wanted.insert("resourceSubscriptions".to_owned(), json!(uris));
+        }
+        let is_empty = wanted.is_empty();
+        (!is_empty).then(|| json!({ "notifications": wanted }).to_string())
+    }
+
+    /// Puts the log level where a modern server looks for it: into each request.
+    fn with_level(&self, session: &Session, params: &str) -> Option<String> {
+        let level = self.client.level().filter(|_| is_modern(session))?;
+        let meta = member(params, "_meta").map_or("{}", |meta| meta.get());
+        with_member(params, "_meta", &with_member(meta, LOG_LEVEL, &level)?)
+    }
+
+    /// Gives progress to the client under its own token.
+    fn progress(&self, token: String) -> Progress {
+        let client = Arc::clone(&self.client);
+        Arc::new(move |frame| {
+            let params = frame.envelope().ok().and_then(|envelope| envelope.params);
+            let params = params.and_then(|p| with_member(p.get(), "progressToken", &token));
+            if let Some(params) = params {
+                let text = notification("notifications/progress", &params);
+                client.outbox.offer(text);
+            }
+        })
+    }
+}
+
+fn is_modern(session: &Session) -> bool {
+    matches!(session.facts().era, Era::Modern { .. })
+}
+
+fn plain<'a>(method: &'a str, params: &'a str) -> Forward<'a> {
+    let is_endless = method == "subscriptions/listen";
+    Forward {
+        method,
+        params,
+        timeout: if is_endless { FOREVER } else { DEFAULT_TIMEOUT },
+        progress: None,
+    }
+}
+
+/// What to ask a modern server for, where it has it.
+const LISTENED: &[(Kind, &str)] = &[
+    (Kind::Tools, "toolsListChanged"),
+    (Kind::Prompts, "promptsListChanged"),
+    (Kind::Resources, "resourcesListChanged"),
+];
+
+/// How often a server may end the stream of its notifications.
+const MAX_LISTENS: u32 = 5;
+
+/// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.
+const LOCAL_ERROR: i64 = 1;
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

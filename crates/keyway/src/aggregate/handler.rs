@@ -1,0 +1,124 @@
+//! What a server tells and asks its client, passed on to ours.
+
+use std::sync::{Arc, Weak};
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Frame, TransportError};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::client::Client;
+use super::server::Server;
+use crate::session::{Handler, RpcError};
+use crate::splice::{quoted, string, with_member};
+
+/// Speaks for our client to one server.
+#[derive(Debug)]
+pub(super) struct ServerHandler {
+    server: Weak<Server>,
+    client: Arc<Client>,
+}
+
+impl ServerHandler {
+    pub(super) fn new(server: &Arc<Server>) -> Self {
+        Self {
+            server: Arc::downgrade(server),
+            client: Arc::clone(&server.client),
+        }
+    }
+}
+
+impl Handler for ServerHandler {
+    fn capabilities(&self) -> Value {
+        self.client.capabilities()
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Value, RpcError>> {
+        Box::pin(async move {
+            let answer = self.pass_on(method, params).await?;
+            let unreadable = |_| RpcError::new(INTERNAL_ERROR, "the answer cannot be read");
+            serde_json::from_str(answer.get()).map_err(unreadable)
+        })
+    }
+
+    fn pass_on<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        Box::pin(async move {
+            let Some(server) = self.server.upgrade() else {
+                return Err(RpcError::new(INTERNAL_ERROR, "the client has gone away"));
+            };
+            self.client.ask(&server, method, params).await
+        })
+    }
+
+    fn notified(&self, method: &str, frame: &Frame) {
+        let Some(server) = self.server.upgrade() else {
+            return;
+        };
+        let outbox = &self.client.outbox;
+        match method {
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed" => {
+                outbox.owe(format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#));
+            }
+            "notifications/resources/updated" => {
+                if let Some(uri) = updated(frame)
+                    && !server.lock().subscriptions.is_empty()
+                {
+                    let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
+                    outbox.owe(notification(method, &params));
+                }
+            }
+            "notifications/message" => {
+                if let Some(params) = logged(frame, &server.name) {
+                    outbox.offer(notification(method, &params));
+                }
+            }
+            "notifications/elicitation/complete" => {
+                if let Ok(envelope) = frame.envelope()
+                    && let Some(params) = envelope.params
+                {
+                    outbox.offer(notification(method, params.get()));
+                }
+            }
+            // Progress goes to the request that it belongs to; of the rest nobody asked to know.
+            _ => {}
+        }
+    }
+
+    fn closed(&self, reason: Option<&TransportError>) {
+        if let Some(server) = self.server.upgrade() {
+            server.lost(reason.unwrap_or(&TransportError::Closed));
+        }
+    }
+}
+
+/// Writes a notification; `params` is JSON.
+pub(super) fn notification(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+}
+
+fn updated(frame: &Frame) -> Option<String> {
+    string(frame.envelope().ok()?.params?.get(), "uri")
+}
+
+/// Puts the server's name in front of the logger's.
+fn logged(frame: &Frame, server: &str) -> Option<String> {
+    let envelope = frame.envelope().ok()?;
+    let params = envelope.params?.get();
+    let logger = match string(params, "logger") {
+        Some(logger) => format!("{server}/{logger}"),
+        None => server.to_owned(),
+    };
+    with_member(params, "logger", &quoted(&logger))
+}
+
+const INTERNAL_ERROR: i64 = -32603;

@@ -1,0 +1,219 @@
+//! The middle of the aggregate: takes the client's messages, and merges the servers' lists.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use keyway_transport::{Envelope, Frame, RequestId, TransportError};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::client::Client;
+use super::kind::Kind;
+use super::names::Prefixes;
+use super::outbox::Outbox;
+use super::owners::Owners;
+use super::server::Server;
+use super::{Member, Settings};
+use crate::splice::{member, quoted, string, with_member};
+use crate::states::{Standing, State, Trouble};
+
+/// All servers and their one client.
+pub(super) struct Hub {
+    pub(super) client: Arc<Client>,
+    pub(super) servers: Vec<Arc<Server>>,
+    pub(super) prefixes: Prefixes,
+    pub(super) settings: Arc<Settings>,
+    owners: Mutex<Owners>,
+    /// The client's requests under way, by their id as written.
+    running: Mutex<HashMap<String, AbortHandle>>,
+}
+
+impl Hub {
+    pub(super) fn new(members: Vec<Member>, settings: Settings, outbox: Arc<Outbox>) -> Self {
+        let settings = Arc::new(settings);
+        let client = Arc::new(Client::new(outbox));
+        let prefixes = Prefixes::new(members.iter().map(|member| member.name.as_str()));
+        let server = |member| Server::new(member, Arc::clone(&client), Arc::clone(&settings));
+        let servers = members.into_iter().map(server).map(Arc::new).collect();
+        Self {
+            client,
+            servers,
+            prefixes,
+            settings,
+            owners: Mutex::default(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// Takes a message of the client.
+    pub(super) async fn receive(self: &Arc<Self>, frame: Frame) -> Result<(), TransportError> {
+        let envelope = frame.envelope()?;
+        match (envelope.id(), envelope.method.is_some()) {
+            (Some(id), true) => {
+                drop(envelope);
+                self.start(frame, id);
+            }
+            (Some(id), false) => self.client.answered(&id, &envelope),
+            (None, true) => self.told(&envelope).await,
+            (None, false) => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a request of the client, which gets no answer then.
+    pub(super) fn cancel(&self, id: &str) {
+        let task = self.running().remove(id);
+        if let Some(task) = task {
+            task.abort();
+        }
+    }
+
+    /// Ends all requests of the client.
+    pub(super) fn cancel_all(&self) {
+        let tasks = std::mem::take(&mut *self.running());
+        for task in tasks.into_values() {
+            task.abort();
+        }
+    }
+
+    /// Ends all connections.
+    pub(super) async fn close(&self) {
+        self.cancel_all();
+        let closing = self.servers.iter().map(|server| {
+            let server = Arc::clone(server);
+            tokio::spawn(async move { server.close().await })
+        });
+        for closed in closing.collect::<Vec<_>>() {
+            let _panicked = closed.await;
+        }
+        self.client.outbox.close();
+    }
+
+    /// Merges a list of all servers into one page.
+    pub(super) async fn list(&self, kind: Kind) -> String {
+        let deadline = Instant::now() + self.settings.list_wait;
+        let listings = self.servers.iter().map(|server| server.start_list(kind));
+        let listings: Vec<_> = listings.collect();
+        let mut seen = HashSet::new();
+        let mut page = Vec::new();
+        for (index, (server, listing)) in self.servers.iter().zip(listings).enumerate() {
+            match listing.wait_until(deadline).await {
+                Ok(items) => {
+                    let named = self.learn(index, kind, &items);
+                    page.extend(named.into_iter().filter_map(|item| {
+                        let is_new = seen.insert(item.name);
+                        is_new.then_some(item.text)
+                    }));
+                    server.show(kind, Standing::CONNECTED);
+                }
+                Err(trouble) => {
+                    page.extend(self.status_tool(index, kind, &trouble));
+                    server.show(kind, trouble.standing);
+                }
+            }
+        }
+        format!(r#"{{"{}":[{}]}}"#, kind.key(), page.join(","))
+    }
+
+    /// Remembers whose the items are, and returns them as the client sees them.
+    pub(super) fn learn(&self, server: usize, kind: Kind, items: &[Box<RawValue>]) -> Vec<Named> {
+        let key = kind.name_key();
+        let named = |item: &RawValue| Some((string(item.get(), key)?, item.get().to_owned()));
+        let (names, texts): (Vec<_>, Vec<_>) = items.iter().filter_map(|item| named(item)).unzip();
+        let exposed = match kind {
+            Kind::Tools | Kind::Prompts => self.prefixes.exposed_all(server, &names),
+            Kind::Resources | Kind::Templates => names.clone(),
+        };
+        let mut owners = self.owners();
+        let pairs = exposed.iter().cloned().zip(names);
+        let kept = owners.replace(kind, server, pairs);
+        drop(owners);
+        let items = exposed.into_iter().zip(texts);
+        let items = items.filter(|(name, _)| kept.contains(name));
+        let shown = items.map(|(name, text)| {
+            let text = with_member(&text, key, &quoted(&name)).unwrap_or(text);
+            Named { name, text }
+        });
+        shown.collect()
+    }
+
+    pub(super) fn owners(&self) -> MutexGuard<'_, Owners> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the name of the tool that says what is wrong with a server.
+    pub(super) fn status_name(&self, server: usize) -> String {
+        self.prefixes.exposed(server, "status")
+    }
+
+    fn status_tool(&self, server: usize, kind: Kind, trouble: &Trouble) -> Option<String> {
+        let is_off = trouble.standing.state == State::Disabled;
+        if kind != Kind::Tools || is_off {
+            return None;
+        }
+        let name = &self.servers.get(server)?.name;
+        let Trouble {
+            standing, message, ..
+        } = trouble;
+        let description = format!(
+            "The server `{name}` is not available ({standing}): {message}. Call this to try again \
+             and to learn what to do."
+        );
+        let tool = json!({
+            "name": self.status_name(server),
+            "description": description,
+            "inputSchema": { "type": "object", "properties": {} },
+            "annotations": { "readOnlyHint": true },
+        });
+        Some(tool.to_string())
+    }
+
+    /// Answers a request aside.
+    fn start(self: &Arc<Self>, frame: Frame, id: RequestId) {
+        let hub = Arc::clone(self);
+        let key = id.as_json().to_owned();
+        // The lock is held until the task is in the table from which it removes itself.
+        let mut running = self.running();
+        let task = tokio::spawn(async move {
+            let answer = match frame.envelope() {
+                Ok(envelope) => hub.answer(&envelope).await,
+                Err(_) => return,
+            };
+            // From here on it is answered, cancelled or not.
+            hub.running().remove(id.as_json());
+            hub.client.outbox.answer(&id, answer).await;
+        });
+        running.insert(key, task.abort_handle());
+    }
+
+    /// Takes a notification of the client.
+    async fn told(&self, envelope: &Envelope<'_>) {
+        let params = envelope.params.map_or("{}", RawValue::get);
+        match envelope.method.as_deref() {
+            Some("notifications/cancelled") => {
+                if let Some(id) = member(params, "requestId") {
+                    self.cancel(id.get());
+                }
+            }
+            Some("notifications/progress") => self.client.progressed(params).await,
+            Some("notifications/roots/list_changed") => {
+                for server in &self.servers {
+                    server.tell("notifications/roots/list_changed", None).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An item of a list as the client sees it.
+pub(super) struct Named {
+    name: String,
+    text: String,
+}

@@ -1,0 +1,129 @@
+//! A server's lists: fetched side by side, waited for only so long, and what the client saw of them.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use super::kind::Kind;
+use super::server::Server;
+use crate::states::{Standing, Trouble};
+
+/// The items of one list as the server wrote them.
+pub(super) type Items = Arc<[Box<RawValue>]>;
+
+/// A list on its way.
+pub(super) struct Listing {
+    server: Arc<Server>,
+    kind: Kind,
+    found: Result<oneshot::Receiver<Result<Items, Trouble>>, Trouble>,
+}
+
+impl Server {
+    /// Starts fetching a list. It arrives even if nobody waits any more: the client is then told.
+    pub(super) fn start_list(self: &Arc<Self>, kind: Kind) -> Listing {
+        let found = match self.lasting_trouble() {
+            Some(trouble) => Err(trouble),
+            None => Ok(self.fetch_aside(kind)),
+        };
+        Listing {
+            server: Arc::clone(self),
+            kind,
+            found,
+        }
+    }
+
+    /// Fetches a list, connecting if need be.
+    pub(super) async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<Items, Trouble> {
+        let session = self.session().await?;
+        if !session.facts().offers(kind.capability()) {
+            return Ok(Items::default());
+        }
+        let found = session.list(kind.method(), kind.key()).await;
+        self.noticed(found.as_ref().err());
+        let items = found.map_err(|error| self.trouble_of(&error))?;
+        Ok(items.into())
+    }
+
+    /// Remembers what the client sees of this server.
+    pub(super) fn show(&self, kind: Kind, standing: Standing) {
+        self.lock().shown.insert(kind, standing);
+    }
+
+    /// Tells everyone of a new state; the client, if it saw another.
+    pub(super) fn changed(&self, standing: Standing, trouble: Option<&Trouble>) {
+        let observer = &self.settings.observer;
+        observer.changed(&self.name, standing, trouble);
+        for kind in Kind::ALL {
+            let seen = self.lock().shown.get(&kind).copied();
+            let differs = seen.is_some_and(|seen| {
+                let is_there = |standing| standing == Standing::CONNECTED;
+                match kind {
+                    Kind::Tools => seen != standing,
+                    _ => is_there(seen) != is_there(standing),
+                }
+            });
+            if differs {
+                self.announce(kind);
+            }
+        }
+    }
+
+    /// Tells the client that a list has changed; once is enough until it lists again.
+    fn announce(&self, kind: Kind) {
+        self.lock().shown.remove(&kind);
+        let method = kind.changed();
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        self.client.outbox.owe(text);
+    }
+
+    fn fetch_aside(self: &Arc<Self>, kind: Kind) -> oneshot::Receiver<Result<Items, Trouble>> {
+        let (done, found) = oneshot::channel();
+        let server = Arc::clone(self);
+        drop(tokio::spawn(async move {
+            let fetched = server.fetch(kind).await;
+            let before = match &fetched {
+                Ok(items) => server.lock().lists.insert(kind, Arc::clone(items)),
+                Err(_) => None,
+            };
+            if let Err(late) = done.send(fetched) {
+                server.arrived_late(kind, before, late);
+            }
+        }));
+        found
+    }
+
+    fn arrived_late(&self, kind: Kind, before: Option<Items>, late: Result<Items, Trouble>) {
+        let was_shown = self.lock().shown.contains_key(&kind);
+        let is_news = match (before, late) {
+            (Some(before), Ok(now)) => !is_same(&before, &now),
+            (None, Ok(now)) => kind == Kind::Tools || !now.is_empty(),
+            (_, Err(_)) => kind == Kind::Tools,
+        };
+        if was_shown && is_news {
+            self.announce(kind);
+        }
+    }
+}
+
+impl Listing {
+    /// Waits for the list; a server that is slower contributes what it had before, if anything.
+    pub(super) async fn wait_until(self, deadline: Instant) -> Result<Items, Trouble> {
+        let mut found = self.found?;
+        if let Ok(Ok(found)) = timeout_at(deadline, &mut found).await {
+            return found;
+        }
+        found.close();
+        if let Ok(found) = found.try_recv() {
+            return found;
+        }
+        let before = self.server.lock().lists.get(&self.kind).cloned();
+        before.ok_or_else(Trouble::connecting)
+    }
+}
+
+fn is_same(one: &Items, other: &Items) -> bool {
+    let texts = one.iter().map(|item| item.get());
+    texts.eq(other.iter().map(|item| item.get()))
+}

@@ -1,0 +1,249 @@
+//! The client's requests, one by one.
+
+use std::sync::Arc;
+
+use keyway_transport::Envelope;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::hub::Hub;
+use super::kind::Kind;
+use super::resources::offers;
+use super::server::Server;
+use crate::session::RpcError;
+use crate::splice::{member, quoted, string, with_member};
+use crate::states::Trouble;
+
+impl Hub {
+    /// Returns the result of a request, as JSON.
+    pub(super) async fn answer(&self, envelope: &Envelope<'_>) -> Result<String, RpcError> {
+        let method = envelope.method.as_deref().unwrap_or_default();
+        let params = envelope.params.map_or("{}", RawValue::get);
+        match method {
+            "initialize" => Ok(self.initialize(params)),
+            "ping" => Ok("{}".to_owned()),
+            "tools/list" => Ok(self.list(Kind::Tools).await),
+            "prompts/list" => Ok(self.list(Kind::Prompts).await),
+            "resources/list" => Ok(self.list(Kind::Resources).await),
+            "resources/templates/list" => Ok(self.list(Kind::Templates).await),
+            "tools/call" => self.call(Kind::Tools, method, params).await,
+            "prompts/get" => self.call(Kind::Prompts, method, params).await,
+            "resources/read" => self.read(params).await,
+            "resources/subscribe" | "resources/unsubscribe" => self.subscribe(method, params).await,
+            "completion/complete" => self.complete(params).await,
+            "logging/setLevel" => self.set_level(params).await,
+            _ => {
+                let message = format!("`{method}` is not supported");
+                Err(RpcError::new(METHOD_NOT_FOUND, message))
+            }
+        }
+    }
+
+    /// Answers at once: no server is waited for.
+    fn initialize(&self, params: &str) -> String {
+        let capabilities = member(params, "capabilities").map_or("{}", RawValue::get);
+        let capabilities: Map<String, Value> =
+            serde_json::from_str(capabilities).unwrap_or_default();
+        self.client.introduced(capabilities);
+        let asked = string(params, "protocolVersion").unwrap_or_default();
+        let known = VERSIONS.iter().find(|version| **version == asked);
+        let info = &self.settings.info;
+        let answer = json!({
+            "protocolVersion": known.unwrap_or(&NEWEST),
+            "capabilities": {
+                "tools": { "listChanged": true },
+                "resources": { "subscribe": true, "listChanged": true },
+                "prompts": { "listChanged": true },
+                "completions": {},
+                "logging": {},
+            },
+            "serverInfo": { "name": info.name, "version": info.version },
+            "instructions": self.instructions(),
+        });
+        answer.to_string()
+    }
+
+    fn instructions(&self) -> String {
+        let mut text = String::from(
+            "Several MCP servers behind one endpoint. Names of tools and prompts begin with that \
+             of their server and `__`. A tool `…__status` says why a server is not available. \
+             Servers:",
+        );
+        for (index, server) in self.servers.iter().enumerate() {
+            let name = keyway_secret::printable(&server.name);
+            let prefix = self.prefixes.of(index);
+            text.push_str(&format!(
+                "\n- {name} (`{prefix}__…`): {}",
+                server.standing()
+            ));
+        }
+        text
+    }
+
+    /// Passes a call of a tool or a prompt on under the name that its server knows.
+    async fn call(&self, kind: Kind, method: &str, params: &str) -> Result<String, RpcError> {
+        let exposed = string(params, "name").ok_or_else(|| invalid("`name` is missing"))?;
+        if let Some(status) = self.status(kind, &exposed).await {
+            return Ok(status);
+        }
+        let (server, name) = self.resolve(kind, &exposed).await?;
+        let params = with_member(params, "name", &quoted(&name));
+        let params = params.ok_or_else(|| invalid("the parameters are no object"))?;
+        server.forward(method, &params).await
+    }
+
+    /// Finds whose a name is; servers that it may belong to are asked if they were not before.
+    async fn resolve(&self, kind: Kind, exposed: &str) -> Result<(Arc<Server>, String), RpcError> {
+        let mut refusal = None;
+        if self.owners().get(kind, exposed).is_none() {
+            for index in self.prefixes.candidates(exposed) {
+                let Some(server) = self.servers.get(index) else {
+                    continue;
+                };
+                match server.fetch(kind).await {
+                    Ok(items) => drop(self.learn(index, kind, &items)),
+                    Err(trouble) => refusal = Some(server.refusal(&trouble)),
+                }
+            }
+        }
+        let owner = self.owners().get(kind, exposed);
+        let found = owner.and_then(|owner| {
+            let server = self.servers.get(owner.server)?;
+            Some((Arc::clone(server), owner.name))
+        });
+        let unknown = || {
+            let what = match kind {
+                Kind::Prompts => "prompt",
+                _ => "tool",
+            };
+            refusal.unwrap_or_else(|| invalid(&format!("unknown {what} `{exposed}`")))
+        };
+        found.ok_or_else(unknown)
+    }
+
+    /// Explains the state of a server, after having tried to reach it once more.
+    ///
+    /// `None` means that the name is not that of a status tool, or of a server's own one.
+    async fn status(&self, kind: Kind, exposed: &str) -> Option<String> {
+        if kind != Kind::Tools || self.owners().get(kind, exposed).is_some() {
+            return None;
+        }
+        let mut all = self.servers.iter().enumerate();
+        let (index, server) = all.find(|(index, _)| self.status_name(*index) == exposed)?;
+        let tried = timeout(self.settings.list_wait, server.fetch(kind)).await;
+        let trouble = match tried {
+            Ok(Ok(items)) => {
+                self.learn(index, kind, &items);
+                None
+            }
+            Ok(Err(trouble)) => Some(trouble),
+            Err(_) => Some(Trouble::connecting()),
+        };
+        let is_own = self.owners().get(kind, exposed).is_some();
+        (!is_own).then(|| explained(server, trouble.as_ref()))
+    }
+
+    /// Completes an argument of a prompt or of a resource's template.
+    async fn complete(&self, params: &str) -> Result<String, RpcError> {
+        let reference = member(params, "ref").map_or("", RawValue::get);
+        let (server, params) = match string(reference, "type").as_deref() {
+            Some("ref/prompt") => {
+                let name = string(reference, "name").unwrap_or_default();
+                let (server, name) = self.resolve(Kind::Prompts, &name).await?;
+                let reference = with_member(reference, "name", &quoted(&name));
+                let params = reference.and_then(|it| with_member(params, "ref", &it));
+                (Some(server), params)
+            }
+            Some("ref/resource") => {
+                let uri = string(reference, "uri").unwrap_or_default();
+                (self.owner_of_template(&uri).await, Some(params.to_owned()))
+            }
+            _ => return Err(invalid("`ref` is neither a prompt nor a resource")),
+        };
+        match (server, params) {
+            (Some(server), Some(params)) if offers(&server, "completions") => {
+                server.forward("completion/complete", &params).await
+            }
+            _ => Ok(r#"{"completion":{"values":[]}}"#.to_owned()),
+        }
+    }
+
+    async fn owner_of_template(&self, uri: &str) -> Option<Arc<Server>> {
+        // An address that was never seen makes the owner table complete.
+        let by_uri = self.owner_of(uri).await;
+        let template = self.owners().get(Kind::Templates, uri);
+        let by_template = template.and_then(|owner| self.servers.get(owner.server));
+        by_template.cloned().or(by_uri)
+    }
+
+    /// Remembers the level for servers to come, and tells those that are there.
+    async fn set_level(&self, params: &str) -> Result<String, RpcError> {
+        let level = string(params, "level").unwrap_or_default();
+        if !LEVELS.contains(&level.as_str()) {
+            return Err(invalid("unknown log level"));
+        }
+        self.client.set_level(quoted(&level));
+        let telling = self.servers.iter().filter_map(|server| {
+            let session = server.live()?;
+            let server = Arc::clone(server);
+            Some(tokio::spawn(
+                async move { server.send_level(&session).await },
+            ))
+        });
+        for told in telling.collect::<Vec<_>>() {
+            let _panicked = told.await;
+        }
+        Ok("{}".to_owned())
+    }
+}
+
+/// Writes the result of a status tool.
+fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
+    let name = &server.name;
+    let standing = trouble.map_or_else(|| server.standing(), |trouble| trouble.standing);
+    let text = match trouble {
+        None => format!("`{name}` is {standing}; list the tools again to see what it offers"),
+        Some(trouble) => {
+            let hint = trouble.hint.as_deref();
+            let hint = hint.map_or(String::new(), |hint| format!("\nhint: {hint}"));
+            let (code, message) = (trouble.code, &trouble.message);
+            format!("`{name}` is {standing}\nerror[{code}]: {message}{hint}")
+        }
+    };
+    let facts = json!({
+        "server": name,
+        "state": standing.state.as_str(),
+        "reason": standing.reason.map(|reason| reason.as_str()),
+        "code": trouble.map(|trouble| trouble.code),
+        "message": trouble.map(|trouble| &trouble.message),
+        "hint": trouble.and_then(|trouble| trouble.hint.as_ref()),
+    });
+    let content = json!([{ "type": "text", "text": text }]);
+    json!({ "content": content, "structuredContent": facts }).to_string()
+}
+
+/// Makes the error for parameters that cannot be used.
+pub(super) fn invalid(message: &str) -> RpcError {
+    RpcError::new(INVALID_PARAMS, message)
+}
+
+const NEWEST: &str = "2025-11-25";
+
+/// The versions in which the aggregate can be spoken to.
+const VERSIONS: &[&str] = &[NEWEST, "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// 2025-11-25, logging.
+const LEVELS: &[&str] = &[
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;

@@ -1,0 +1,314 @@
+//! One server behind the aggregate: opened when first needed, and again after it went away.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keyway_transport::TransportError;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::client::Client;
+use super::handler::ServerHandler;
+use super::kind::Kind;
+use super::listing::Items;
+use super::{Connector, Member, Settings};
+use crate::session::{ClientInfo, Session, SessionError};
+use crate::states::{Standing, State, Trouble};
+
+/// One server.
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) client: Arc<Client>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) timeout: Duration,
+    connector: Arc<dyn Connector>,
+    inner: Mutex<Inner>,
+}
+
+/// What changes over a server's life.
+#[derive(Default)]
+pub(super) struct Inner {
+    session: Option<Arc<Session>>,
+    attempt: Option<Attempt>,
+    trouble: Option<Trouble>,
+    /// Lists do not try again before this.
+    quiet_until: Option<Instant>,
+    /// How often it was connected to without lasting.
+    tries: u32,
+    connected_at: Option<Instant>,
+    /// The client has gone away: nothing is opened any more.
+    is_over: bool,
+    pub(super) lists: HashMap<Kind, Items>,
+    /// What the client saw of this server in its last list of a kind.
+    pub(super) shown: HashMap<Kind, Standing>,
+    pub(super) subscriptions: BTreeSet<String>,
+    pub(super) listener: Option<AbortHandle>,
+}
+
+/// A session, or why there is none.
+pub(super) type Outcome = Result<Arc<Session>, Trouble>;
+
+/// One attempt at connecting, for all who wait.
+struct Attempt {
+    outcome: watch::Receiver<Option<Outcome>>,
+    task: AbortHandle,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Server");
+        shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    pub(super) fn new(member: Member, client: Arc<Client>, settings: Arc<Settings>) -> Self {
+        Self {
+            name: member.name,
+            client,
+            settings,
+            timeout: member.timeout.unwrap_or(FOREVER),
+            connector: member.connector,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Returns the session, connecting if there is none; who waits at the same time shares one
+    /// attempt, and going away does not end it.
+    pub(super) async fn session(self: &Arc<Self>) -> Outcome {
+        let mut outcome = {
+            let mut inner = self.lock();
+            if let Some(session) = inner.live() {
+                return Ok(session);
+            }
+            if inner.is_over {
+                return Err(Trouble::from(&TransportError::Closed));
+            }
+            let attempt = inner.attempt.get_or_insert_with(|| self.start());
+            attempt.outcome.clone()
+        };
+        let settled = outcome.wait_for(Option::is_some).await;
+        let outcome = settled.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| Err(Trouble::from(&TransportError::Closed)))
+    }
+
+    /// Returns the session if there is one.
+    pub(super) fn live(&self) -> Option<Arc<Session>> {
+        self.lock().live()
+    }
+
+    /// Returns what is wrong, unless nothing is or a list should find out anew.
+    pub(super) fn lasting_trouble(&self) -> Option<Trouble> {
+        let inner = self.lock();
+        let is_quiet = inner
+            .quiet_until
+            .is_some_and(|until| Instant::now() < until);
+        inner.trouble.clone().filter(|_| is_quiet)
+    }
+
+    /// Returns what the server is doing.
+    pub(super) fn standing(&self) -> Standing {
+        let inner = self.lock();
+        match (&inner.trouble, inner.live()) {
+            (Some(trouble), _) => trouble.standing,
+            (None, Some(_)) => Standing::CONNECTED,
+            (None, None) if inner.attempt.is_some() => Standing::CONNECTING,
+            (None, None) => Standing {
+                state: State::Pending,
+                reason: None,
+            },
+        }
+    }
+
+    /// Takes notice of how a request went: a session may stay open while its server refuses all.
+    pub(super) fn noticed(&self, error: Option<&SessionError>) {
+        let trouble = match error {
+            Some(SessionError::Transport(error)) if tells_of_server(error) => {
+                Some(Trouble::from(error))
+            }
+            None => None,
+            Some(_) => return,
+        };
+        {
+            let mut inner = self.lock();
+            if inner.live().is_none() || inner.trouble == trouble {
+                return;
+            }
+            inner.trouble.clone_from(&trouble);
+        }
+        let standing = trouble.as_ref().map(|trouble| trouble.standing);
+        self.changed(standing.unwrap_or(Standing::CONNECTED), trouble.as_ref());
+    }
+
+    /// Returns why a request failed; that of an ended connection is known only here.
+    pub(super) fn trouble_of(&self, error: &SessionError) -> Trouble {
+        let known = match error {
+            SessionError::Transport(TransportError::Closed) => self.lock().trouble.clone(),
+            _ => None,
+        };
+        known.unwrap_or_else(|| Trouble::from(error))
+    }
+
+    /// Takes notice that the connection has ended; the next use makes a new one.
+    pub(super) fn lost(&self, reason: &TransportError) {
+        let trouble = Trouble::from(reason);
+        {
+            let mut inner = self.lock();
+            if !inner.session.as_ref().is_some_and(|s| s.is_closed()) {
+                return;
+            }
+            inner.session = None;
+            if inner.connected_at.is_some_and(|at| at.elapsed() >= STABLE) {
+                inner.tries = 0;
+            }
+            inner.quiet_until = (inner.tries >= MAX_TRIES).then(|| Instant::now() + QUIET);
+            inner.trouble = Some(trouble.clone());
+            inner.stop_listening();
+        }
+        self.changed(trouble.standing, Some(&trouble));
+    }
+
+    /// Ends the connection and all attempts at one.
+    pub(super) async fn close(&self) {
+        let session = {
+            let mut inner = self.lock();
+            inner.is_over = true;
+            inner.stop_listening();
+            if let Some(attempt) = inner.attempt.take() {
+                attempt.task.abort();
+            }
+            inner.session.take()
+        };
+        if let Some(session) = session {
+            session.close().await;
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(self: &Arc<Self>) -> Attempt {
+        let (told, outcome) = watch::channel(None);
+        let server = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let found = server.connect_patiently().await;
+            server.settle(&found);
+            told.send_replace(Some(found));
+        });
+        Attempt {
+            outcome,
+            task: task.abort_handle(),
+        }
+    }
+
+    /// Connects; a server that was there before is given several tries.
+    async fn connect_patiently(self: &Arc<Self>) -> Outcome {
+        let (mut tries, was_connected) = {
+            let inner = self.lock();
+            (inner.tries % MAX_TRIES, inner.connected_at.is_some())
+        };
+        loop {
+            if tries > 0 {
+                sleep(backoff(tries)).await;
+            }
+            tries += 1;
+            self.lock().tries = tries;
+            match self.connect().await {
+                Err(trouble) if was_connected && trouble.is_transient && tries < MAX_TRIES => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn connect(self: &Arc<Self>) -> Outcome {
+        let opened = timeout(CONNECT_TIME, self.connector.connect()).await;
+        let seconds = CONNECT_TIME.as_secs();
+        let late = |_| Trouble::from(&TransportError::Timeout { seconds });
+        let opened = opened.map_err(late)??;
+        let ClientInfo { name, version } = &self.settings.info;
+        let info = ClientInfo {
+            name: name.clone(),
+            version: version.clone(),
+        };
+        let handler = Arc::new(ServerHandler::new(self));
+        let session = Session::open(opened.connection, info, handler, opened.offer).await;
+        session.map(Arc::new).map_err(|error| Trouble::from(&error))
+    }
+
+    fn settle(self: &Arc<Self>, outcome: &Outcome) {
+        let mut inner = self.lock();
+        inner.attempt = None;
+        match outcome {
+            Ok(session) => {
+                inner.session = Some(Arc::clone(session));
+                inner.connected_at = Some(Instant::now());
+                inner.trouble = None;
+                inner.quiet_until = None;
+                drop(inner);
+                self.changed(Standing::CONNECTED, None);
+                self.opened(session);
+                if session.is_closed() {
+                    self.lost(&TransportError::Closed);
+                }
+            }
+            Err(trouble) => {
+                inner.tries = 0;
+                inner.connected_at = None;
+                inner.trouble = Some(trouble.clone());
+                inner.quiet_until = Some(Instant::now() + QUIET);
+                drop(inner);
+                self.changed(trouble.standing, Some(trouble));
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn live(&self) -> Option<Arc<Session>> {
+        let session = self.session.as_ref();
+        session.filter(|session| !session.is_closed()).cloned()
+    }
+
+    pub(super) fn stop_listening(&mut self) {
+        if let Some(task) = self.listener.take() {
+            task.abort();
+        }
+    }
+}
+
+/// Says whether an error would meet any other request as well.
+const fn tells_of_server(error: &TransportError) -> bool {
+    matches!(
+        error,
+        TransportError::Refused { status: 401, .. }
+            | TransportError::Auth(_)
+            | TransportError::Unreachable { .. }
+    )
+}
+
+/// Returns a time between half and all of one second, doubled with each try.
+pub(super) fn backoff(tries: u32) -> Duration {
+    let full = 1000_u64 << tries.min(8).saturating_sub(1);
+    let random = RandomState::new().build_hasher().finish();
+    Duration::from_millis(full / 2 + random % (full / 2 + 1))
+}
+
+/// The client decides how long it waits, unless the entry does.
+pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How often a server that went away is connected to anew (contract §8).
+const MAX_TRIES: u32 = 5;
+
+/// How long a connection must last for the next one to be made at once.
+const STABLE: Duration = Duration::from_secs(30);
+
+/// How long lists leave a server alone that could not be connected to.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// How long a connection may take before its first message.
+const CONNECT_TIME: Duration = Duration::from_secs(60);

@@ -1,0 +1,195 @@
+//! Connections that end, and what is made of them.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn calls_under_way_fail_when_the_connection_ends_and_the_next_connects_anew() {
+    let server = Fake::new("s")
+        .tools(&["t"])
+        .reply("tools/call", Reply::Silence);
+    let mut client = Client::of(&[&server]);
+    client.tools().await;
+    let ids = [
+        client.start("tools/call", json!({"name": "s__t"})).await,
+        client.start("tools/call", json!({"name": "s__t"})).await,
+    ];
+    settle().await;
+    server.hang_up().await;
+    for id in ids {
+        let answer = client.answer(id).await;
+        assert_eq!(answer["error"]["data"]["code"], "connection-closed");
+    }
+    let arrived = client.arrived().await;
+    assert_eq!(arrived[0]["method"], "notifications/tools/list_changed");
+    server.tools(&["t"]);
+    assert_eq!(client.call("s__t").await["result"]["from"], "s");
+    assert_eq!(server.connects(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_went_away_is_given_five_tries_with_growing_waits() {
+    let server = Fake::new("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    client.tools().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    server.hang_up().await;
+    for _ in 0..6 {
+        server.attempt(0, Err(unreachable()));
+    }
+    let before = tokio::time::Instant::now();
+    let refused = client.call("s__t").await;
+    assert_eq!(refused["error"]["data"]["reason"], "network-error");
+    assert_eq!(server.connects(), 1 + 5);
+    // One, two, four and eight seconds, each at least half.
+    let waited = before.elapsed().as_millis();
+    assert!((7_500..=15_100).contains(&waited), "{waited}");
+    // Now it counts as failed, and each call tries once.
+    client.call("s__t").await;
+    assert_eq!(server.connects(), 1 + 5 + 1);
+    assert_eq!(client.call("s__t").await["result"]["from"], "s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_needs_a_person_is_not_tried_again_by_itself() {
+    let server = Fake::new("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    client.tools().await;
+    server.hang_up().await;
+    server.attempt(0, Err(Trouble::from(&refused())));
+    let answer = client.call("s__t").await;
+    assert_eq!(answer["error"]["data"]["state"], "needs-auth");
+    assert_eq!(server.connects(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_ends_as_soon_as_it_is_listed_is_left_alone_after_five_times() {
+    let server = Fake::new("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    for _ in 0..10 {
+        let names = client.tools().await;
+        if names == ["s__t"] {
+            server.hang_up().await;
+        }
+    }
+    assert_eq!(server.connects(), 5);
+}
+
+#[derive(Debug, Default)]
+struct Diary(Mutex<Vec<String>>);
+
+impl Observer for Diary {
+    fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>) {
+        let code = trouble.map_or("", |trouble| trouble.code);
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{server} {standing} {code}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn observer_is_told_of_every_state() {
+    let server = Fake::new("s").attempt(0, Err(unreachable())).tools(&["t"]);
+    let diary = Arc::new(Diary::default());
+    let info = ClientInfo {
+        name: "keyway".to_owned(),
+        version: "1".to_owned(),
+    };
+    let settings = Settings {
+        observer: Arc::clone(&diary) as Arc<dyn Observer>,
+        ..Settings::new(info)
+    };
+    let member = Member {
+        name: "s".to_owned(),
+        connector: Arc::clone(&server) as Arc<dyn Connector>,
+        timeout: None,
+    };
+    let connection = aggregate(vec![member], settings);
+    let mut client = Client {
+        connection,
+        next_id: 1,
+        others: Vec::new(),
+    };
+    client.tools().await;
+    client.call("s__t").await;
+    server.hang_up().await;
+    let expected = [
+        "s failed/network-error timeout",
+        "s connected ",
+        "s failed/network-error connection-closed",
+    ];
+    assert_eq!(*diary.0.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_every_connection_and_every_request() {
+    let server = Fake::new("s")
+        .tools(&["t"])
+        .reply("tools/call", Reply::Silence);
+    let mut client = Client::of(&[&server]);
+    client.tools().await;
+    client.start("tools/call", json!({"name": "s__t"})).await;
+    settle().await;
+    client.connection.link.close().await;
+    assert!(matches!(
+        client.connection.events.recv().await,
+        Some(Event::Closed(None))
+    ));
+    assert_eq!(server.seen("notifications/cancelled").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everyone_who_waited_learns_why_a_server_went_away() {
+    let server = Fake::new("s").tools(&["t"]);
+    server.reply("tools/call", Reply::Silence);
+    let mut client = Client::of(&[&server]);
+    client.tools().await;
+    let ids = [
+        client.start("tools/call", json!({"name": "s__t"})).await,
+        client.start("tools/call", json!({"name": "s__t"})).await,
+    ];
+    settle().await;
+    let ended = TransportError::ChildEnded {
+        status: "exit code 3".to_owned(),
+        last_lines: Vec::new(),
+    };
+    server.hang_up_because(Some(ended)).await;
+    for id in ids {
+        let answer = client.answer(id).await;
+        assert_eq!(answer["error"]["data"]["code"], "child-ended");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn credential_that_is_refused_later_changes_the_state_until_it_is_taken_again() {
+    let server = Fake::new("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    client.tools().await;
+    server.reply("tools/call", Reply::Refused);
+    server.reply("tools/list", Reply::Refused);
+    let answer = client.call("s__t").await;
+    assert_eq!(answer["error"]["data"]["state"], "needs-auth");
+    let arrived = client.arrived().await;
+    assert_eq!(arrived[0]["method"], "notifications/tools/list_changed");
+    assert_eq!(client.tools().await, ["s__status"]);
+    server.tools(&["t"]);
+    assert_eq!(client.call("s__t").await["result"]["from"], "s");
+    assert_eq!(client.arrived().await.len(), 1);
+    assert_eq!(client.tools().await, ["s__t"]);
+    assert_eq!(server.connects(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_opened_after_the_end() {
+    let server = Fake::new("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    client.connection.link.close().await;
+    let answer = client.start("tools/call", json!({"name": "s__t"})).await;
+    assert!(matches!(
+        client.connection.events.recv().await,
+        Some(Event::Closed(None))
+    ));
+    let answer = client.answer(answer).await;
+    assert_eq!(answer["error"]["data"]["code"], "connection-closed");
+    assert_eq!(server.connects(), 0);
+}

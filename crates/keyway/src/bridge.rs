@@ -1,0 +1,111 @@
+//! Moves frames between a client on two pipes and one [`Connection`].
+//!
+//! Bytes pass through; the envelope of the first request alone decides whether client and server
+//! speak the same protocol era. Every request of the client gets exactly one answer: the server's,
+//! or an error that says what happened and what to do.
+
+mod opening;
+mod output;
+
+use std::io;
+
+use keyway_transport::{Connection, Event, Frame};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::sync::mpsc;
+
+use self::output::Output;
+
+/// Serves a client until it goes away, and then ends the connection in good order.
+///
+/// # Errors
+///
+/// Returns what kept the client from being read or written to.
+pub async fn bridge(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+    connection: Connection,
+) -> io::Result<()> {
+    let mut input = Input::new(input);
+    let mut output = Output::new(output);
+    let Some(mut connection) = opening::open(&mut input, &mut output, connection).await? else {
+        return Ok(());
+    };
+    let served = serve(&mut input, &mut output, &mut connection).await;
+    connection.link.close().await;
+    served
+}
+
+/// Passes frames both ways, in two halves, so that a slow side never stops the other.
+async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    input: &mut Input<R>,
+    output: &mut Output<W>,
+    connection: &mut Connection,
+) -> io::Result<()> {
+    let link = std::sync::Arc::clone(&connection.link);
+    let (failures, mut failed) = mpsc::channel(FAILURES);
+    let upwards = async {
+        while let Some(frame) = input.next().await? {
+            let id = frame.envelope().ok().and_then(|envelope| envelope.id());
+            if let (Err(error), Some(id)) = (link.send(frame).await, id) {
+                // The other half ends only after this one.
+                let _gone = failures.send(Event::Failed { id, error }).await;
+            }
+        }
+        io::Result::Ok(())
+    };
+    let downwards = async {
+        loop {
+            let event = tokio::select! {
+                Some(event) = failed.recv() => event,
+                event = connection.events.recv() => match event {
+                    Some(event) => event,
+                    None => return io::Result::Ok(()),
+                },
+            };
+            output.push(event);
+            while let Ok(event) = connection.events.try_recv() {
+                output.push(event);
+            }
+            output.flush().await?;
+        }
+    };
+    tokio::select! {
+        ended = upwards => ended,
+        ended = downwards => ended,
+    }
+}
+
+/// Frames of a client, one per line.
+struct Input<R> {
+    lines: BufReader<R>,
+    line: Vec<u8>,
+}
+
+impl<R: AsyncRead + Unpin> Input<R> {
+    fn new(input: R) -> Self {
+        Self {
+            lines: BufReader::with_capacity(READ_BYTES, input),
+            line: Vec::new(),
+        }
+    }
+
+    /// Returns the next frame, or `None` when the client has gone away.
+    async fn next(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            self.line.clear();
+            if self.lines.read_until(b'\n', &mut self.line).await? == 0 {
+                return Ok(None);
+            }
+            let frame = Frame::new(std::mem::take(&mut self.line)).map_err(io::Error::other)?;
+            if !frame.bytes().is_empty() {
+                return Ok(Some(frame));
+            }
+        }
+    }
+}
+
+const READ_BYTES: usize = 64 * 1024;
+const FAILURES: usize = 64;
+
+#[cfg(test)]
+mod tests;

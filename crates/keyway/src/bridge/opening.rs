@@ -1,0 +1,185 @@
+//! The first request of a client: the server answers it, or speaks another protocol era.
+
+use std::io;
+use std::time::Duration;
+
+use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{Input, Output};
+use crate::eras::{self, Spoken};
+
+/// Passes on what comes before and including the first request, and waits for its answer.
+///
+/// Returns the connection to go on with, translated if the server speaks the other era, or `None`
+/// if the client went away.
+pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    input: &mut Input<R>,
+    output: &mut Output<W>,
+    mut connection: Connection,
+) -> io::Result<Option<Connection>> {
+    loop {
+        let Some(frame) = input.next().await? else {
+            connection.link.close().await;
+            return Ok(None);
+        };
+        let Some((id, spoken)) = first_request(&frame) else {
+            // A notification, or nonsense that the server may answer as it likes.
+            let _unsent = connection.link.send(frame).await;
+            continue;
+        };
+        if spoken == Spoken::Modern && !is_discovery(&frame) {
+            // A legacy server may act on it as if it were a request of its own era, so that the
+            // answer would say nothing, and asking twice could do harm.
+            let connection = match eras::discovers(connection, &frame).await {
+                Ok(modern) => modern,
+                Err(other) => eras::translate(other, spoken, &frame)
+                    .await
+                    .unwrap_or_else(|neither| neither),
+            };
+            send(&connection, output, frame, id).await?;
+            return Ok(Some(connection));
+        }
+        let answer = first_answer(&mut connection, output, frame.clone(), &id);
+        let answer = if is_discovery(&frame) {
+            // An old server may keep silent about a question that it does not know.
+            tokio::time::timeout(DISCOVERY_WAIT, answer).await
+        } else {
+            Ok(answer.await)
+        };
+        let answer = answer.unwrap_or_else(|_| Ok(silence(&id)))?;
+        if !is_of_other_era(&answer) {
+            output.push(answer);
+            output.flush().await?;
+            return Ok(Some(connection));
+        }
+        // The session of the other era begins on the same connection.
+        let translated = match eras::translate(connection, spoken, &frame).await {
+            Ok(translated) => translated,
+            Err(connection) => {
+                output.push(answer);
+                output.flush().await?;
+                return Ok(Some(connection));
+            }
+        };
+        send(&translated, output, frame, id).await?;
+        return Ok(Some(translated));
+    }
+}
+
+fn silence(id: &RequestId) -> Event {
+    let seconds = DISCOVERY_WAIT.as_secs();
+    Event::Failed {
+        id: id.clone(),
+        error: TransportError::Timeout { seconds },
+    }
+}
+
+/// Returns the id and the era of a request that shows its era.
+fn first_request(frame: &Frame) -> Option<(RequestId, Spoken)> {
+    let envelope = frame.envelope().ok()?;
+    let id = envelope.id().filter(|_| envelope.is_request())?;
+    Some((id, Spoken::of(&envelope)?))
+}
+
+fn is_discovery(frame: &Frame) -> bool {
+    let envelope = frame.envelope();
+    envelope.is_ok_and(|envelope| envelope.method.as_deref() == Some("server/discover"))
+}
+
+/// Sends a request; whoever reads the connection gets the answer.
+async fn send<W: AsyncWrite + Unpin>(
+    connection: &Connection,
+    output: &mut Output<W>,
+    frame: Frame,
+    id: RequestId,
+) -> io::Result<()> {
+    if let Err(error) = connection.link.send(frame).await {
+        output.push(Event::Failed { id, error });
+        output.flush().await?;
+    }
+    Ok(())
+}
+
+/// Sends the first request and waits for its answer, passing on what comes before it.
+async fn first_answer<W: AsyncWrite + Unpin>(
+    connection: &mut Connection,
+    output: &mut Output<W>,
+    frame: Frame,
+    id: &RequestId,
+) -> io::Result<Event> {
+    if let Err(error) = connection.link.send(frame).await {
+        return Ok(Event::Failed {
+            id: id.clone(),
+            error,
+        });
+    }
+    loop {
+        let event = match connection.events.recv().await {
+            Some(Event::Closed(reason)) => {
+                let error = reason.unwrap_or(TransportError::Closed);
+                return Ok(Event::Failed {
+                    id: id.clone(),
+                    error,
+                });
+            }
+            Some(event) => event,
+            None => {
+                return Ok(Event::Failed {
+                    id: id.clone(),
+                    error: TransportError::Closed,
+                });
+            }
+        };
+        let answers = match &event {
+            Event::Failed { id: failed, .. } => failed == id,
+            Event::Frame(frame) => frame
+                .envelope()
+                .is_ok_and(|e| e.method.is_none() && e.id().as_ref() == Some(id)),
+            _ => false,
+        };
+        if answers {
+            return Ok(event);
+        }
+        output.push(event);
+        output.flush().await?;
+    }
+}
+
+/// Says whether an answer looks like that of a server which does not know this era.
+fn is_of_other_era(answer: &Event) -> bool {
+    #[derive(Deserialize)]
+    struct Code {
+        code: i64,
+    }
+    match answer {
+        Event::Failed {
+            error: TransportError::Timeout { .. },
+            ..
+        } => true,
+        Event::Failed {
+            error: TransportError::Status { status, .. },
+            ..
+        } => {
+            matches!(status, 400 | 404 | 405 | 406 | 415 | 422)
+        }
+        Event::Frame(frame) => {
+            let Ok(envelope) = frame.envelope() else {
+                return false;
+            };
+            let code = envelope
+                .error
+                .and_then(|e| serde_json::from_str::<Code>(e.get()).ok());
+            code.is_some_and(|error| UNKNOWN_ERA_CODES.contains(&error.code))
+        }
+        _ => false,
+    }
+}
+
+/// What servers answer to a request of another era: unknown method, missing parameters, and the
+/// modern codes for headers, capabilities and versions. Legacy servers also use their own -32000.
+const UNKNOWN_ERA_CODES: &[i64] = &[-32601, -32602, -32600, -32000, -32020, -32021, -32022];
+
+/// How long a server may take to answer the modern question.
+const DISCOVERY_WAIT: Duration = Duration::from_secs(10);

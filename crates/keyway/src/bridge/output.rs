@@ -1,0 +1,65 @@
+//! What a client is written: frames as they came, and errors of our own in the same form.
+
+use std::io;
+
+use keyway_transport::{Event, RequestId, TransportError};
+use serde_json::json;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use crate::explain::explain;
+
+/// Collects what there is to write and writes it at once.
+pub(super) struct Output<W> {
+    output: W,
+    buffer: Vec<u8>,
+}
+
+impl<W: AsyncWrite + Unpin> Output<W> {
+    pub(super) const fn new(output: W) -> Self {
+        Self {
+            output,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Adds an event; what concerns no client is dropped.
+    pub(super) fn push(&mut self, event: Event) {
+        match event {
+            Event::Frame(frame) => self.line(frame.bytes()),
+            Event::Failed { id, error } => self.failure(&id, &error),
+            _ => {}
+        }
+    }
+
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.buffer).await?;
+        self.output.flush().await?;
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
+        Ok(())
+    }
+
+    fn failure(&mut self, id: &RequestId, error: &TransportError) {
+        let explained = explain(error);
+        let body = json!({
+            "code": LOCAL_ERROR,
+            "message": explained.message,
+            "data": { "code": explained.code, "hint": explained.hint },
+        });
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"error":{body}}}"#,
+            id.as_json()
+        );
+        self.line(text.as_bytes());
+    }
+
+    fn line(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.push(b'\n');
+    }
+}
+
+/// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.
+const LOCAL_ERROR: i64 = 1;
+
+const KEPT_BYTES: usize = 256 * 1024;

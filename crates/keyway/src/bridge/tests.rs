@@ -1,0 +1,137 @@
+mod eras;
+
+use std::sync::{Arc, Mutex};
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Link, RequestId, TransportError};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+use super::*;
+
+/// Echoes the parameters of every request as its result; `fail` fails, `gone` was never sent.
+#[derive(Debug)]
+struct Echo {
+    events: mpsc::Sender<Event>,
+    seen: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Link for Echo {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            self.seen.lock().unwrap().push(frame.bytes().to_vec());
+            let envelope = frame.envelope()?;
+            let Some(id) = envelope.id() else {
+                return Ok(());
+            };
+            let event = match envelope.method.as_deref() {
+                Some("gone") => return Err(TransportError::Closed),
+                Some("fail") => Event::Failed {
+                    id,
+                    error: TransportError::Redirect,
+                },
+                _ => {
+                    let params = envelope.params.map_or("{}", |params| params.get());
+                    let text = format!(
+                        r#"{{"jsonrpc":"2.0","id":{},"result":{params}}}"#,
+                        id.as_json()
+                    );
+                    Event::Frame(Frame::new(text)?)
+                }
+            };
+            self.events.send(event).await.unwrap();
+            Ok(())
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Runs a client's whole input through a bridge and returns what it was written, line by line.
+async fn through(input: &str) -> (Vec<String>, Arc<Echo>) {
+    let (events, receiver) = mpsc::channel(16);
+    let echo = Arc::new(Echo {
+        events,
+        seen: Mutex::default(),
+    });
+    let connection = Connection {
+        link: Arc::clone(&echo) as Arc<dyn Link>,
+        events: receiver,
+    };
+    let expected = input.lines().filter(|line| line.contains("\"id\"")).count();
+    let (mut client, server) = duplex(1 << 20);
+    let (read, write) = tokio::io::split(server);
+    let bridged = tokio::spawn(bridge(read, write, connection));
+    client.write_all(input.as_bytes()).await.unwrap();
+    let mut written = Vec::new();
+    while written.iter().filter(|byte| **byte == b'\n').count() < expected {
+        assert_ne!(client.read_buf(&mut written).await.unwrap(), 0);
+    }
+    drop(client);
+    bridged.await.unwrap().unwrap();
+    (
+        String::from_utf8(written)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect(),
+        echo,
+    )
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+
+#[tokio::test]
+async fn bytes_pass_unchanged_in_both_directions() {
+    let odd = r#"{ "params" : {"n":12345678901234567890123,"b":1.50,"a":"\u00e9"}, "id":"x","method":"tools/call","extra":[1] }"#;
+    let (lines, echo) = through(&format!("{HELLO}\n\r\n{odd}\r\n")).await;
+    assert_eq!(echo.seen.lock().unwrap()[1], odd.as_bytes());
+    assert_eq!(
+        lines[1],
+        r#"{"jsonrpc":"2.0","id":"x","result":{"n":12345678901234567890123,"b":1.50,"a":"\u00e9"}}"#
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_fails_gets_an_error_with_code_and_hint_under_its_own_id() {
+    let input = format!(
+        "{HELLO}\n{}\n{}\n",
+        r#"{"id":"a","method":"fail"}"#, r#"{"id":1.0,"method":"gone"}"#
+    );
+    let (lines, _) = through(&input).await;
+    let errors: Vec<Value> = lines[1..]
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let find = |id: Value| errors.iter().find(|error| error["id"] == id).unwrap();
+    assert_eq!(
+        find(json!("a"))["error"]["data"]["code"],
+        "cross-origin-redirect"
+    );
+    assert!(
+        find(json!("a"))["error"]["data"]["hint"]
+            .as_str()
+            .unwrap()
+            .contains("`url`")
+    );
+    assert_eq!(
+        find(json!(1.0))["error"]["data"]["code"],
+        "connection-closed"
+    );
+}
+
+#[tokio::test]
+async fn a_thousand_requests_at_once_get_a_thousand_answers() {
+    let mut input = format!("{HELLO}\n");
+    for id in 1..=1000 {
+        input.push_str(&format!(
+            "{{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"n\":{id}}}}}\n"
+        ));
+    }
+    let (lines, _) = through(&input).await;
+    assert_eq!(lines.len(), 1001);
+}

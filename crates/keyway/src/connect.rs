@@ -1,0 +1,292 @@
+//! Resolved servers to connections: which transport, which authorizer, which child.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{HeaderName, HeaderValue};
+use keyway_auth::ports::Clock;
+use keyway_auth::{Authorizer, Dynamic, Fixed, Renewal};
+use keyway_config::declared::{
+    Helper as DeclaredHelper, HelperCommand as Declared, Refresh, Transport,
+};
+use keyway_config::environment::HostVariables;
+use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
+use keyway_secret::Secret;
+use keyway_transport::{
+    ChildEnv, EnvReader, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Inherit, Level,
+    Log, Program, StdioServer, connect_http, connect_sse, connect_ws,
+};
+use thiserror::Error;
+
+pub use keyway_auth::BoxFuture;
+pub use keyway_transport::{
+    Connection, HttpClient, HttpSettings, Isolation, LAUNCH_WORD, Launcher, ProxySettings,
+    TransportError, Trust, harden_self, launcher_main,
+};
+
+use crate::session::Offer;
+use crate::trust::shown;
+
+/// Everything that connecting needs of the process it runs in.
+#[derive(Clone)]
+pub struct Host {
+    /// The client for every HTTP connection.
+    pub http: HttpClient,
+    /// The binary that starts children.
+    pub launcher: Launcher,
+    /// The person's environment, of which children get little.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What children are kept from.
+    pub isolation: Isolation,
+    /// Where lines go that a child prints beside the protocol.
+    pub log: Option<Log>,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("isolation", &self.isolation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One server to connect to, approved and resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The server.
+    pub spec: &'a ServerSpec,
+    /// The host's own variables for its plugin.
+    pub host: &'a HostVariables,
+    /// More variables that the person granted.
+    pub grants: &'a [String],
+}
+
+/// Why no connection was even tried.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address is empty.
+    #[error("the server is not configured: its `url` is empty")]
+    NotConfigured,
+    /// The connection failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+/// A connection with what was found out on the way.
+#[derive(Debug)]
+pub struct Connected {
+    /// The connection.
+    pub connection: Connection,
+    /// How the process is isolated; `None` for a remote server.
+    pub level: Option<Level>,
+    /// Which protocol eras to offer.
+    pub offer: Offer,
+}
+
+impl Host {
+    /// Connects to a server, or prepares to where the transport needs no greeting.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ConnectError::NotConfigured`] for an empty address.
+    pub async fn connect(&self, target: Target<'_>) -> Result<Connected, ConnectError> {
+        match &target.spec.endpoint {
+            SpecEndpoint::Local(local) => self.start(local, target).await,
+            SpecEndpoint::Remote(remote) => self.reach(remote, target).await,
+            _ => Err(ConnectError::NotConfigured),
+        }
+    }
+
+    async fn start(
+        &self,
+        local: &LocalSpec,
+        target: Target<'_>,
+    ) -> Result<Connected, ConnectError> {
+        let declared = exposed(&target.spec.env);
+        let host = host_env(target);
+        let env = self.child_env(EnvReader::Server, &declared, target, &host);
+        let folder = local.cwd.as_ref().map_or_else(
+            || target.host.plugin_root.clone(),
+            |cwd| target.host.plugin_root.join(cwd.value().expose()),
+        );
+        let server = StdioServer {
+            label: local.command.to_string(),
+            program: Program {
+                command: program_path(local.command.value(), &target.host.plugin_root),
+                args: local.args.iter().map(|arg| arg.value().clone()).collect(),
+                env,
+                folder,
+                isolation: self.isolation_for(target),
+            },
+            secrets: declared.into_iter().map(|(_, value)| value).collect(),
+            log: self.log.clone(),
+            verify: None,
+        };
+        let (connection, level) = server.open(&self.launcher).await?;
+        let offer = Offer::Both { probe: STDIO_PROBE };
+        Ok(Connected {
+            connection,
+            level: Some(level),
+            offer,
+        })
+    }
+
+    async fn reach(
+        &self,
+        remote: &RemoteSpec,
+        target: Target<'_>,
+    ) -> Result<Connected, ConnectError> {
+        let authorizer = self.authorizer(remote, target);
+        let url = remote.address.url();
+        let (connection, offer) = match target.spec.transport {
+            Transport::Sse => (
+                connect_sse(url, authorizer, &self.http).await?,
+                Offer::Legacy,
+            ),
+            Transport::Ws => (
+                connect_ws(url, authorizer, &self.http).await?,
+                Offer::Both { probe: WS_PROBE },
+            ),
+            _ => (
+                connect_http(url, authorizer, &self.http)?,
+                Offer::Both { probe: HTTP_PROBE },
+            ),
+        };
+        Ok(Connected {
+            connection,
+            level: None,
+            offer,
+        })
+    }
+
+    /// Chooses the way of authenticating; OAuth takes its place here.
+    fn authorizer(&self, remote: &RemoteSpec, target: Target<'_>) -> Arc<dyn Authorizer> {
+        let headers = header_values(&remote.headers);
+        let Some(helper) = &remote.helper else {
+            return Arc::new(Fixed::new(headers));
+        };
+        let renewal = match (helper.refresh, helper.ttl_ms) {
+            (Refresh::Request, _) => Renewal::Request,
+            (_, Some(ms)) => Renewal::After(Duration::from_millis(ms)),
+            _ => Renewal::Connection,
+        };
+        let timeout = helper
+            .timeout_ms
+            .map_or(HELPER_TIMEOUT, Duration::from_millis);
+        let runner = self.helper(helper, remote, target);
+        Arc::new(Dynamic::new(
+            runner,
+            SystemClock,
+            renewal,
+            timeout.min(HELPER_TIMEOUT),
+            headers,
+        ))
+    }
+
+    fn helper(&self, helper: &DeclaredHelper, remote: &RemoteSpec, target: Target<'_>) -> Helper {
+        let declared = exposed(&target.spec.env);
+        let host = HostEnv {
+            server_name: Some(target.spec.name.clone()),
+            server_url: Some(remote.template.as_str().to_owned()),
+            ..host_env(target)
+        };
+        let filled = |field: &keyway_config::declared::Field| shown(&field.template, target.host);
+        let command = match &helper.command {
+            Declared::Shell(field) => HelperCommand::Shell(field.template.as_str().to_owned()),
+            Declared::Words(words) => HelperCommand::Words(words.iter().map(filled).collect()),
+            Declared::Program(field) => HelperCommand::Program(filled(field)),
+            // No other form exists; an empty line is refused as not executable.
+            _ => HelperCommand::Words(Vec::new()),
+        };
+        Helper {
+            launcher: self.launcher.clone(),
+            command,
+            env: self.child_env(EnvReader::Helper, &declared, target, &host),
+            folder: target.host.plugin_root.clone(),
+            root: Some(target.host.plugin_root.clone()),
+            isolation: self.isolation_for(target),
+            secrets: declared.into_iter().map(|(_, value)| value).collect(),
+            log: self.log.clone(),
+            verify: None,
+        }
+    }
+
+    fn child_env(
+        &self,
+        reader: EnvReader,
+        declared: &[(String, Secret<String>)],
+        target: Target<'_>,
+        host: &HostEnv,
+    ) -> ChildEnv {
+        let rules = EnvRules {
+            reader,
+            inherit: Inherit::Listed,
+            declared,
+            granted: target.grants,
+            host,
+        };
+        ChildEnv::build(self.environment.iter().cloned(), &rules)
+    }
+
+    fn isolation_for(&self, target: Target<'_>) -> Isolation {
+        let mut isolation = self.isolation.clone();
+        isolation.granted.push(target.host.plugin_root.clone());
+        isolation.granted.push(target.host.plugin_data.clone());
+        isolation
+    }
+}
+
+/// A path is relative to the plugin; a bare name is looked up in `PATH`.
+fn program_path(command: &Secret<String>, root: &Path) -> Secret<String> {
+    let text = command.expose();
+    if text.contains('/') && !text.starts_with('/') {
+        return Secret::new(root.join(text).to_string_lossy().into_owned());
+    }
+    command.clone()
+}
+
+fn host_env(target: Target<'_>) -> HostEnv {
+    let some = |path: &PathBuf| (!path.as_os_str().is_empty()).then(|| path.clone());
+    HostEnv {
+        plugin_root: some(&target.host.plugin_root),
+        plugin_data: some(&target.host.plugin_data),
+        project_dir: some(&target.host.project_dir),
+        ..HostEnv::default()
+    }
+}
+
+fn exposed(pairs: &[(String, Resolved)]) -> Vec<(String, Secret<String>)> {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.clone(), value.value().clone()))
+        .collect()
+}
+
+/// Turns resolved headers into wire form; what resolving let through always fits.
+fn header_values(headers: &[(String, Resolved)]) -> Vec<(HeaderName, HeaderValue)> {
+    let convert = |(name, value): &(String, Resolved)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        let mut value = HeaderValue::from_str(value.value().expose().trim()).ok()?;
+        value.set_sensitive(true);
+        Some((name, value))
+    };
+    headers.iter().filter_map(convert).collect()
+}
+
+#[derive(Debug, Clone, Copy)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn monotonic(&self) -> Instant {
+        Instant::now()
+    }
+}
+
+const HTTP_PROBE: Duration = Duration::from_secs(30);
+
+/// Old servers may not answer a question that they do not know.
+const WS_PROBE: Duration = Duration::from_secs(3);
+const STDIO_PROBE: Duration = Duration::from_secs(3);

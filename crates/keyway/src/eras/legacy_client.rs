@@ -1,0 +1,389 @@
+//! A client of the handshake era in front of a server of 2026-07-28.
+//!
+//! What the modern era has no use for is answered here; every other request gets the metadata that
+//! the server wants. A result that asks for input becomes questions to the client, and the request
+//! is repeated with the answers.
+
+mod facts;
+mod interview;
+mod listening;
+
+use std::collections::HashMap;
+
+use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use self::facts::{Client, Server};
+use self::interview::{Interviews, Next};
+use self::listening::{Ending, Listening};
+use super::greeting;
+use super::message;
+use super::names::{MAX_PENDING, SUBSCRIPTION_ID};
+use super::splice::Members;
+use super::wear::{Face, Outbox};
+
+/// Asks the server what it is; gives the connection back if it is not a modern one.
+pub(super) async fn greet(
+    connection: Connection,
+    first: &Frame,
+) -> Result<(Connection, LegacyClient), Connection> {
+    let params = first.envelope().ok().and_then(|envelope| envelope.params);
+    let client = Client::read(params.map(RawValue::get));
+    let meta = client.meta(Members::default());
+    let Some(id) = message::read_id(r#""keyway:discover""#) else {
+        return Err(connection);
+    };
+    let params = format!(r#"{{"_meta":{meta}}}"#);
+    let Ok(question) = message::request(&id, "server/discover", &params) else {
+        return Err(connection);
+    };
+    let (connection, answer) = greeting::ask(connection, &id, question).await;
+    match answer.as_ref().and_then(Server::read) {
+        Some(server) => Ok((connection, LegacyClient::new(client, server))),
+        None => Err(connection),
+    }
+}
+
+/// A legacy client as the server sees it.
+#[derive(Debug)]
+pub(super) struct LegacyClient {
+    client: Client,
+    server: Server,
+    /// Requests that the server works on, by the id it knows.
+    calls: HashMap<RequestId, Call>,
+    interviews: Interviews,
+    listening: Listening,
+    last_id: u64,
+}
+
+/// A request of the client.
+#[derive(Debug)]
+struct Call {
+    id: RequestId,
+    /// As the server first got it.
+    frame: Frame,
+    /// How often it came back with questions.
+    rounds: u32,
+}
+
+impl LegacyClient {
+    fn new(client: Client, server: Server) -> Self {
+        let listening = Listening::new(&server.capabilities);
+        Self {
+            client,
+            server,
+            calls: HashMap::new(),
+            interviews: Interviews::default(),
+            listening,
+            last_id: 0,
+        }
+    }
+
+    fn request(&mut self, method: &str, id: RequestId, frame: &Frame, out: &mut Outbox) {
+        let params = message::params_of(frame);
+        let answer = match method {
+            "initialize" => {
+                self.client = Client::read(params);
+                message::result(&id, &self.server.initialized(&self.client))
+            }
+            "ping" => message::result(&id, "{}"),
+            "logging/setLevel" => match self.client.set_level(params) {
+                true => message::result(&id, "{}"),
+                false => {
+                    let error = message::refusal(message::INVALID_PARAMS, "unknown log level");
+                    message::error(&id, &error)
+                }
+            },
+            "resources/subscribe" | "resources/unsubscribe" if self.listening.takes_resources() => {
+                let is_on = method == "resources/subscribe";
+                self.subscribe(params, id, is_on, out);
+                return;
+            }
+            _ => {
+                self.pass(id, frame, out);
+                return;
+            }
+        };
+        out.client(message::to_event(&id, answer));
+    }
+
+    /// Passes a request on with the metadata that the modern era wants.
+    fn pass(&mut self, id: RequestId, frame: &Frame, out: &mut Outbox) {
+        if self.calls.len() + self.interviews.len() >= MAX_PENDING {
+            let error = message::own_error("busy", "too many requests are under way");
+            out.client(message::error_event(&id, &error));
+            return;
+        }
+        match self.client.present(frame) {
+            Ok(frame) => {
+                let call = Call {
+                    id: id.clone(),
+                    frame: frame.clone(),
+                    rounds: 0,
+                };
+                self.calls.insert(id, call);
+                out.server(frame);
+            }
+            Err(error) => out.client(message::to_event(&id, Err(error))),
+        }
+    }
+
+    fn subscribe(&mut self, params: Option<&str>, id: RequestId, is_on: bool, out: &mut Outbox) {
+        let uri = params.and_then(|params| Members::read(params)?.text("uri"));
+        let change = match uri {
+            Some(uri) if is_on => self.listening.add(uri, id, out),
+            Some(uri) => self.listening.remove(&uri, &id, out),
+            None => {
+                let error = message::refusal(message::INVALID_PARAMS, "`uri` is missing");
+                out.client(message::error_event(&id, &error));
+                return;
+            }
+        };
+        if change {
+            self.listen(out);
+        }
+    }
+
+    /// Opens the stream of notifications that the client is to get, in place of the former one.
+    fn listen(&mut self, out: &mut Outbox) {
+        let id = self.next_id();
+        let meta = self.client.meta(Members::default());
+        self.listening.open(id, &meta, out);
+    }
+
+    fn note(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
+        match method {
+            "notifications/initialized" => {
+                if self.listening.begin() {
+                    self.listen(out);
+                }
+            }
+            // Roots are asked for when they are needed.
+            "notifications/roots/list_changed" => {}
+            "notifications/cancelled" => self.cancel(&frame, out),
+            _ => out.server(frame),
+        }
+    }
+
+    fn cancel(&mut self, frame: &Frame, out: &mut Outbox) {
+        let params = message::params_of(frame);
+        let Some(id) = message::cancelled_id(params) else {
+            return;
+        };
+        if let Some(questions) = self.interviews.cancel(&id) {
+            for question in questions {
+                withdraw(&question, out);
+            }
+            return;
+        }
+        let Some(upstream) = self.upstream(&id) else {
+            return;
+        };
+        self.calls.remove(&upstream);
+        out.abandon(&upstream);
+        let Some(mut params) = params.and_then(Members::read) else {
+            return;
+        };
+        params.set("requestId", upstream.as_json());
+        out.note(message::with(frame, &[("params", &params.to_string())]));
+    }
+
+    /// Takes the client's answer to a question.
+    fn answer(&mut self, frame: Frame, out: &mut Outbox) {
+        let Ok(envelope) = frame.envelope() else {
+            return;
+        };
+        let (Some(id), false) = (envelope.id(), envelope.method.is_some()) else {
+            return;
+        };
+        let answer = match (envelope.result, envelope.error) {
+            (Some(result), None) => Ok(result.get()),
+            (_, error) => Err(error.map_or("null", RawValue::get)),
+        };
+        match self.interviews.answered(&id, answer) {
+            Next::Unknown => out.server(frame),
+            Next::Wait => {}
+            Next::Repeat(call, params) => self.repeat(call, &params, out),
+            Next::GiveUp(call, questions) => {
+                for question in questions {
+                    withdraw(&question, out);
+                }
+                let error = answer.err().unwrap_or("null");
+                out.client(message::error_event(&call.id, error));
+            }
+        }
+    }
+
+    /// Sends a request again, as a new one.
+    fn repeat(&mut self, call: Call, params: &str, out: &mut Outbox) {
+        let id = self.next_id();
+        match message::with(&call.frame, &[("id", id.as_json()), ("params", params)]) {
+            Ok(frame) => {
+                self.calls.insert(id, call);
+                out.server(frame);
+            }
+            Err(error) => out.client(message::to_event(&call.id, Err(error))),
+        }
+    }
+
+    /// Takes the server's answer to a request.
+    fn answered(&mut self, id: &RequestId, frame: Frame, out: &mut Outbox) {
+        if self.listening.is_about(id) {
+            let error = frame.envelope().ok().and_then(|envelope| envelope.error);
+            let ending = match error {
+                Some(error) => Ending::Refused(error.get().to_owned()),
+                None => Ending::Broken,
+            };
+            self.listening.ended(id, ending, out);
+            return;
+        }
+        let Some(call) = self.calls.remove(id) else {
+            // An answer that comes too late concerns nobody, unless a server writes ids anew.
+            if !id.as_json().starts_with("\"keyway:") {
+                out.client(Event::Frame(frame));
+            }
+            return;
+        };
+        let result = frame.envelope().ok().and_then(|envelope| envelope.result);
+        match kind(result.map(RawValue::get)).as_deref() {
+            None | Some("complete") => out.client(message::under(&call.id, frame)),
+            Some("input_required") => {
+                let result = result.map_or("{}", RawValue::get).to_owned();
+                self.ask(call, &result, out);
+            }
+            Some(_) => out.client(message::protocol_error(
+                &call.id,
+                "a result of unknown type",
+            )),
+        }
+    }
+
+    fn ask(&mut self, call: Call, result: &str, out: &mut Outbox) {
+        let id = call.id.clone();
+        let began = self.interviews.begin(call, result, &self.client, out);
+        if let Err(what) = began {
+            out.client(message::protocol_error(&id, what));
+        }
+    }
+
+    fn told(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
+        let params = message::params_of(&frame).and_then(Members::read);
+        match method {
+            "notifications/subscriptions/acknowledged" => {
+                let meta = params.as_ref().and_then(|params| params.object("_meta"));
+                let id = meta.and_then(|meta| message::read_id(meta.get(SUBSCRIPTION_ID)?));
+                if let Some(id) = id {
+                    self.listening.acknowledged(&id, out);
+                }
+            }
+            "notifications/cancelled" => {
+                let id = params.and_then(|params| message::read_id(params.get("requestId")?));
+                match id.filter(|id| self.listening.is_about(id)) {
+                    Some(id) => self.listening.ended(&id, Ending::Broken, out),
+                    None => out.client(Event::Frame(frame)),
+                }
+            }
+            _ => out.client(Event::Frame(frame)),
+        }
+    }
+
+    fn failed(&mut self, id: RequestId, error: TransportError, out: &mut Outbox) {
+        if self.listening.is_about(&id) {
+            let ending = match error.is_transient() {
+                true => Ending::Broken,
+                false => Ending::Refused(message::own_error(error.code(), &error.to_string())),
+            };
+            self.listening.ended(&id, ending, out);
+            return;
+        }
+        let id = self.calls.remove(&id).map_or(id, |call| call.id);
+        out.client(Event::Failed { id, error });
+    }
+
+    fn closed(&mut self, reason: Option<TransportError>, out: &mut Outbox) {
+        self.listening.stop();
+        for id in self.interviews.stop() {
+            let error = TransportError::Closed;
+            out.client(Event::Failed { id, error });
+        }
+        out.client(Event::Closed(reason));
+    }
+
+    fn next_id(&mut self) -> RequestId {
+        self.last_id += 1;
+        message::own_id("", self.last_id)
+    }
+}
+
+impl Face for LegacyClient {
+    fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
+        let Ok(envelope) = frame.envelope() else {
+            out.server(frame);
+            return;
+        };
+        let method = envelope.method.as_deref().map(str::to_owned);
+        match (method, envelope.id()) {
+            (Some(method), Some(id)) => self.request(&method, id, &frame, out),
+            (Some(method), None) => self.note(&method, frame, out),
+            (None, _) => self.answer(frame, out),
+        }
+    }
+
+    fn server_sent(&mut self, event: Event, out: &mut Outbox) {
+        let frame = match event {
+            Event::Frame(frame) => frame,
+            Event::Failed { id, error } => return self.failed(id, error, out),
+            Event::Closed(reason) => return self.closed(reason, out),
+            other => return out.client(other),
+        };
+        let Ok(envelope) = frame.envelope() else {
+            out.client(Event::Frame(frame));
+            return;
+        };
+        let method = envelope.method.as_deref().map(str::to_owned);
+        match (method, envelope.id()) {
+            (None, Some(id)) => self.answered(&id, frame, out),
+            (Some(method), None) => self.told(&method, frame, out),
+            _ => out.client(Event::Frame(frame)),
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let (stream, call) = (self.listening.deadline(), self.interviews.deadline());
+        stream.into_iter().chain(call).min()
+    }
+
+    fn overdue(&mut self, out: &mut Outbox) {
+        if self.listening.is_due(out.now()) {
+            self.listen(out);
+        }
+        for (call, params) in self.interviews.due(out.now()) {
+            self.repeat(call, &params, out);
+        }
+    }
+
+    fn upstream(&self, id: &RequestId) -> Option<RequestId> {
+        if self.calls.get(id).is_some_and(|call| call.id == *id) {
+            return Some(id.clone());
+        }
+        let found = self.calls.iter().find(|(_, call)| call.id == *id);
+        found.map(|(upstream, _)| upstream.clone())
+    }
+}
+
+/// Returns of which type a result says that it is.
+fn kind(result: Option<&str>) -> Option<String> {
+    // Most results are long, and many say nothing of the kind: look before parsing.
+    let result = result.filter(|result| result.contains("resultType"))?;
+    Members::read(result)?.text("resultType")
+}
+
+fn withdraw(question: &RequestId, out: &mut Outbox) {
+    if let Ok(frame) = message::cancelled(question) {
+        out.client(Event::Frame(frame));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Results and errors of a legacy server as a modern client wants them.
+
+use keyway_transport::{Frame, FrameError, RequestId};
+use serde_json::value::RawValue;
+
+use super::super::message::{self, INVALID_PARAMS};
+use super::super::splice::{Members, quoted};
+
+/// Returns an answer to `method` under the client's id, with what the modern era requires.
+pub(super) fn modern(method: &str, id: &RequestId, frame: &Frame) -> Result<Frame, FrameError> {
+    let envelope = frame.envelope()?;
+    let (name, body) = match (envelope.result, envelope.error) {
+        (_, Some(error)) => ("error", with_modern_code(error.get())),
+        (Some(result), None) => ("result", complete(method, result.get())),
+        (None, None) => return message::with(frame, &[("id", id.as_json())]),
+    };
+    message::with(frame, &[("id", id.as_json()), (name, &body)])
+}
+
+/// Returns what must be done in a browser before a request can be repeated (2025-11-25).
+///
+/// Each is the parameters of an elicitation, as written.
+pub(super) fn required_visits(frame: &Frame) -> Option<Vec<String>> {
+    let error = frame.envelope().ok()?.error?;
+    let error = Members::read(error.get())?;
+    if error.get("code") != Some(URL_ELICITATION_REQUIRED) {
+        return None;
+    }
+    let data = error.object("data")?;
+    let visits: Vec<&RawValue> = serde_json::from_str(data.get("elicitations")?).ok()?;
+    let visits: Vec<_> = visits.iter().map(|visit| visit.get().to_owned()).collect();
+    Some(visits).filter(|visits| !visits.is_empty())
+}
+
+/// Says that a result must be asked for anew each time: nobody said how long it holds.
+pub(super) fn forbid_caching(result: &mut Members<'_>) {
+    result.set_default("ttlMs", "0");
+    result.set_default("cacheScope", quoted("private"));
+}
+
+fn complete(method: &str, result: &str) -> String {
+    let Some(mut members) = Members::read(result) else {
+        return result.to_owned();
+    };
+    members.set_default("resultType", quoted("complete"));
+    if CACHEABLE.contains(&method) {
+        forbid_caching(&mut members);
+    }
+    members.to_string()
+}
+
+/// 2026-07-28, basic, "Error Codes": codes of earlier versions are not sent any more.
+fn with_modern_code(error: &str) -> String {
+    let Some(mut members) = Members::read(error) else {
+        return error.to_owned();
+    };
+    let code = match members.get("code") {
+        Some(RESOURCE_NOT_FOUND) => INVALID_PARAMS,
+        Some(URL_ELICITATION_REQUIRED) => INTERNAL_ERROR,
+        _ => return error.to_owned(),
+    };
+    members.set("code", code.to_string());
+    members.to_string()
+}
+
+/// The methods whose results say how long they hold (2026-07-28, schema: `CacheableResult`).
+pub(super) const CACHEABLE: [&str; 5] = [
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+];
+
+const RESOURCE_NOT_FOUND: &str = "-32002";
+const URL_ELICITATION_REQUIRED: &str = "-32042";
+const INTERNAL_ERROR: i64 = -32603;

@@ -1,0 +1,291 @@
+//! Puts a face in front of a connection: two tasks, so that a slow side never stops the other.
+//!
+//! A face itself only decides. What it wants sent is queued while the face is locked, so that each
+//! side gets it in the order in which it was decided, and is sent after the lock is released.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Connection, Event, Frame, FrameError, Link, RequestId, TransportError};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+/// What happens between the two sides of a connection.
+pub(crate) trait Face: Send + 'static {
+    /// Takes a frame of the client.
+    fn client_sent(&mut self, frame: Frame, out: &mut Outbox);
+
+    /// Takes an event of the server.
+    fn server_sent(&mut self, event: Event, out: &mut Outbox);
+
+    /// Returns when there is something to do that nobody asks for.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Does it.
+    fn overdue(&mut self, out: &mut Outbox);
+
+    /// Returns under which id the server works on a request of the client.
+    fn upstream(&self, id: &RequestId) -> Option<RequestId>;
+}
+
+/// What a [`Face`] wants sent.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    to_client: VecDeque<Event>,
+    to_server: VecDeque<Step>,
+    now: Instant,
+}
+
+#[derive(Debug)]
+enum Step {
+    Send(Frame),
+    Abandon(RequestId),
+}
+
+impl Outbox {
+    /// Returns the time at which the face was asked.
+    pub(crate) const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Sends something to the client.
+    pub(crate) fn client(&mut self, event: Event) {
+        self.to_client.push_back(event);
+    }
+
+    /// Sends a message to the server.
+    pub(crate) fn server(&mut self, frame: Frame) {
+        self.to_server.push_back(Step::Send(frame));
+    }
+
+    /// Sends a small message of ours to the server, where nobody waits for what becomes of it.
+    pub(crate) fn note(&mut self, frame: Result<Frame, FrameError>) {
+        if let Ok(frame) = frame {
+            self.server(frame);
+        }
+    }
+
+    /// Stops waiting for an answer of the server.
+    pub(crate) fn abandon(&mut self, id: &RequestId) {
+        self.to_server.push_back(Step::Abandon(id.clone()));
+    }
+}
+
+/// Puts a face in front of a connection.
+pub(crate) fn wear(connection: Connection, face: impl Face) -> Connection {
+    let Connection {
+        link: server,
+        events: from_server,
+        ..
+    } = connection;
+    let (client, events) = mpsc::channel(QUEUE);
+    let (to_server, from_client) = mpsc::channel(QUEUE);
+    let worn = Arc::new(Worn {
+        state: Mutex::new(State {
+            face,
+            out: Outbox {
+                to_client: VecDeque::new(),
+                to_server: VecDeque::new(),
+                now: Instant::now(),
+            },
+        }),
+        for_client: Notify::new(),
+        for_server: Notify::new(),
+    });
+    let upwards = tokio::spawn(upwards(Arc::clone(&worn), from_client, Arc::clone(&server)));
+    drop(tokio::spawn(downwards(
+        Arc::clone(&worn),
+        from_server,
+        client,
+    )));
+    let link = FaceLink {
+        worn,
+        to_server,
+        server,
+        upwards: upwards.abort_handle(),
+    };
+    Connection {
+        link: Arc::new(link),
+        events,
+    }
+}
+
+/// A face at work.
+struct Worn<F> {
+    state: Mutex<State<F>>,
+    /// There is something for the client, or another deadline.
+    for_client: Notify,
+    /// There is something for the server, or room for more from the client.
+    for_server: Notify,
+}
+
+struct State<F> {
+    face: F,
+    out: Outbox,
+}
+
+impl<F: Face> Worn<F> {
+    /// Lets the face decide something, and wakes whoever has to send what follows.
+    fn decide(&self, act: impl FnOnce(&mut F, &mut Outbox)) {
+        let mut state = self.lock();
+        let State { face, out } = &mut *state;
+        let deadline = face.deadline();
+        out.now = Instant::now();
+        act(face, out);
+        while out.to_server.len() > MAX_QUEUED {
+            // The server does not read what it asks for.
+            if let Some(Step::Send(frame)) = out.to_server.pop_back()
+                && let Some(id) = request_id(&frame)
+            {
+                let what = "it does not read what it is sent";
+                let error = TransportError::Protocol { what };
+                face.server_sent(Event::Failed { id, error }, out);
+            }
+        }
+        if !out.to_client.is_empty() || face.deadline() != deadline {
+            self.for_client.notify_one();
+        }
+        if !out.to_server.is_empty() {
+            self.for_server.notify_one();
+        }
+    }
+
+    fn next_for_client(&self) -> Option<Event> {
+        let mut state = self.lock();
+        let was_full = state.out.to_client.len() >= QUEUE;
+        let event = state.out.to_client.pop_front();
+        if was_full && state.out.to_client.len() < QUEUE {
+            self.for_server.notify_one();
+        }
+        event
+    }
+
+    fn next_for_server(&self) -> Option<Step> {
+        self.lock().out.to_server.pop_front()
+    }
+
+    fn has_room(&self) -> bool {
+        self.lock().out.to_client.len() < QUEUE
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<F>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn upwards<F: Face>(
+    worn: Arc<Worn<F>>,
+    mut from_client: mpsc::Receiver<Frame>,
+    server: Arc<dyn Link>,
+) {
+    loop {
+        while let Some(step) = worn.next_for_server() {
+            let frame = match step {
+                Step::Send(frame) => frame,
+                Step::Abandon(id) => {
+                    server.abandon(&id);
+                    continue;
+                }
+            };
+            let id = request_id(&frame);
+            if let (Err(error), Some(id)) = (server.send(frame).await, id) {
+                worn.decide(|face, out| face.server_sent(Event::Failed { id, error }, out));
+            }
+        }
+        tokio::select! {
+            frame = from_client.recv(), if worn.has_room() => match frame {
+                Some(frame) => worn.decide(|face, out| face.client_sent(frame, out)),
+                None => return,
+            },
+            () = worn.for_server.notified() => {}
+        }
+    }
+}
+
+async fn downwards<F: Face>(
+    worn: Arc<Worn<F>>,
+    mut from_server: mpsc::Receiver<Event>,
+    client: mpsc::Sender<Event>,
+) {
+    loop {
+        while let Some(event) = worn.next_for_client() {
+            if client.send(event).await.is_err() {
+                return;
+            }
+        }
+        let deadline = worn.lock().face.deadline();
+        tokio::select! {
+            event = from_server.recv() => match event {
+                Some(event) => worn.decide(|face, out| face.server_sent(event, out)),
+                None => return,
+            },
+            () = worn.for_client.notified() => {}
+            () = until(deadline) => worn.decide(|face, out| face.overdue(out)),
+            () = client.closed() => return,
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn request_id(frame: &Frame) -> Option<RequestId> {
+    let envelope = frame.envelope().ok()?;
+    envelope.id().filter(|_| envelope.method.is_some())
+}
+
+struct FaceLink<F> {
+    worn: Arc<Worn<F>>,
+    to_server: mpsc::Sender<Frame>,
+    server: Arc<dyn Link>,
+    upwards: AbortHandle,
+}
+
+impl<F> Drop for FaceLink<F> {
+    fn drop(&mut self) {
+        // It holds the server's link, which ends the connection when it is dropped.
+        self.upwards.abort();
+    }
+}
+
+impl<F> fmt::Debug for FaceLink<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FaceLink").field(&self.server).finish()
+    }
+}
+
+impl<F: Face> Link for FaceLink<F> {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            self.to_server
+                .send(frame)
+                .await
+                .map_err(|_| TransportError::Closed)
+        })
+    }
+
+    fn abandon(&self, id: &RequestId) {
+        if let Some(id) = self.worn.lock().face.upstream(id) {
+            self.server.abandon(&id);
+        }
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.server.close()
+    }
+}
+
+const QUEUE: usize = 256;
+
+/// How much may wait for a server that does not read.
+const MAX_QUEUED: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use std::sync::Weak;
+use std::time::Duration;
+
+use super::super::message;
+use super::*;
+
+/// Passes everything on, and sends an answer to the server for each of its pings.
+struct Plain {
+    remind_at: Option<Instant>,
+}
+
+impl Face for Plain {
+    fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
+        match frame.bytes().starts_with(b"remind") {
+            true => self.remind_at = Some(out.now() + Duration::from_secs(5)),
+            false => out.server(frame),
+        }
+    }
+
+    fn server_sent(&mut self, event: Event, out: &mut Outbox) {
+        if let Event::Frame(frame) = &event
+            && frame.bytes().starts_with(b"ping")
+        {
+            let id = message::own_id("", 7);
+            out.note(message::request(&id, "pong", "{}"));
+            return;
+        }
+        out.client(event);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.remind_at
+    }
+
+    fn overdue(&mut self, out: &mut Outbox) {
+        self.remind_at = None;
+        out.client(Event::Closed(None));
+    }
+
+    fn upstream(&self, id: &RequestId) -> Option<RequestId> {
+        Some(id.clone())
+    }
+}
+
+/// A server that never takes anything.
+#[derive(Debug)]
+struct Stuck;
+
+impl Link for Stuck {
+    fn send(&self, _: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn stuck() -> (mpsc::Sender<Event>, Connection, Weak<Stuck>) {
+    let (sender, events) = mpsc::channel(1);
+    let link = Arc::new(Stuck);
+    let held = Arc::downgrade(&link);
+    let connection = wear(Connection { link, events }, Plain { remind_at: None });
+    (sender, connection, held)
+}
+
+fn frame(text: &'static str) -> Frame {
+    Frame::new(text).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_nothing_is_still_heard() {
+    let (server, mut client, _) = stuck();
+    client.link.send(frame("{\"id\":1}")).await.unwrap();
+    for _ in 0..1000 {
+        server.send(Event::Frame(frame("{}"))).await.unwrap();
+        assert!(matches!(client.events.recv().await, Some(Event::Frame(_))));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_asks_for_and_does_not_take_is_not_kept_for_ever() {
+    let (server, mut client, _) = stuck();
+    for _ in 0..MAX_QUEUED + 2 {
+        server.send(Event::Frame(frame("ping"))).await.unwrap();
+    }
+    let event = client.events.recv().await;
+    assert!(matches!(event, Some(Event::Failed { id, .. }) if id.as_json() == "\"keyway:7\""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_the_client_causes_is_kept() {
+    let (_server, mut client, _) = stuck();
+    let began = Instant::now();
+    client.link.send(frame("remind")).await.unwrap();
+    assert!(matches!(
+        client.events.recv().await,
+        Some(Event::Closed(None))
+    ));
+    assert_eq!(began.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_servers_link_is_dropped_with_the_face() {
+    let (_server, client, held) = stuck();
+    client.link.send(frame("{\"id\":1}")).await.unwrap();
+    tokio::task::yield_now().await;
+    drop(client);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(held.upgrade().is_none());
+}

@@ -1,0 +1,225 @@
+//! Why a plugin could not be read or a file not written, and who can do something about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why there is nothing to work with.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Nothing is there under that name.
+    #[error("`{path}` does not exist")]
+    Missing {
+        /// As the person wrote it.
+        path: String,
+    },
+    /// It is a pipe, a device or a socket, or a folder where a file must be.
+    #[error("`{path}` is not a regular file")]
+    NotAFile {
+        /// As the person wrote it.
+        path: String,
+    },
+    /// It is there, but reading failed.
+    #[error("cannot read `{path}`")]
+    Unreadable {
+        /// As the person wrote it.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is there, but is no text of a reasonable size.
+    #[error("`{path}` is not UTF-8, or too large")]
+    NotText {
+        /// As the person wrote it.
+        path: String,
+    },
+    /// The folder has no file with entries.
+    #[error("`{path}` has no MCP configuration")]
+    NoConfiguration {
+        /// As the person wrote it.
+        path: String,
+    },
+    /// Neither the folder nor those above it have a file with entries.
+    #[error("no MCP configuration here, nor above in the same repository")]
+    NothingFound,
+}
+
+impl LoadError {
+    /// Returns the path that the error is about.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Missing { path }
+            | Self::NotAFile { path }
+            | Self::NotText { path }
+            | Self::Unreadable { path, .. }
+            | Self::NoConfiguration { path } => Some(path),
+            Self::NothingFound => None,
+        }
+    }
+
+    /// Returns what the person can do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotAFile { .. } => Some("use `-` to read standard input".to_owned()),
+            Self::NoConfiguration { .. } | Self::NothingFound => {
+                let names = crate::load::CONFIG_FILES.iter();
+                let names: Vec<_> = names.map(|(name, _)| format!("`{name}`")).collect();
+                Some(format!("looked for {}", names.join(", ")))
+            }
+            Self::Missing { .. } | Self::NotText { .. } | Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// Says who can fix it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::Unreadable { .. } => Fault::System,
+            _ => Fault::Person,
+        }
+    }
+
+    /// Says whether the same call may succeed later without anybody's doing.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreadable { source, .. } => source.kind() == io::ErrorKind::Interrupted,
+            _ => false,
+        }
+    }
+}
+
+/// Why a file was left as it is.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// Somebody else changed it after it was read.
+    #[error("`{path}` was changed by somebody else in the meantime")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is a file already.
+    #[error("`{path}` is there already")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It may not be written by this user.
+    #[error("`{path}` is read-only")]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Writing failed; the old content is still there.
+    #[error("cannot write `{path}`")]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    /// Says who can fix it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::Failed { .. } => Fault::System,
+            _ => Fault::Person,
+        }
+    }
+
+    /// Says whether the same call may succeed later without anybody's doing.
+    ///
+    /// A file that changed must be read again first, which the call itself does not do.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Failed { source, .. } => source.kind() == io::ErrorKind::Interrupted,
+            _ => false,
+        }
+    }
+}
+
+/// Why a migration stopped, and how far it got.
+#[derive(Debug, Error)]
+#[error("{}", stopped(written))]
+pub struct MigrateError {
+    /// The files that were written before, as a person would write them.
+    pub written: Vec<String>,
+    /// What stood in the way.
+    pub source: MigrateFault,
+}
+
+/// What stood in the way of a migration.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MigrateFault {
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A file could not be read again.
+    #[error(transparent)]
+    Read(#[from] LoadError),
+    /// `.env` would be one `git add` away from being committed.
+    #[error("`{path}` is still not ignored by version control")]
+    NotIgnored {
+        /// As the person wrote it.
+        path: String,
+    },
+    /// What was written to `.env` is not what is there.
+    #[error("`{path}` does not hold what was written to it")]
+    NotKept {
+        /// As the person wrote it.
+        path: String,
+    },
+}
+
+impl MigrateError {
+    /// Says who can fix it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match &self.source {
+            MigrateFault::Write(error) => error.fault(),
+            MigrateFault::Read(error) => error.fault(),
+            _ => Fault::Person,
+        }
+    }
+
+    /// Says whether the same call may succeed later without anybody's doing.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match &self.source {
+            MigrateFault::Write(error) => error.is_transient(),
+            MigrateFault::Read(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+}
+
+fn stopped(written: &[String]) -> String {
+    if written.is_empty() {
+        return "nothing was changed".to_owned();
+    }
+    let files: Vec<String> = written.iter().map(|file| format!("`{file}`")).collect();
+    format!(
+        "stopped after writing {}; what was not reached is as it was",
+        files.join(", ")
+    )
+}
+
+/// Who can fix an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Whoever called.
+    Person,
+    /// Whoever runs the machine: permissions, disks.
+    System,
+}

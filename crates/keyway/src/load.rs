@@ -1,0 +1,404 @@
+//! Paths to plugins: finding the files of a plugin root, reading them, and taking the snapshot.
+//!
+//! Parsing never fails; what fails here is named by [`LoadError`]. Faults inside files are found
+//! by the rules of `keyway-config` afterwards.
+
+mod documents;
+mod env_files;
+mod programs;
+mod prose;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use keyway_config::document::{Document, DocumentKind};
+use keyway_config::environment::Variables;
+use keyway_config::plugin::{Plugin, Snapshot};
+use keyway_config::source::{MAX_BYTES, Source};
+use keyway_config::template::{Part, Template};
+
+use self::documents::Reader;
+use self::prose::Prose;
+use crate::env_file;
+use crate::error::LoadError;
+use crate::git::Repository;
+use crate::read::{self, shown};
+
+/// Reads plugins from disk. Knows of the outside world only what it is told.
+#[derive(Debug, Clone, Default)]
+pub struct Loader {
+    home: Option<PathBuf>,
+}
+
+impl Loader {
+    /// Says where the person's home is, for helpers that begin with `~/`.
+    #[must_use]
+    pub fn home(mut self, home: Option<PathBuf>) -> Self {
+        self.home = home;
+        self
+    }
+
+    /// Reads a plugin root, or one file of it.
+    ///
+    /// Of a root given as a folder all files with entries are read, of a file only that file; its
+    /// root is then its folder, or the one above `.claude-plugin`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LoadError::NoConfiguration`] for a folder without any file of entries.
+    pub fn load(&self, path: &Path) -> Result<Loaded, LoadError> {
+        let target = Target::of(path)?;
+        let around = Around::of(&target.root);
+        self.load_target(&target, &around, Extent::Whole)
+    }
+
+    /// Reads several paths.
+    ///
+    /// Of files in one folder only the first comes with that folder's prose and `.env` files, so
+    /// that what is wrong with those is found once.
+    pub fn load_all(&self, paths: &[PathBuf]) -> Vec<Result<Loaded, LoadError>> {
+        let mut known: BTreeMap<PathBuf, Around> = BTreeMap::new();
+        let load_one = |path: &PathBuf| {
+            let target = Target::of(path)?;
+            let (around, extent) = match known.entry(target.root.canonical.clone()) {
+                Slot::Occupied(slot) => (&*slot.into_mut(), Extent::EntriesOnly),
+                Slot::Vacant(slot) => (&*slot.insert(Around::of(&target.root)), Extent::Whole),
+            };
+            self.load_target(&target, around, extent)
+        };
+        paths.iter().map(load_one).collect()
+    }
+
+    /// Reads the nearest plugin root: `start`, or a folder above it in the same repository.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LoadError::NothingFound`] if there is none.
+    pub fn discover(&self, start: &Path) -> Result<Loaded, LoadError> {
+        self.load(&self.nearest_root(start)?)
+    }
+
+    /// Returns the nearest plugin root: `start`, or a folder above it in the same repository.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LoadError::NothingFound`] if there is none.
+    pub fn nearest_root(&self, start: &Path) -> Result<PathBuf, LoadError> {
+        let mut root = Root::of(start)?;
+        let repository = Repository::find(&root.canonical);
+        loop {
+            if root.has_configuration() {
+                return Ok(root.given);
+            }
+            let Some(repository) = &repository else {
+                return Err(LoadError::NothingFound);
+            };
+            if root.canonical == repository.top || !root.canonical.starts_with(&repository.top) {
+                return Err(LoadError::NothingFound);
+            }
+            root = Root::of(&root.given.join(".."))?;
+        }
+    }
+
+    /// Reads entries from a stream such as standard input; there is no plugin around them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LoadError::Unreadable`] if the stream fails.
+    pub fn read(&self, name: &str, from: impl io::Read) -> Result<Loaded, LoadError> {
+        let bytes = read::stream(from, MAX_BYTES).map_err(|source| LoadError::Unreadable {
+            path: name.to_owned(),
+            source,
+        })?;
+        let source = Source::new(name, &bytes);
+        let plugin = Plugin {
+            documents: vec![Document::parse(source, DocumentKind::Entries)],
+            ..Plugin::default()
+        };
+        Ok(Loaded {
+            plugin,
+            paths: BTreeMap::new(),
+        })
+    }
+
+    /// Reads the whole root of a path, and says which of its documents the path names: all of
+    /// them, or the one file.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LoadError::NoConfiguration`] for a folder without any file of entries.
+    pub fn load_around(&self, path: &Path) -> Result<(Loaded, Vec<Arc<str>>), LoadError> {
+        let Target { root, file } = Target::of(path)?;
+        let mut reader = Reader::new(&root);
+        match (reader.read_all(), &file) {
+            (Err(LoadError::NoConfiguration { .. }), Some(_)) | (Ok(()), _) => {}
+            (Err(error), _) => return Err(error),
+        }
+        let mut selected: Vec<Arc<str>> = reader.paths.keys().cloned().collect();
+        if let Some(file) = &file {
+            let wanted = fs::canonicalize(file).ok();
+            selected.retain(|name| {
+                let path = reader.paths.get(name);
+                path.and_then(|path| fs::canonicalize(path).ok()) == wanted
+            });
+            if selected.is_empty() {
+                let document = reader.read(file, kind_of(file))?;
+                selected.push(document.source.shared_path());
+                reader.documents.push(document);
+            }
+        }
+        let around = Around::of(&root);
+        Ok((self.finish(&root, reader, &around, Extent::Whole), selected))
+    }
+
+    fn load_target(
+        &self,
+        target: &Target,
+        around: &Around,
+        extent: Extent,
+    ) -> Result<Loaded, LoadError> {
+        let root = &target.root;
+        let mut reader = Reader::new(root);
+        match &target.file {
+            Some(file) => {
+                let document = reader.read(file, kind_of(file))?;
+                reader.documents.push(document);
+            }
+            None => reader.read_all()?,
+        }
+        Ok(self.finish(root, reader, around, extent))
+    }
+
+    /// Adds to the documents what they speak of.
+    fn finish(&self, root: &Root, reader: Reader<'_>, around: &Around, extent: Extent) -> Loaded {
+        let mut plugin = Plugin {
+            root: root.canonical.clone(),
+            documents: reader.documents,
+            snapshot: Snapshot::default(),
+        };
+        let mut paths = reader.paths;
+        let prose = around.prose.within(extent);
+        paths.extend(prose.paths);
+        let (programs, scripts) = programs::find(root, &plugin, self.home.as_deref());
+        paths.extend(scripts);
+        plugin.snapshot = Snapshot {
+            readme: prose.readme,
+            prose: prose.sources,
+            env_files: env_files::find(root, &plugin, around.repository.as_ref(), extent),
+            programs,
+            references: reader.references,
+        };
+        Loaded { plugin, paths }
+    }
+}
+
+/// What the files of one root have in common.
+struct Around {
+    repository: Option<Repository>,
+    prose: Prose,
+}
+
+impl Around {
+    fn of(root: &Root) -> Self {
+        let repository = Repository::find(&root.canonical);
+        let prose = prose::collect(root, repository.as_ref());
+        Self { repository, prose }
+    }
+}
+
+/// A plugin together with where its files are.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The plugin.
+    pub plugin: Plugin,
+    paths: BTreeMap<Arc<str>, PathBuf>,
+}
+
+impl Loaded {
+    /// Returns the file behind the name that diagnostics and edits use; none for a stream.
+    #[must_use]
+    pub fn path_of(&self, file: &str) -> Option<&Path> {
+        self.paths.get(file).map(PathBuf::as_path)
+    }
+
+    /// Returns the text behind the name that diagnostics and edits use.
+    #[must_use]
+    pub fn source(&self, file: &str) -> Option<&Source> {
+        let snapshot = &self.plugin.snapshot;
+        let documents = self.plugin.documents.iter().map(|found| &found.source);
+        let scripts = snapshot.programs.values().filter_map(|p| p.script.as_ref());
+        documents
+            .chain(&snapshot.prose)
+            .chain(&snapshot.readme)
+            .chain(scripts)
+            .find(|source| source.path() == file)
+    }
+
+    /// Reads the variables of the files that entries name by `envFile`; of a repeated name any.
+    #[must_use]
+    pub fn named_variables(&self) -> Variables {
+        let root = Root {
+            given: self.plugin.root.clone(),
+            canonical: self.plugin.root.clone(),
+        };
+        let files = env_files::named(&root, &self.plugin);
+        let read = files.iter().filter_map(|file| env_file::load(file).ok());
+        Variables::joined(read)
+    }
+
+    /// Puts another text in place of a file's, as if it had been read; nothing is written.
+    pub fn set_text(&mut self, file: &str, text: &str) {
+        let source = Source::new(file, text.as_bytes());
+        for document in &mut self.plugin.documents {
+            if document.source.path() == file {
+                *document = Document::parse(source.clone(), document.kind);
+            }
+        }
+        let snapshot = &mut self.plugin.snapshot;
+        let scripts = snapshot
+            .programs
+            .values_mut()
+            .filter_map(|p| p.script.as_mut());
+        for other in snapshot
+            .prose
+            .iter_mut()
+            .chain(&mut snapshot.readme)
+            .chain(scripts)
+        {
+            if other.path() == file {
+                *other = source.clone();
+            }
+        }
+    }
+}
+
+/// Returns the top of the repository that a folder is part of.
+#[must_use]
+pub fn repository_of(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    Some(Repository::find(&folder)?.top)
+}
+
+/// How much of a root belongs to what is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Everything.
+    Whole,
+    /// What the entries speak of; the rest was loaded with another file of the same root.
+    EntriesOnly,
+}
+
+/// A folder under two names.
+#[derive(Debug, Clone)]
+struct Root {
+    /// As the person wrote it, for messages.
+    given: PathBuf,
+    /// Absolute, links followed.
+    canonical: PathBuf,
+}
+
+impl Root {
+    fn of(given: &Path) -> Result<Self, LoadError> {
+        let given = if given.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            given
+        };
+        match fs::canonicalize(given) {
+            Ok(canonical) => Ok(Self {
+                given: given.to_path_buf(),
+                canonical,
+            }),
+            Err(source) => Err(unreadable(given, source)),
+        }
+    }
+
+    fn has_configuration(&self) -> bool {
+        CONFIG_FILES
+            .iter()
+            .any(|(name, _)| self.given.join(name).symlink_metadata().is_ok())
+    }
+
+    /// Fills in the host variables of a path and makes it absolute; `None` if others remain.
+    fn resolve(&self, template: &Template) -> Option<PathBuf> {
+        let mut text = String::new();
+        for part in template.parts() {
+            match part {
+                Part::Literal { text: literal, .. } => text.push_str(literal),
+                Part::Variable(variable) if is_plugin_root(&variable.name) => {
+                    text.push_str(self.canonical.to_str()?);
+                }
+                _ => return None,
+            }
+        }
+        Some(self.canonical.join(text))
+    }
+}
+
+/// What a path on the command line means.
+struct Target {
+    root: Root,
+    /// The one file to read, or all of the root.
+    file: Option<PathBuf>,
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Self, LoadError> {
+        let metadata = fs::metadata(path).map_err(|source| unreadable(path, source))?;
+        if metadata.is_dir() {
+            let root = Root::of(path)?;
+            return Ok(Self { root, file: None });
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let is_manifest_folder = folder
+            .file_name()
+            .is_some_and(|name| MANIFEST_FOLDERS.iter().any(|folder| name == *folder));
+        let root = match folder.parent() {
+            Some(above) if is_manifest_folder => Root::of(above)?,
+            _ => Root::of(folder)?,
+        };
+        Ok(Self {
+            root,
+            file: Some(path.to_path_buf()),
+        })
+    }
+}
+
+fn kind_of(file: &Path) -> DocumentKind {
+    if file.file_name().is_some_and(|name| name == "plugin.json") {
+        DocumentKind::Manifest
+    } else {
+        DocumentKind::Entries
+    }
+}
+
+fn is_plugin_root(name: &str) -> bool {
+    let (host, aliases) = ("HOST_PLUGIN_ROOT", ["CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"]);
+    name == host || aliases.contains(&name)
+}
+
+fn unreadable(path: &Path, source: io::Error) -> LoadError {
+    let path = shown(path);
+    match source.kind() {
+        io::ErrorKind::NotFound => LoadError::Missing { path },
+        _ => LoadError::Unreadable { path, source },
+    }
+}
+
+/// The files of a plugin root that hold entries, the manifests last.
+pub const CONFIG_FILES: &[(&str, DocumentKind)] = &[
+    (".mcp.json", DocumentKind::Entries),
+    ("mcp.json", DocumentKind::Entries),
+    ("plugin.json", DocumentKind::Manifest),
+    (".claude-plugin/plugin.json", DocumentKind::Manifest),
+    (".codex-plugin/plugin.json", DocumentKind::Manifest),
+];
+
+const MANIFEST_FOLDERS: &[&str] = &[".claude-plugin", ".codex-plugin"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The files with variables: `.env` in the root, and what entries name by `envFile`.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use keyway_config::plugin::{EnvFile, Plugin};
+
+use super::{Extent, Root};
+use crate::git::Repository;
+
+/// Lists the files and what version control says about them; their content is not read.
+pub(super) fn find(
+    root: &Root,
+    plugin: &Plugin,
+    repository: Option<&Repository>,
+    extent: Extent,
+) -> Vec<EnvFile> {
+    let mut files: Vec<PathBuf> = match extent {
+        Extent::Whole => in_root(root),
+        Extent::EntriesOnly => Vec::new(),
+    };
+    files.extend(named(root, plugin));
+    files.sort_unstable();
+    files.dedup();
+    let tracked = repository.map(|repository| repository.tracks(&files));
+    let mut tracked = tracked.unwrap_or_default().into_iter();
+    let describe = |path: PathBuf| EnvFile {
+        exists: path.exists(),
+        ignored: repository
+            .filter(|repository| path.starts_with(&repository.top))
+            .map(|repository| repository.ignores(&path)),
+        tracked: tracked.next().unwrap_or_default(),
+        path: below(root, &path),
+    };
+    files.into_iter().map(describe).collect()
+}
+
+/// Returns the files that entries name, whether or not they exist.
+pub(super) fn named(root: &Root, plugin: &Plugin) -> Vec<PathBuf> {
+    let named = plugin
+        .servers()
+        .filter_map(|(_, server)| server.env_file.as_ref());
+    named
+        .filter_map(|field| root.resolve(&field.template))
+        .map(|path| normal(&path))
+        .collect()
+}
+
+fn in_root(root: &Root) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(&root.canonical) else {
+        return Vec::new();
+    };
+    let names = entries
+        .take(MAX_ENTRIES)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names
+        .filter(|name| holds_variables(name))
+        .map(|name| root.canonical.join(name))
+        .filter(|path| path.is_file())
+        .collect()
+}
+
+fn holds_variables(name: &str) -> bool {
+    let is_env = name == ".env" || name.starts_with(".env.");
+    is_env && !TEMPLATES.iter().any(|template| name.ends_with(template))
+}
+
+/// Resolves `.` and `..` without looking at the disk: the file need not exist.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+fn below(root: &Root, path: &Path) -> String {
+    let below = path.strip_prefix(&root.canonical).unwrap_or(path);
+    below.to_string_lossy().into_owned()
+}
+
+/// Endings of files that show which variables there are, without values.
+const TEMPLATES: &[&str] = &[".example", ".sample", ".template", ".dist"];
+const MAX_ENTRIES: usize = 10_000;

@@ -1,0 +1,276 @@
+//! A conversation with one server: requests matched to answers, in either protocol era.
+//!
+//! Results are handed on as the server wrote them. What the server asks of its client goes to a
+//! [`Handler`]; in the modern era such questions come inside a result, and the request is repeated
+//! with the answers until it is complete.
+
+mod era;
+mod error;
+mod handler;
+mod input;
+mod pump;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_transport::{Connection, Frame, RequestId};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
+
+pub use self::era::{Era, Offer, ServerFacts};
+pub use self::error::{RpcError, SessionError};
+pub use self::handler::{Handler, Nobody};
+use self::pump::{Call, Exchange};
+
+/// A conversation with one server.
+#[derive(Debug)]
+pub struct Session {
+    exchange: Arc<Exchange>,
+    facts: ServerFacts,
+    client: ClientInfo,
+    pump: JoinHandle<()>,
+}
+
+/// How we introduce ourselves.
+#[derive(Debug, Clone)]
+pub struct ClientInfo {
+    /// The name of the program.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// One request to a server.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method.
+    pub method: &'static str,
+    /// Its parameters, without `_meta`.
+    pub params: Map<String, Value>,
+    /// How long to wait; progress starts the time anew.
+    pub timeout: Duration,
+}
+
+impl Request {
+    /// Asks for `method` with the usual time to wait.
+    #[must_use]
+    pub const fn new(method: &'static str, params: Map<String, Value>) -> Self {
+        Self {
+            method,
+            params,
+            timeout: DEFAULT_TIMEOUT,
+        }
+    }
+}
+
+/// A request passed on for somebody else: its parameters stay as they were written.
+#[derive(Clone)]
+pub struct Forward<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// Its parameters, an object; a progress token in them is replaced by one of ours.
+    pub params: &'a str,
+    /// How long to wait; progress starts the time anew.
+    pub timeout: Duration,
+    /// Is given the notifications of progress, before the result comes.
+    pub progress: Option<Progress>,
+}
+
+impl fmt::Debug for Forward<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forward")
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes notifications of progress.
+pub type Progress = Arc<dyn Fn(&Frame) + Send + Sync>;
+
+impl Session {
+    /// Opens a conversation: finds out the era, introduces us, and learns what the server offers.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the server cannot be talked to; a refused credential is
+    /// [`SessionError::Transport`].
+    pub async fn open(
+        connection: Connection,
+        client: ClientInfo,
+        handler: Arc<dyn Handler>,
+        offer: Offer,
+    ) -> Result<Self, SessionError> {
+        let Connection { link, events, .. } = connection;
+        let exchange = Arc::new(Exchange::new(link, handler));
+        let pump = tokio::spawn(Arc::clone(&exchange).pump(events));
+        match era::negotiate(&exchange, &client, offer).await {
+            Ok(facts) => Ok(Self {
+                exchange,
+                facts,
+                client,
+                pump,
+            }),
+            Err(error) => {
+                exchange.close().await;
+                pump.abort();
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns what the server said of itself.
+    #[must_use]
+    pub const fn facts(&self) -> &ServerFacts {
+        &self.facts
+    }
+
+    /// Sends a request and returns its result as the server wrote it.
+    ///
+    /// Dropping the future cancels the request.
+    ///
+    /// # Errors
+    ///
+    /// Returns the server's own error as [`SessionError::Rpc`].
+    pub async fn request(&self, request: Request) -> Result<Box<RawValue>, SessionError> {
+        let params = Value::Object(request.params).to_string();
+        let forward = Forward {
+            method: request.method,
+            params: &params,
+            timeout: request.timeout,
+            progress: None,
+        };
+        self.forward(forward).await
+    }
+
+    /// Passes a request on and returns its result as the server wrote it.
+    ///
+    /// Dropping the future cancels the request.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::request`].
+    pub async fn forward(&self, request: Forward<'_>) -> Result<Box<RawValue>, SessionError> {
+        let mut params = None;
+        for _ in 0..=input::MAX_ROUNDS {
+            let written = params.as_deref().unwrap_or(request.params);
+            let result = self.once(&request, written).await?;
+            let Some(needed) = input::required(&result)? else {
+                return Ok(result);
+            };
+            let handler = self.exchange.handler();
+            params = Some(needed.answer(handler, request.params).await?);
+        }
+        Err(SessionError::Protocol {
+            what: "it asks for more input again and again",
+        })
+    }
+
+    /// Sends a notification; `params` is JSON.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it did not leave.
+    pub async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), SessionError> {
+        self.exchange.notify(method, params).await
+    }
+
+    /// Says whether the connection has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.exchange.is_closed()
+    }
+
+    /// Collects all pages of a list: `tools/list` gives the items of `tools`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::request`]; a server that never ends its pages is refused.
+    pub async fn list(
+        &self,
+        method: &'static str,
+        key: &str,
+    ) -> Result<Vec<Box<RawValue>>, SessionError> {
+        let mut items = Vec::new();
+        let mut params = Map::new();
+        for _ in 0..MAX_PAGES {
+            let result = self.request(Request::new(method, params.clone())).await?;
+            let page: Page<'_> =
+                serde_json::from_str(result.get()).map_err(|_| SessionError::Protocol {
+                    what: "a list that is not one",
+                })?;
+            items.extend(self::items(&page, key)?);
+            match next_cursor(&page) {
+                Some(cursor) => params.insert("cursor".to_owned(), json!(cursor)),
+                None => return Ok(items),
+            };
+        }
+        Err(SessionError::Protocol {
+            what: "a list without an end",
+        })
+    }
+
+    /// Ends the conversation in good order.
+    pub async fn close(&self) {
+        self.exchange.close().await;
+        self.pump.abort();
+    }
+
+    async fn once(
+        &self,
+        request: &Forward<'_>,
+        params: &str,
+    ) -> Result<Box<RawValue>, SessionError> {
+        let id = self.exchange.next_id();
+        let handler = self.exchange.handler();
+        let params = self.facts.era.params(params, &id, &self.client, handler);
+        let call = Call {
+            method: request.method,
+            params: &params,
+            timeout: request.timeout,
+            progress: request.progress.clone(),
+        };
+        self.exchange.call(id, call).await
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+/// One page of a list, its members as written.
+type Page<'a> = BTreeMap<String, &'a RawValue>;
+
+fn items(page: &Page<'_>, key: &str) -> Result<Vec<Box<RawValue>>, SessionError> {
+    let list = page
+        .get(key)
+        .and_then(|list| serde_json::from_str(list.get()).ok());
+    list.ok_or(SessionError::Protocol {
+        what: "a list without its items",
+    })
+}
+
+fn next_cursor(page: &Page<'_>) -> Option<String> {
+    let cursor: Option<String> = serde_json::from_str(page.get("nextCursor")?.get()).ok()?;
+    cursor.filter(|cursor| !cursor.is_empty())
+}
+
+/// Writes a request as a frame.
+fn request_frame(id: &RequestId, method: &str, params: &str) -> Result<Frame, SessionError> {
+    let method = Value::from(method);
+    let id = id.as_json();
+    let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
+    Frame::new(text).map_err(|error| SessionError::Transport(error.into()))
+}
+
+/// How long a request may take, unless the entry says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+const MAX_PAGES: usize = 1000;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! Which protocol era a server speaks: the modern one is tried first.
+
+use std::time::Duration;
+
+use keyway_transport::{RequestId, TransportError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::pump::{Call, Exchange};
+use super::{ClientInfo, DEFAULT_TIMEOUT, Handler, RpcError, SessionError};
+use crate::eras::names::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION, SERVER_INFO,
+};
+use crate::splice::{member, with_member};
+
+/// The protocol era in force, with its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Era {
+    /// 2026-07-28: every request says all there is to know.
+    Modern {
+        /// The version.
+        version: String,
+    },
+    /// 2025-11-25 and before: a handshake comes first.
+    Legacy {
+        /// The version.
+        version: String,
+    },
+}
+
+/// What a server said of itself.
+#[derive(Debug, Clone)]
+pub struct ServerFacts {
+    /// The era in force.
+    pub era: Era,
+    /// What it offers, as sent.
+    pub capabilities: Value,
+    /// Its own name and version, as sent; to be shown, never to be believed.
+    pub server_info: Value,
+    /// What it wants a model to know.
+    pub instructions: Option<String>,
+}
+
+impl ServerFacts {
+    /// Says whether the server declared a capability, such as `tools`.
+    #[must_use]
+    pub fn offers(&self, capability: &str) -> bool {
+        self.capabilities
+            .get(capability)
+            .is_some_and(|value| !value.is_null())
+    }
+}
+
+/// Which eras to offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Offer {
+    /// Modern first, then legacy.
+    Both {
+        /// How long a server that does not know the question may keep silent.
+        probe: Duration,
+    },
+    /// Only the handshake: transports that modern servers do not have.
+    Legacy,
+}
+
+impl Era {
+    /// Returns the parameters as this era wants them; what is no object counts as empty.
+    pub(super) fn params(
+        &self,
+        params: &str,
+        id: &RequestId,
+        client: &ClientInfo,
+        handler: &dyn Handler,
+    ) -> String {
+        let meta = member(params, "_meta").map_or("{}", RawValue::get);
+        let meta = with_member(meta, "progressToken", id.as_json());
+        let mut meta = meta.unwrap_or_else(|| format!(r#"{{"progressToken":{}}}"#, id.as_json()));
+        if let Self::Modern { version } = self {
+            for (key, value) in modern_meta(version, client, handler) {
+                meta = with_member(&meta, &key, &value.to_string()).unwrap_or(meta);
+            }
+        }
+        let with_meta = with_member(params, "_meta", &meta);
+        with_meta.unwrap_or_else(|| format!(r#"{{"_meta":{meta}}}"#))
+    }
+}
+
+/// Finds out the era and greets the server.
+pub(super) async fn negotiate(
+    exchange: &Exchange,
+    client: &ClientInfo,
+    offer: Offer,
+) -> Result<ServerFacts, SessionError> {
+    if let Offer::Both { probe } = offer
+        && let Some(facts) = discover(exchange, client, probe).await?
+    {
+        return Ok(facts);
+    }
+    initialize(exchange, client).await
+}
+
+/// Asks the modern question; `None` means that the server is a legacy one.
+async fn discover(
+    exchange: &Exchange,
+    client: &ClientInfo,
+    probe: Duration,
+) -> Result<Option<ServerFacts>, SessionError> {
+    let meta = modern_meta(MODERN, client, exchange.handler());
+    let params = json!({ "_meta": meta }).to_string();
+    let call = Call {
+        method: "server/discover",
+        params: &params,
+        timeout: probe,
+        progress: None,
+    };
+    match exchange.call(exchange.next_id(), call).await {
+        Ok(result) => discovered(&result),
+        Err(SessionError::Rpc(error)) if MODERN_CODES.contains(&error.code) => {
+            after_refusal(&error)
+        }
+        Err(SessionError::Rpc(_) | SessionError::Timeout { .. }) => Ok(None),
+        Err(SessionError::Transport(TransportError::Status { status, .. })) if status < 500 => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Deserialize)]
+struct Discovered {
+    #[serde(rename = "supportedVersions")]
+    versions: Vec<String>,
+    capabilities: Value,
+    instructions: Option<String>,
+    #[serde(rename = "_meta", default)]
+    meta: Map<String, Value>,
+}
+
+/// A reply that is no valid discovery result comes from a legacy server.
+fn discovered(result: &RawValue) -> Result<Option<ServerFacts>, SessionError> {
+    let Ok(found) = serde_json::from_str::<Discovered>(result.get()) else {
+        return Ok(None);
+    };
+    if !found.versions.iter().any(|version| version == MODERN) {
+        return choose_legacy(&found.versions);
+    }
+    let server_info = found.meta.get(SERVER_INFO).cloned().unwrap_or(Value::Null);
+    Ok(Some(ServerFacts {
+        era: Era::Modern {
+            version: MODERN.to_owned(),
+        },
+        capabilities: found.capabilities,
+        server_info,
+        instructions: found.instructions,
+    }))
+}
+
+/// A modern server that refuses this version names those it has.
+fn after_refusal(error: &RpcError) -> Result<Option<ServerFacts>, SessionError> {
+    #[derive(Deserialize)]
+    struct Data {
+        #[serde(default)]
+        supported: Vec<String>,
+    }
+    let data = error
+        .data
+        .as_ref()
+        .and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+    choose_legacy(&data.map(|data| data.supported).unwrap_or_default())
+}
+
+fn choose_legacy(offered: &[String]) -> Result<Option<ServerFacts>, SessionError> {
+    if offered
+        .iter()
+        .any(|version| LEGACY.contains(&version.as_str()))
+    {
+        return Ok(None);
+    }
+    let offered = keyway_secret::printable(&offered.join(", "));
+    Err(SessionError::NoCommonVersion { offered })
+}
+
+async fn initialize(exchange: &Exchange, client: &ClientInfo) -> Result<ServerFacts, SessionError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialized {
+        protocol_version: String,
+        #[serde(default)]
+        capabilities: Value,
+        #[serde(default)]
+        server_info: Value,
+        instructions: Option<String>,
+    }
+    let params = json!({
+        "protocolVersion": NEWEST_LEGACY,
+        "capabilities": exchange.handler().capabilities(),
+        "clientInfo": { "name": client.name, "version": client.version },
+    });
+    let params = params.to_string();
+    let call = Call {
+        method: "initialize",
+        params: &params,
+        timeout: DEFAULT_TIMEOUT,
+        progress: None,
+    };
+    let result = exchange.call(exchange.next_id(), call).await?;
+    let bad = |_| SessionError::Protocol {
+        what: "an answer to `initialize` without a version",
+    };
+    let answer: Initialized = serde_json::from_str(result.get()).map_err(bad)?;
+    if !LEGACY.contains(&answer.protocol_version.as_str()) {
+        let offered = keyway_secret::printable(&answer.protocol_version);
+        return Err(SessionError::NoCommonVersion { offered });
+    }
+    exchange.notify("notifications/initialized", None).await?;
+    Ok(ServerFacts {
+        era: Era::Legacy {
+            version: answer.protocol_version,
+        },
+        capabilities: answer.capabilities,
+        server_info: answer.server_info,
+        instructions: answer.instructions,
+    })
+}
+
+fn modern_meta(version: &str, client: &ClientInfo, handler: &dyn Handler) -> Map<String, Value> {
+    let info = json!({ "name": client.name, "version": client.version });
+    Map::from_iter([
+        (PROTOCOL_VERSION.to_owned(), Value::from(version)),
+        (CLIENT_INFO.to_owned(), info),
+        (CLIENT_CAPABILITIES.to_owned(), handler.capabilities()),
+    ])
+}
+
+/// Error codes that only a modern server sends: headers, capabilities, version.
+const MODERN_CODES: &[i64] = &[-32020, -32021, -32022];

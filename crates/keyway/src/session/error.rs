@@ -1,0 +1,107 @@
+//! Why a conversation or a request in it failed.
+
+use keyway_auth::Fault;
+use keyway_transport::TransportError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use crate::splice::quoted;
+
+/// Why a request got no result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The connection failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The server answered with an error.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// The server broke a rule of the protocol.
+    #[error("the server broke the protocol: {what}")]
+    Protocol {
+        /// Which.
+        what: &'static str,
+    },
+    /// Client and server have no version in common.
+    #[error("the server speaks no protocol version that we speak; it offers {offered}")]
+    NoCommonVersion {
+        /// What it offers.
+        offered: String,
+    },
+    /// The server did not answer in time.
+    #[error("no answer to `{method}` within {seconds} seconds")]
+    Timeout {
+        /// The request.
+        method: String,
+        /// The limit.
+        seconds: u64,
+    },
+}
+
+impl SessionError {
+    /// Says who can mend it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::Transport(error) => error.fault(),
+            _ => Fault::McpServer,
+        }
+    }
+
+    /// Returns the code used in every format.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Transport(error) => error.code(),
+            Self::Rpc(_) => "server-error",
+            Self::Protocol { .. } => "protocol-error",
+            Self::NoCommonVersion { .. } => "no-common-version",
+            Self::Timeout { .. } => "timeout",
+        }
+    }
+}
+
+/// A JSON-RPC error as the server sent it.
+#[derive(Debug, Error, Deserialize)]
+#[error(
+    "the server answered with error {code}: {}",
+    keyway_secret::printable(message)
+)]
+pub struct RpcError {
+    /// The code.
+    pub code: i64,
+    /// The message.
+    #[serde(default)]
+    pub message: String,
+    /// More about it.
+    pub data: Option<Box<RawValue>>,
+}
+
+impl RpcError {
+    /// Makes an error to answer a server with.
+    #[must_use]
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// Returns the error as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let message = quoted(&self.message);
+        match &self.data {
+            Some(data) => {
+                format!(
+                    r#"{{"code":{},"message":{message},"data":{data}}}"#,
+                    self.code
+                )
+            }
+            None => format!(r#"{{"code":{},"message":{message}}}"#, self.code),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a server may ask of its client, and tell it.
+
+use std::fmt::Debug;
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Frame, TransportError};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::RpcError;
+
+/// Answers a server's questions: roots, sampling, elicitation.
+pub trait Handler: Send + Sync + Debug {
+    /// Returns the capabilities to declare.
+    fn capabilities(&self) -> Value;
+
+    /// Answers one question; in both eras the method and its parameters are the same.
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Value, RpcError>>;
+
+    /// Answers as [`Handler::answer`] does, with a result as somebody else wrote it.
+    ///
+    /// Dropped when the server takes its question back or goes away.
+    fn pass_on<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        Box::pin(async move {
+            let answer = self.answer(method, params).await?;
+            let unwritable = |_| RpcError::new(INTERNAL_ERROR, "the answer cannot be written");
+            serde_json::value::to_raw_value(&answer).map_err(unwritable)
+        })
+    }
+
+    /// Is told of a notification, progress and log lines included.
+    fn notified(&self, method: &str, frame: &Frame);
+
+    /// Is told that the connection has ended, before those who wait for an answer are.
+    fn closed(&self, _reason: Option<&TransportError>) {}
+}
+
+/// Nobody is there: no capability is declared, and every question is declined.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl Handler for Nobody {
+    fn capabilities(&self) -> Value {
+        json!({})
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        _params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Value, RpcError>> {
+        let declined = RpcError::new(METHOD_NOT_FOUND, format!("`{method}` is not supported"));
+        Box::pin(std::future::ready(Err(declined)))
+    }
+
+    fn notified(&self, _method: &str, _frame: &Frame) {}
+}
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INTERNAL_ERROR: i64 = -32603;

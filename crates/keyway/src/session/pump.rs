@@ -1,0 +1,328 @@
+//! Matches answers to requests, and passes everything else on.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keyway_transport::{Envelope, Event, Frame, Link, RequestId, TransportError};
+use serde_json::value::RawValue;
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::{Handler, Progress, RpcError, SessionError, request_frame};
+use crate::splice::{member, quoted};
+
+/// The requests under way on one connection.
+pub(super) struct Exchange {
+    link: Arc<dyn Link>,
+    handler: Arc<dyn Handler>,
+    next_id: AtomicU64,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    answers: HashMap<RequestId, Waiter>,
+    /// The server's own questions, by their id as written.
+    questions: HashMap<String, AbortHandle>,
+    is_closed: bool,
+}
+
+struct Waiter {
+    answer: oneshot::Sender<Result<Frame, TransportError>>,
+    alive: mpsc::Sender<()>,
+    progress: Option<Progress>,
+}
+
+/// One request as it goes out.
+pub(super) struct Call<'a> {
+    pub(super) method: &'a str,
+    /// JSON, complete.
+    pub(super) params: &'a str,
+    pub(super) timeout: Duration,
+    pub(super) progress: Option<Progress>,
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("link", &self.link)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Exchange {
+    pub(super) fn new(link: Arc<dyn Link>, handler: Arc<dyn Handler>) -> Self {
+        Self {
+            link,
+            handler,
+            next_id: AtomicU64::new(1),
+            waiting: Mutex::default(),
+        }
+    }
+
+    pub(super) fn handler(&self) -> &dyn Handler {
+        &*self.handler
+    }
+
+    pub(super) fn next_id(&self) -> RequestId {
+        RequestId::number(self.next_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Sends a request and waits for its answer; progress starts the time anew.
+    pub(super) async fn call(
+        &self,
+        id: RequestId,
+        call: Call<'_>,
+    ) -> Result<Box<RawValue>, SessionError> {
+        let frame = request_frame(&id, call.method, call.params)?;
+        let (answer, mut answered) = oneshot::channel();
+        let (alive, mut progressed) = mpsc::channel(1);
+        let waiter = Waiter {
+            answer,
+            alive,
+            progress: call.progress,
+        };
+        {
+            let mut waiting = self.lock();
+            if waiting.is_closed {
+                return Err(TransportError::Closed.into());
+            }
+            waiting.answers.insert(id.clone(), waiter);
+        }
+        let guard = Outstanding {
+            exchange: self,
+            id: &id,
+            // The handshake must not be cancelled (2025-11-25, cancellation).
+            is_silent: call.method == "initialize",
+        };
+        if let Err(error) = self.link.send(frame).await {
+            self.lock().answers.remove(&id);
+            return Err(error.into());
+        }
+        let frame = loop {
+            tokio::select! {
+                answer = &mut answered => break answer.map_err(|_| TransportError::Closed)??,
+                Some(()) = progressed.recv() => {}
+                () = tokio::time::sleep(call.timeout) => {
+                    guard.give_up().await;
+                    let (method, seconds) = (call.method.to_owned(), call.timeout.as_secs());
+                    return Err(SessionError::Timeout { method, seconds });
+                }
+            }
+        };
+        result_of(&frame)
+    }
+
+    /// Sends a notification; `params` is JSON.
+    pub(super) async fn notify(
+        &self,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<(), SessionError> {
+        Ok(self.link.send(notification(method, params)?).await?)
+    }
+
+    pub(super) async fn close(&self) {
+        self.lock().is_closed = true;
+        self.link.close().await;
+    }
+
+    /// Reads events until the connection ends.
+    pub(super) async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>) {
+        let mut reason = None;
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::Frame(frame) => self.receive(frame),
+                Event::Failed { id, error } => self.complete(&id, Err(error)),
+                Event::Closed(why) => {
+                    reason = why;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let waiters = self.shut();
+        self.handler.closed(reason.as_ref());
+        // One who waits is given the reason, the others learn that it is over.
+        for waiter in waiters {
+            let error = reason.take().unwrap_or(TransportError::Closed);
+            let _gone = waiter.answer.send(Err(error));
+        }
+    }
+
+    fn receive(self: &Arc<Self>, frame: Frame) {
+        let Ok(envelope) = frame.envelope() else {
+            return;
+        };
+        let id = envelope.id();
+        match (envelope.method.as_deref(), id) {
+            (None, Some(id)) => {
+                drop(envelope);
+                self.complete(&id, Ok(frame));
+            }
+            (Some("notifications/progress"), None) => {
+                self.keep_alive(&envelope, &frame);
+                self.handler.notified("notifications/progress", &frame);
+            }
+            (Some("notifications/cancelled"), None) => self.take_back(&envelope),
+            (Some(method), None) => self.handler.notified(method, &frame),
+            (Some(_), Some(id)) => {
+                drop(envelope);
+                // The lock is held until the task is in the table from which it removes itself.
+                let mut waiting = self.lock();
+                let key = id.as_json().to_owned();
+                let task = tokio::spawn(Arc::clone(self).respond(frame, id));
+                waiting.questions.insert(key, task.abort_handle());
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Answers a request of a legacy server.
+    async fn respond(self: Arc<Self>, frame: Frame, id: RequestId) {
+        let Ok(envelope) = frame.envelope() else {
+            return;
+        };
+        let method = envelope.method.as_deref().unwrap_or_default();
+        let body = match method {
+            "ping" => r#""result":{}"#.to_owned(),
+            _ => match self.handler.pass_on(method, envelope.params).await {
+                Ok(result) => format!(r#""result":{result}"#),
+                Err(error) => format!(r#""error":{}"#, error.to_json()),
+            },
+        };
+        self.lock().questions.remove(id.as_json());
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},{body}}}"#, id.as_json());
+        if let Ok(frame) = Frame::new(text) {
+            // A connection that is gone needs no answer any more.
+            let _gone = self.link.send(frame).await;
+        }
+    }
+
+    /// Ends the answering of a question that the server takes back.
+    fn take_back(&self, envelope: &Envelope<'_>) {
+        let id = envelope.params.and_then(|p| member(p.get(), "requestId"));
+        let task = id.and_then(|id| self.lock().questions.remove(id.get()));
+        if let Some(task) = task {
+            task.abort();
+        }
+    }
+
+    fn keep_alive(&self, envelope: &Envelope<'_>, frame: &Frame) {
+        let token = envelope
+            .params
+            .and_then(|p| member(p.get(), "progressToken"));
+        let Some(number) = token.and_then(|token| token.get().parse().ok()) else {
+            return;
+        };
+        let waiting = self.lock();
+        let Some(waiter) = waiting.answers.get(&RequestId::number(number)) else {
+            return;
+        };
+        // One notice that waits is enough.
+        let _full = waiter.alive.try_send(());
+        let progress = waiter.progress.clone();
+        drop(waiting);
+        if let Some(progress) = progress {
+            progress(frame);
+        }
+    }
+
+    fn complete(&self, id: &RequestId, answer: Result<Frame, TransportError>) {
+        if let Some(waiter) = self.lock().answers.remove(id) {
+            // Whoever asked may have gone away.
+            let _gone = waiter.answer.send(answer);
+        }
+    }
+
+    /// Takes no more requests, and returns who waits for an answer.
+    fn shut(&self) -> Vec<Waiter> {
+        let mut waiting = self.lock();
+        waiting.is_closed = true;
+        for (_, task) in waiting.questions.drain() {
+            task.abort();
+        }
+        waiting.answers.drain().map(|(_, waiter)| waiter).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Cancels a request when its caller goes away before the answer has come.
+struct Outstanding<'a> {
+    exchange: &'a Exchange,
+    id: &'a RequestId,
+    is_silent: bool,
+}
+
+impl Outstanding<'_> {
+    /// Cancels the request, and returns when the server has been told.
+    async fn give_up(self) {
+        if let Some(told) = self.cancel() {
+            told.await;
+        }
+    }
+
+    /// Forgets the request; what is returned tells the server, if there is anything to tell.
+    fn cancel(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
+        self.exchange.lock().answers.remove(self.id)?;
+        self.exchange.link.abandon(self.id);
+        if self.is_silent {
+            return None;
+        }
+        let params = format!(r#"{{"requestId":{}}}"#, self.id.as_json());
+        let frame = notification("notifications/cancelled", Some(&params)).ok()?;
+        let link = Arc::clone(&self.exchange.link);
+        Some(async move {
+            // A connection that is gone needs not be told.
+            let _gone = link.send(frame).await;
+        })
+    }
+}
+
+impl Drop for Outstanding<'_> {
+    fn drop(&mut self) {
+        // Without a runtime everything is ending anyway.
+        if let Some(told) = self.cancel()
+            && let Ok(runtime) = runtime::Handle::try_current()
+        {
+            drop(runtime.spawn(told));
+        }
+    }
+}
+
+fn notification(method: &str, params: Option<&str>) -> Result<Frame, TransportError> {
+    let method = quoted(method);
+    let text = match params {
+        Some(params) => format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#),
+        None => format!(r#"{{"jsonrpc":"2.0","method":{method}}}"#),
+    };
+    Ok(Frame::new(text)?)
+}
+
+fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
+    let bad = SessionError::Protocol {
+        what: "an answer with neither result nor error",
+    };
+    let Ok(envelope) = frame.envelope() else {
+        return Err(bad);
+    };
+    match (envelope.result, envelope.error) {
+        (Some(result), None) => Ok(result.to_owned()),
+        (_, Some(error)) => {
+            let error: RpcError = serde_json::from_str(error.get()).map_err(|_| bad)?;
+            Err(error.into())
+        }
+        (None, None) => Err(bad),
+    }
+}

@@ -1,0 +1,325 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Event, Link, TransportError};
+use tokio::sync::mpsc;
+
+use super::*;
+
+/// A server in memory: answers each request by the first rule whose method fits.
+#[derive(Debug)]
+struct Scripted {
+    rules: Mutex<VecDeque<(&'static str, Reply)>>,
+    seen: Mutex<Vec<Value>>,
+    events: mpsc::Sender<Event>,
+}
+
+#[derive(Debug)]
+enum Reply {
+    Result(Value),
+    Error(Value),
+    Status(u16),
+    Silence,
+    Ask(Value),
+}
+
+impl Link for Scripted {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            let message: Value = serde_json::from_slice(frame.bytes()).unwrap();
+            self.seen.lock().unwrap().push(message.clone());
+            let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
+                return Ok(());
+            };
+            let rule = {
+                let mut rules = self.rules.lock().unwrap();
+                let index = rules.iter().position(|(name, _)| *name == method);
+                index.and_then(|index| rules.remove(index))
+            };
+            let event = |value: Value| Event::Frame(Frame::new(value.to_string()).unwrap());
+            let envelope = frame.envelope().unwrap().id().unwrap();
+            match rule.map(|(_, reply)| reply) {
+                Some(Reply::Result(result)) => {
+                    self.events
+                        .send(event(json!({"id": id, "result": result})))
+                        .await
+                        .unwrap();
+                }
+                Some(Reply::Error(error)) => {
+                    self.events
+                        .send(event(json!({"id": id, "error": error})))
+                        .await
+                        .unwrap();
+                }
+                Some(Reply::Status(status)) => {
+                    let error = TransportError::Status {
+                        status,
+                        retry_after: None,
+                    };
+                    self.events
+                        .send(Event::Failed {
+                            id: envelope,
+                            error,
+                        })
+                        .await
+                        .unwrap();
+                }
+                Some(Reply::Ask(question)) => self.events.send(event(question)).await.unwrap(),
+                Some(Reply::Silence) | None => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn scripted(rules: Vec<(&'static str, Reply)>) -> (Arc<Scripted>, Connection) {
+    let (events, receiver) = mpsc::channel(16);
+    let link = Arc::new(Scripted {
+        rules: Mutex::new(rules.into()),
+        seen: Mutex::default(),
+        events,
+    });
+    let connection = Connection {
+        link: Arc::clone(&link) as Arc<dyn Link>,
+        events: receiver,
+    };
+    (link, connection)
+}
+
+fn client() -> ClientInfo {
+    ClientInfo {
+        name: "t".to_owned(),
+        version: "1".to_owned(),
+    }
+}
+
+const BOTH: era::Offer = era::Offer::Both {
+    probe: Duration::from_millis(50),
+};
+
+fn modern() -> (&'static str, Reply) {
+    let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
+    ("server/discover", Reply::Result(found))
+}
+
+fn legacy(version: &str) -> (&'static str, Reply) {
+    (
+        "initialize",
+        Reply::Result(
+            json!({"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "x"}}),
+        ),
+    )
+}
+
+async fn open(rules: Vec<(&'static str, Reply)>) -> (Arc<Scripted>, Result<Session, SessionError>) {
+    let (link, connection) = scripted(rules);
+    let session = Session::open(connection, client(), Arc::new(Nobody), BOTH).await;
+    (link, session)
+}
+
+#[tokio::test]
+async fn a_modern_server_gets_its_metadata_with_every_request() {
+    let (link, session) = open(vec![
+        modern(),
+        (
+            "tools/list",
+            Reply::Result(json!({"tools": [{"name": "a"}]})),
+        ),
+    ])
+    .await;
+    let tools = session.unwrap().list("tools/list", "tools").await.unwrap();
+    assert_eq!(tools[0].get(), r#"{"name":"a"}"#);
+    let seen = link.seen.lock().unwrap();
+    for message in seen.iter() {
+        let meta = &message["params"]["_meta"];
+        assert_eq!(
+            meta["io.modelcontextprotocol/protocolVersion"],
+            "2026-07-28"
+        );
+        assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object());
+    }
+    assert_eq!(seen.len(), 2);
+}
+
+#[tokio::test]
+async fn whatever_is_no_discovery_result_means_a_legacy_server() {
+    for reply in [
+        Reply::Result(json!({})),
+        Reply::Error(json!({"code": -32601, "message": "no"})),
+        Reply::Error(
+            json!({"code": -32022, "message": "no", "data": {"supported": ["2025-06-18"]}}),
+        ),
+        Reply::Status(400),
+        Reply::Status(404),
+        Reply::Status(405),
+        Reply::Silence,
+    ] {
+        let name = format!("{reply:?}");
+        let (link, session) = open(vec![("server/discover", reply), legacy("2025-06-18")]).await;
+        let session = session.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            session.facts().era,
+            Era::Legacy {
+                version: "2025-06-18".to_owned()
+            }
+        );
+        let seen = link.seen.lock().unwrap();
+        let last = seen.last().unwrap();
+        assert_eq!(last["method"], "notifications/initialized", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_fails_or_shares_no_version_is_not_taken_for_a_legacy_one() {
+    let (link, session) = open(vec![("server/discover", Reply::Status(503))]).await;
+    assert_eq!(session.unwrap_err().code(), "http-error");
+    assert_eq!(link.seen.lock().unwrap().len(), 1);
+    let unknown = Reply::Error(
+        json!({"code": -32022, "message": "no", "data": {"supported": ["2099-01-01"]}}),
+    );
+    let (_, session) = open(vec![("server/discover", unknown)]).await;
+    assert_eq!(session.unwrap_err().code(), "no-common-version");
+    let (_, session) = open(vec![
+        ("server/discover", Reply::Result(json!({}))),
+        legacy("1999-01-01"),
+    ])
+    .await;
+    assert_eq!(session.unwrap_err().code(), "no-common-version");
+}
+
+#[tokio::test]
+async fn results_arrive_as_written_and_errors_with_their_code() {
+    let (link, session) = open(vec![modern()]).await;
+    let session = session.unwrap();
+    let raw = r#"{"id":2,"result":{"n":12345678901234567890123,"a":1.50}}"#;
+    link.rules
+        .lock()
+        .unwrap()
+        .push_back(("tools/call", Reply::Silence));
+    let call = session.request(Request::new("tools/call", Map::new()));
+    let reply = async {
+        tokio::task::yield_now().await;
+        link.events
+            .send(Event::Frame(Frame::new(raw).unwrap()))
+            .await
+            .unwrap();
+    };
+    let (result, ()) = tokio::join!(call, reply);
+    assert_eq!(
+        result.unwrap().get(),
+        r#"{"n":12345678901234567890123,"a":1.50}"#
+    );
+    link.rules.lock().unwrap().push_back((
+        "x",
+        Reply::Error(json!({"code": 7, "message": "\u{1b}[31mno"})),
+    ));
+    let error = session
+        .request(Request::new("x", Map::new()))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the server answered with error 7: [31mno"
+    );
+}
+
+#[derive(Debug)]
+struct Answers;
+
+impl Handler for Answers {
+    fn capabilities(&self) -> Value {
+        json!({"elicitation": {}})
+    }
+
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        _: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Value, RpcError>> {
+        Box::pin(std::future::ready(Ok(
+            json!({"action": "accept", "for": method}),
+        )))
+    }
+
+    fn notified(&self, _: &str, _: &Frame) {}
+}
+
+#[tokio::test]
+async fn questions_inside_a_result_are_answered_and_the_request_repeated_with_its_state() {
+    let ask = json!({"resultType": "input_required", "requestState": "opaque==",
+        "inputRequests": {"k": {"method": "elicitation/create", "params": {}}}});
+    let rules = vec![
+        modern(),
+        ("tools/call", Reply::Result(ask)),
+        ("tools/call", Reply::Result(json!({"ok": true}))),
+    ];
+    let (link, connection) = scripted(rules);
+    let session = Session::open(connection, client(), Arc::new(Answers), BOTH)
+        .await
+        .unwrap();
+    let params = Map::from_iter([("name".to_owned(), json!("t"))]);
+    let result = session
+        .request(Request::new("tools/call", params))
+        .await
+        .unwrap();
+    assert_eq!(result.get(), r#"{"ok":true}"#);
+    let seen = link.seen.lock().unwrap();
+    let (first, second) = (&seen[1], &seen[2]);
+    assert_ne!(first["id"], second["id"]);
+    assert!(first["params"].get("requestState").is_none());
+    assert_eq!(second["params"]["requestState"], "opaque==");
+    assert_eq!(
+        second["params"]["inputResponses"]["k"]["for"],
+        "elicitation/create"
+    );
+    assert_eq!(second["params"]["name"], "t");
+}
+
+#[tokio::test]
+async fn a_request_of_a_legacy_server_is_answered() {
+    let question = json!({"id": "q1", "method": "elicitation/create", "params": {}});
+    let rules = vec![
+        ("server/discover", Reply::Result(json!({}))),
+        legacy("2025-11-25"),
+        ("x", Reply::Ask(question)),
+    ];
+    let (link, connection) = scripted(rules);
+    let session = Session::open(connection, client(), Arc::new(Answers), BOTH)
+        .await
+        .unwrap();
+    let short = Request {
+        timeout: Duration::from_millis(50),
+        ..Request::new("x", Map::new())
+    };
+    assert_eq!(session.request(short).await.unwrap_err().code(), "timeout");
+    let seen = link.seen.lock().unwrap();
+    let answer = seen.iter().find(|message| message["id"] == "q1").unwrap();
+    assert_eq!(answer["result"]["action"], "accept");
+    assert!(
+        seen.iter()
+            .any(|message| message["method"] == "notifications/cancelled")
+    );
+}
+
+#[tokio::test]
+async fn everyone_who_waits_is_told_when_the_connection_ends() {
+    let (link, session) = open(vec![modern()]).await;
+    let session = session.unwrap();
+    let (first, second) = (Request::new("a", Map::new()), Request::new("b", Map::new()));
+    let end = async {
+        tokio::task::yield_now().await;
+        link.events.send(Event::Closed(None)).await.unwrap();
+    };
+    let (first, second, ()) = tokio::join!(session.request(first), session.request(second), end);
+    assert_eq!(first.unwrap_err().code(), "connection-closed");
+    assert_eq!(second.unwrap_err().code(), "connection-closed");
+    let late = session.request(Request::new("c", Map::new())).await;
+    assert_eq!(late.unwrap_err().code(), "connection-closed");
+}

@@ -1,0 +1,147 @@
+//! The approvals that a person gave, sealed in the vault so that no plugin can write one.
+
+use std::path::Path;
+
+use keyway_vault::{Namespace, Vault, VaultError};
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, Question};
+
+/// The approvals in one vault.
+#[derive(Debug)]
+pub struct Ledger<'a> {
+    vault: &'a Vault,
+    namespace: Namespace,
+    profile: String,
+}
+
+/// One approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The name of the plugin.
+    pub plugin: String,
+    /// The name of the entry.
+    pub server: String,
+    /// Where the plugin was.
+    pub source: String,
+    /// What was approved.
+    digest: String,
+    /// More variables that its helper or process may have.
+    #[serde(default)]
+    pub grants: Vec<String>,
+}
+
+impl Approval {
+    /// Says whether the approval covers what is asked now.
+    #[must_use]
+    pub fn covers(&self, digest: &Digest) -> bool {
+        self.digest == digest.to_string()
+    }
+}
+
+impl<'a> Ledger<'a> {
+    /// Opens the ledger of a profile.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be used.
+    pub fn new(vault: &'a Vault, profile: &str) -> Result<Self, VaultError> {
+        let namespace = Namespace::new("trust")?;
+        Ok(Self {
+            vault,
+            namespace,
+            profile: profile.to_owned(),
+        })
+    }
+
+    /// Returns what was approved for an entry, whether or not it still fits.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read, or the record was tampered with.
+    pub fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, VaultError> {
+        let record = self
+            .vault
+            .sealed(self.namespace.clone())
+            .get(&self.key(source, server))?;
+        Ok(record.and_then(|record| serde_json::from_slice(record.value.expose()).ok()))
+    }
+
+    /// Records an approval; earlier grants of variables stay.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be written.
+    pub fn approve(&self, question: &Question) -> Result<(), VaultError> {
+        let earlier = self.find(&question.source, &question.server)?;
+        let approval = Approval {
+            plugin: question.plugin.clone(),
+            server: question.server.clone(),
+            source: question.source.to_string_lossy().into_owned(),
+            digest: question.digest.to_string(),
+            grants: earlier.map(|approval| approval.grants).unwrap_or_default(),
+        };
+        self.put(&question.source, &approval)
+    }
+
+    /// Lets the helper or process of an approved entry have one more variable.
+    ///
+    /// Returns `false` if nothing was approved for it yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read or written.
+    pub fn grant(&self, source: &Path, server: &str, variable: &str) -> Result<bool, VaultError> {
+        let Some(mut approval) = self.find(source, server)? else {
+            return Ok(false);
+        };
+        if !approval.grants.iter().any(|granted| granted == variable) {
+            approval.grants.push(variable.to_owned());
+            self.put(source, &approval)?;
+        }
+        Ok(true)
+    }
+
+    /// Takes an approval back; returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be written.
+    pub fn revoke(&self, source: &Path, server: &str) -> Result<bool, VaultError> {
+        let existed = self.find(source, server)?.is_some();
+        if existed {
+            self.vault
+                .sealed(self.namespace.clone())
+                .delete(&self.key(source, server))?;
+        }
+        Ok(existed)
+    }
+
+    /// Returns all approvals.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read, or a record was tampered with.
+    pub fn list(&self) -> Result<Vec<Approval>, VaultError> {
+        let sealed = self.vault.sealed(self.namespace.clone());
+        let mut approvals = Vec::new();
+        for entry in sealed.list()? {
+            let record = sealed.get(&entry.key)?;
+            approvals.extend(record.and_then(|r| serde_json::from_slice(r.value.expose()).ok()));
+        }
+        Ok(approvals)
+    }
+
+    fn put(&self, source: &Path, approval: &Approval) -> Result<(), VaultError> {
+        let bytes = serde_json::to_vec(approval).unwrap_or_default();
+        self.vault
+            .sealed(self.namespace.clone())
+            .put(&self.key(source, &approval.server), &bytes)?;
+        Ok(())
+    }
+
+    /// The key of a record. A name is part of it, and never of a file's name.
+    fn key(&self, source: &Path, server: &str) -> String {
+        format!("{}\n{}\n{server}", self.profile, source.to_string_lossy())
+    }
+}
