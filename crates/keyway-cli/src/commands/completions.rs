@@ -1,0 +1,29 @@
+//! `keyway completions`: a script that completes commands and flags in a shell.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Print a script that completes commands and flags in a shell
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script.
+pub(crate) fn run(arguments: &Completions, session: &Session) -> Result<Exit, CliError> {
+    session.print(&script(arguments.shell), Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+/// Returns the script for a shell.
+pub(crate) fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "keyway", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}

@@ -1,0 +1,71 @@
+//! `keyway docs`, hidden: writes every document that is made from the code.
+//!
+//! Each file has the path that it has in the repository; `cargo xtask` compares the two.
+
+mod markdown;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::{completions, man, schema};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Write the documents that are made from the code
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct Docs {
+    /// Where to write them
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Writes the documents.
+pub(crate) fn run(arguments: &Docs, _session: &Session) -> Result<Exit, CliError> {
+    for (file, text) in documents() {
+        write(&arguments.out.join(file), &text)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn documents() -> Vec<(String, String)> {
+    let mut documents = vec![
+        ("docs/cli.md".to_owned(), markdown::commands()),
+        ("docs/rules.md".to_owned(), markdown::rules()),
+        ("docs/environment.md".to_owned(), markdown::environment()),
+        ("docs/exit-codes.md".to_owned(), markdown::exit_codes()),
+        ("schema/mcp.schema.json".to_owned(), schema::text()),
+    ];
+    for (file, page) in man::pages() {
+        documents.push((format!("man/{file}"), page));
+    }
+    for (file, shell) in COMPLETIONS {
+        let script = completions::script(*shell);
+        documents.push((format!("completions/{file}"), script));
+    }
+    documents
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files of our own making, in a folder that the caller names"
+)]
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder
+        .and_then(|()| fs::write(path, text))
+        .map_err(|source| CliError::Generate {
+            path: path.to_path_buf(),
+            source,
+        })
+}
+
+const COMPLETIONS: &[(&str, Shell)] = &[
+    ("keyway.bash", Shell::Bash),
+    ("_keyway", Shell::Zsh),
+    ("keyway.fish", Shell::Fish),
+];

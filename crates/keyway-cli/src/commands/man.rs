@@ -1,0 +1,48 @@
+//! `keyway man`: the manual page.
+
+use clap::{Args, CommandFactory as _};
+use clap_mangen::Man as Page;
+
+use crate::arguments::{Arguments, visible};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Print the manual page; `keyway man check` that of a command
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// A command
+    command: Option<String>,
+}
+
+/// Prints the page.
+pub(crate) fn run(arguments: &Man, session: &Session) -> Result<Exit, CliError> {
+    let name = match &arguments.command {
+        Some(command) => format!("keyway-{command}.1"),
+        None => "keyway.1".to_owned(),
+    };
+    let page = pages().into_iter().find(|(file, _)| *file == name);
+    let what = "there is no such command";
+    let (_, page) = page.ok_or(CliError::Usage { what })?;
+    session.print(&page, Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+/// Returns every page under its file name.
+pub(crate) fn pages() -> Vec<(String, String)> {
+    let mut program = Arguments::command();
+    program.build();
+    let all = std::iter::once(&program).chain(visible(&program));
+    all.map(|command| page(command.clone())).collect()
+}
+
+fn page(command: clap::Command) -> (String, String) {
+    let name = command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name());
+    let file = format!("{name}.1");
+    let mut text = Vec::new();
+    // Writing into memory does not fail.
+    drop(Page::new(command).date("").render(&mut text));
+    (file, String::from_utf8_lossy(&text).into_owned())
+}

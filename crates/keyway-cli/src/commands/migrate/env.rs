@@ -1,0 +1,156 @@
+//! `keyway migrate env`: literal credentials become variables; no value is lost, none is printed.
+
+use clap::Args;
+use keyway::migrate;
+use keyway_config::edit::TextChange;
+use keyway_config::migrate::Scope;
+use keyway_config::migrate::env::{EnvPlan, plan};
+
+use super::{diff, require_server, written};
+use crate::diff::{Kind, render_added};
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::report::changes::{Changes, Format};
+use crate::report::counted;
+use crate::selection::One;
+use crate::session::{Session, Verbosity};
+
+/// Replace literal credentials by variables, keeping the values in an ignored `.env`
+#[derive(Debug, Args)]
+pub(crate) struct Env {
+    #[command(flatten)]
+    selection: One,
+    /// Only this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Change the files; without it the changes are shown
+    #[arg(long)]
+    write: bool,
+    /// How to print the changes
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> {
+    let (loaded, files) = arguments.selection.load()?;
+    let scope = Scope {
+        plugin: &loaded.plugin,
+        files: &files,
+        server: arguments.server.as_deref(),
+    };
+    require_server(&scope)?;
+    let around = migrate::surroundings(&loaded)?;
+    let plan = plan(&scope, &ProcessEnvironment, &around);
+    let written_files = if arguments.write && !plan.is_empty() {
+        migrate::apply(&loaded, &plan)?
+    } else {
+        Vec::new()
+    };
+    let changes = changes(&plan);
+    let exit = changes.exit();
+    if arguments.format == Format::Json {
+        session.print(&changes.json(), exit)?;
+        return Ok(exit);
+    }
+    let mut text = if arguments.write {
+        written(&written_files)
+    } else {
+        shown(&plan)
+    };
+    text.push_str(&exports(&plan));
+    session.print(&text, exit)?;
+    session.print_aside(&changes.notes(session.verbosity));
+    if session.verbosity != Verbosity::Quiet {
+        session.print_aside(&summary(&plan, arguments.write));
+    }
+    Ok(exit)
+}
+
+fn changes(plan: &EnvPlan) -> Changes<'_> {
+    let mut changes = Changes::new(plan.diagnostics.clone()).files(&plan.ignore);
+    let env = plan.env.as_ref().filter(|env| !env.added.is_empty());
+    if let Some(env) = env {
+        changes = changes.file(&env.file, env.before.is_some());
+    }
+    changes = changes.files(&plan.example).files(&plan.readme);
+    changes = changes.files(&plan.documents);
+    for moved in &plan.moves {
+        changes = changes.variable(&moved.variable, &moved.server, &moved.pointer);
+    }
+    changes
+}
+
+/// Shows every file in the order in which it would be written.
+fn shown(plan: &EnvPlan) -> String {
+    let mut text = String::new();
+    if let Some(change) = &plan.ignore {
+        text.push_str(&added(change));
+    }
+    if let Some(env) = plan.env.as_ref().filter(|env| !env.added.is_empty()) {
+        let lines = env.added.iter().map(|name| format!("{name}=…"));
+        let lines: Vec<String> = lines.collect();
+        text.push_str(&render_added(&env.file, env.before.is_some(), &lines));
+    }
+    if let Some(change) = &plan.example {
+        text.push_str(&added(change));
+    }
+    if let Some(change) = &plan.readme {
+        text.push_str(&diff(change, Kind::Prose));
+    }
+    for change in &plan.documents {
+        text.push_str(&diff(change, Kind::Document));
+    }
+    text
+}
+
+/// Shows the lines behind the end of a file.
+fn added(change: &TextChange) -> String {
+    let before = change.before.as_deref().unwrap_or_default();
+    let added = change.after.get(before.len()..).unwrap_or_default();
+    let lines = added.lines().filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.map(str::to_owned).collect();
+    render_added(&change.file, change.before.is_some(), &lines)
+}
+
+fn exports(plan: &EnvPlan) -> String {
+    let names = plan.variables();
+    let lines: String = names
+        .iter()
+        .map(|name| format!("export {name}=…\n"))
+        .collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nto be set in the shell that starts the client:\n\n{lines}")
+}
+
+fn summary(plan: &EnvPlan, is_written: bool) -> String {
+    if plan.is_empty() {
+        let is_clean = plan.diagnostics.is_empty();
+        let text = if is_clean {
+            "nothing to do\n"
+        } else {
+            "nothing was moved\n"
+        };
+        return text.to_owned();
+    }
+    let literals = counted(plan.moves.len(), "literal");
+    let variables = counted(plan.variables().len(), "variable");
+    if !is_written {
+        return format!("would move {literals} to {variables}; `--write` does it\n");
+    }
+    let mut text = format!("moved {literals} to {variables}\n");
+    if let Some(env) = &plan.env {
+        let file = if env.file.starts_with('/') {
+            env.file.to_string()
+        } else {
+            format!("./{}", env.file)
+        };
+        text.push_str(&format!(
+            "`set -a; . {file}; set +a` loads the values into the shell\n"
+        ));
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! `keyway migrate oauth`: an entry with a fixed credential becomes one that signs in.
+
+use clap::Args;
+use keyway::migrate;
+use keyway_config::migrate::Scope;
+use keyway_config::migrate::oauth::{OAuthPlan, plan};
+
+use super::{diff, require_server, written};
+use crate::diff::Kind;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::report::changes::{Changes, Format};
+use crate::selection::One;
+use crate::session::{Session, Verbosity};
+
+/// Reduce an entry to `type` and `url`, so that the host signs in by OAuth
+#[derive(Debug, Args)]
+pub(crate) struct OAuth {
+    #[command(flatten)]
+    selection: One,
+    /// The server
+    #[arg(long, value_name = "NAME")]
+    server: String,
+    /// Change the file; without it the changes are shown
+    #[arg(long)]
+    write: bool,
+    /// How to print the changes
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError> {
+    let (loaded, files) = arguments.selection.load()?;
+    let scope = Scope {
+        plugin: &loaded.plugin,
+        files: &files,
+        server: Some(&arguments.server),
+    };
+    require_server(&scope)?;
+    let plan = plan(&scope);
+    let changes = Changes::new(plan.diagnostics.clone()).files(&plan.documents);
+    let exit = changes.exit();
+    // Of several entries of that name all are changed, or none.
+    let is_possible = exit == Exit::Done;
+    let mut text = String::new();
+    if arguments.write && is_possible {
+        text = written(&migrate::write_all(&loaded, &plan.documents)?);
+    } else if is_possible {
+        let documents = plan.documents.iter();
+        text = documents
+            .map(|change| diff(change, Kind::Document))
+            .collect();
+    }
+    if arguments.format == Format::Json {
+        session.print(&changes.json(), exit)?;
+        return Ok(exit);
+    }
+    session.print(&text, exit)?;
+    session.print_aside(&changes.notes(session.verbosity));
+    if session.verbosity != Verbosity::Quiet && is_possible {
+        session.print_aside(&summary(&plan, arguments.write));
+    }
+    Ok(exit)
+}
+
+fn summary(plan: &OAuthPlan, is_written: bool) -> String {
+    if plan.documents.is_empty() {
+        return "nothing to do\n".to_owned();
+    }
+    let removed = if plan.removed.is_empty() {
+        "nothing but the `type` that was missing".to_owned()
+    } else {
+        plan.removed.join(", ")
+    };
+    let verb = match (is_written, plan.removed.is_empty()) {
+        (true, false) => "removed",
+        (true, true) => "changed",
+        (false, false) => "would remove",
+        (false, true) => "would change",
+    };
+    let mut text = format!("{verb} {}\n", keyway_secret::printable(&removed));
+    if !plan.unneeded.is_empty() {
+        let names: Vec<String> = plan.unneeded.iter().map(|n| format!("`{n}`")).collect();
+        text.push_str(&format!("no longer needed: {}\n", names.join(", ")));
+    }
+    if !is_written {
+        text.push_str("`--write` does it\n");
+    }
+    text
+}

@@ -1,0 +1,96 @@
+//! `keyway readme`: the authentication section of a plugin's README, made from its entries.
+
+use clap::Args;
+use keyway::migrate;
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::readme;
+use keyway_config::usage::uses;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::report::changes::{Changes, Format};
+use crate::selection::One;
+use crate::session::{Session, Verbosity};
+
+/// Print or update the section of a plugin's README that lists its variables
+#[derive(Debug, Args)]
+pub(crate) struct Readme {
+    #[command(flatten)]
+    selection: One,
+    /// Put the section into the README, between its markers or at its end
+    #[arg(long, conflicts_with = "check")]
+    write: bool,
+    /// Fail if the README is not up to date; changes nothing
+    #[arg(long)]
+    check: bool,
+    /// How to print the changes
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Readme, session: &Session) -> Result<Exit, CliError> {
+    let (loaded, _) = arguments.selection.load()?;
+    let plugin = &loaded.plugin;
+    let updates = arguments.write || arguments.check;
+    let update = readme::update(plugin);
+    let mut diagnostics = Vec::new();
+    if let (Err(fault), true) = (&update, updates) {
+        let file = plugin
+            .snapshot
+            .readme
+            .as_ref()
+            .map_or("README", |r| r.path());
+        let message = format!("`{file}` is left as it is: {fault}");
+        let hint = "`keyway readme` prints the section to paste";
+        diagnostics.push(finding("readme-left-alone", message, hint));
+    }
+    let change = update.ok().flatten();
+    if let (Some(change), true) = (&change, arguments.check) {
+        let message = format!("`{}` is not up to date", change.file);
+        diagnostics.push(finding(
+            "readme-outdated",
+            message,
+            "run `keyway readme --write`",
+        ));
+    }
+    if let (Some(change), true) = (&change, arguments.write) {
+        migrate::write_all(&loaded, std::slice::from_ref(change))?;
+    }
+    let used = uses(plugin);
+    let mut changes = Changes::new(diagnostics).files(&change);
+    for usage in &used {
+        let (server, field) = (&usage.server.name, usage.field);
+        changes = changes.variable(&usage.variable.name, server, &field.pointer);
+    }
+    let exit = changes.exit();
+    if arguments.format == Format::Json {
+        session.print(&changes.json(), exit)?;
+        return Ok(exit);
+    }
+    if !updates {
+        session.print(&format!("{}\n", readme::section(plugin)), exit)?;
+    }
+    session.print_aside(&changes.notes(session.verbosity));
+    if session.verbosity != Verbosity::Quiet && updates && exit == Exit::Done {
+        let line = match &change {
+            Some(change) => format!("wrote {}\n", keyway_secret::printable(&change.file)),
+            None => "nothing to do\n".to_owned(),
+        };
+        session.print_aside(&line);
+    }
+    Ok(exit)
+}
+
+fn finding(code: &'static str, message: String, hint: &str) -> Diagnostic {
+    Diagnostic {
+        code,
+        severity: Severity::Error,
+        server: None,
+        location: None,
+        message,
+        hint: Some(hint.to_owned()),
+        related: None,
+        fix: None,
+    }
+}

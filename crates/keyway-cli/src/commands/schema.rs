@@ -1,0 +1,26 @@
+//! `keyway schema`: the contract as a JSON Schema, for editors.
+
+mod document;
+
+use clap::Args;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Print the JSON Schema of `.mcp.json`, for completion in editors
+#[derive(Debug, Args)]
+pub(crate) struct Schema {}
+
+/// Prints the schema.
+pub(crate) fn run(_arguments: &Schema, session: &Session) -> Result<Exit, CliError> {
+    session.print(&text(), Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+/// Returns the schema as it stands in `schema/mcp.schema.json`.
+pub(crate) fn text() -> String {
+    let mut text = serde_json::to_string_pretty(&document::schema()).unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,232 @@
+//! The schema itself, JSON Schema 2020-12, made from the tables in [`keyway_config::fields`].
+//!
+//! It accepts what the reader loads, other hosts' spellings included, so that no real file turns
+//! red in an editor without a reason. What needs more than kinds is left to `keyway check`.
+
+use keyway_config::declared::{TYPE_ALIASES, Transport};
+use keyway_config::fields::{
+    ENTRY, FieldKind, FieldSpec, HELPER, OAUTH, OAUTH_ENDPOINTS, URL_SPELLINGS,
+};
+use keyway_config::schema_id::SCHEMA_ID;
+use serde_json::{Map, Value, json};
+
+/// Returns the schema.
+pub(super) fn schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": "MCP servers of a plugin",
+        "description": "Servers by name, under `mcpServers` or at the top of the file",
+        "type": "object",
+        "properties": {
+            "$schema": {
+                "description": "Which version of the contract the file follows; compared, never fetched",
+                "type": "string",
+                "examples": [SCHEMA_ID],
+            },
+            "mcpServers": { "$ref": "#/$defs/servers" },
+        },
+        "if": { "required": ["mcpServers"] },
+        "else": { "$ref": "#/$defs/bare" },
+        "$defs": {
+            "servers": servers(),
+            "bare": bare(),
+            "name": name(),
+            "note": { "description": "A note for people; skipped" },
+            "entry": entry(),
+            "oauth": oauth(),
+            "helper": helper(),
+            "value": value(),
+        },
+    })
+}
+
+/// The value of `mcpServers`, in which everything but a note must be an entry.
+fn servers() -> Value {
+    json!({
+        "description": "Servers by name",
+        "type": "object",
+        "propertyNames": { "$ref": "#/$defs/name" },
+        "properties": { "$schema": { "$ref": "#/$defs/note" } },
+        "patternProperties": { NOTES: { "$ref": "#/$defs/note" } },
+        "additionalProperties": { "$ref": "#/$defs/entry" },
+    })
+}
+
+/// A file without `mcpServers`, in which what is no object is skipped.
+fn bare() -> Value {
+    json!({
+        "propertyNames": { "$ref": "#/$defs/name" },
+        "properties": { "$schema": true },
+        "patternProperties": { NOTES: { "$ref": "#/$defs/note" } },
+        "additionalProperties": {
+            "if": { "type": "object" },
+            "then": { "$ref": "#/$defs/entry" },
+        },
+    })
+}
+
+fn name() -> Value {
+    json!({
+        "description": "1 to 128 characters, no control characters",
+        "anyOf": [
+            { "pattern": NOTES },
+            {
+                "minLength": 1,
+                "maxLength": 128,
+                "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+            },
+        ],
+    })
+}
+
+fn entry() -> Value {
+    let mut properties = properties(ENTRY);
+    for key in URL_SPELLINGS {
+        let spelling = json!({
+            "description": "Deprecated, another host's word: write `url`",
+            "type": "string",
+            "deprecated": true,
+        });
+        properties.insert((*key).to_owned(), spelling);
+    }
+    let spellings = URL_SPELLINGS.iter().chain(&["url"]);
+    let has_url: Vec<Value> = spellings.map(|key| json!({ "required": [key] })).collect();
+    let has_command = json!({ "required": ["command"] });
+    json!({
+        "description": "A server: `url` for one to connect to, `command` for one to start. Other \
+                        fields are kept; `keyway check` names those that nobody knows",
+        "type": "object",
+        "properties": properties,
+        "patternProperties": { NOTES: { "$ref": "#/$defs/note" } },
+        "additionalProperties": true,
+        "oneOf": [
+            { "title": "remote", "anyOf": has_url },
+            { "title": "local", "required": ["command"] },
+        ],
+        "allOf": [
+            { "if": has_type(Transport::is_local), "then": has_command },
+            { "if": has_type(|found| !found.is_local()), "then": { "not": has_command } },
+        ],
+    })
+}
+
+/// Matches entries whose `type` says one of these transports under any of its names.
+fn has_type(wanted: impl Fn(Transport) -> bool) -> Value {
+    let words: Vec<&str> = type_words()
+        .filter(|(_, transport, _)| wanted(*transport))
+        .map(|(word, ..)| word)
+        .collect();
+    json!({ "properties": { "type": { "enum": words } }, "required": ["type"] })
+}
+
+/// Returns every word for a transport, and whether it is another host's.
+fn type_words() -> impl Iterator<Item = (&'static str, Transport, bool)> {
+    let own = Transport::ALL
+        .iter()
+        .map(|found| (found.as_str(), *found, false));
+    own.chain(
+        TYPE_ALIASES
+            .iter()
+            .map(|(word, found)| (*word, *found, true)),
+    )
+}
+
+fn oauth() -> Value {
+    let [authorization, token] = OAUTH_ENDPOINTS;
+    json!({
+        "description": "Settings for automatic OAuth; usually absent",
+        "type": "object",
+        "properties": properties(OAUTH),
+        "additionalProperties": true,
+        "dependentRequired": { authorization: [token], token: [authorization] },
+    })
+}
+
+fn helper() -> Value {
+    json!({
+        "description": "A program without a shell, and when to run it again",
+        "type": "object",
+        "properties": properties(HELPER),
+        "required": ["command"],
+        "additionalProperties": true,
+    })
+}
+
+fn value() -> Value {
+    json!({
+        "description": "Text with `${VAR}` or `${VAR:-default}`. A number or a boolean is read as \
+                        text, but not by every host",
+        "type": ["string", "number", "boolean"],
+    })
+}
+
+fn properties(fields: &[FieldSpec]) -> Map<String, Value> {
+    let described = fields.iter().map(|field| {
+        let mut schema = of_kind(field.kind);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), field.meaning.into());
+        }
+        (field.name.to_owned(), schema)
+    });
+    described.collect()
+}
+
+fn of_kind(kind: FieldKind) -> Value {
+    match kind {
+        FieldKind::Template | FieldKind::Address => json!({ "type": "string" }),
+        FieldKind::Reference => json!({ "type": "string", "pattern": REFERENCE }),
+        FieldKind::Choice(words) => json!({ "enum": words }),
+        FieldKind::Transport => json!({ "anyOf": transports() }),
+        FieldKind::Program => json!({ "anyOf": [{ "type": "string" }, command_array()] }),
+        FieldKind::CommandLine => json!({ "type": "array", "items": text_value(), "minItems": 1 }),
+        FieldKind::List => json!({ "type": "array", "items": text_value() }),
+        FieldKind::Map => json!({ "type": "object", "additionalProperties": text_value() }),
+        FieldKind::Milliseconds => json!({ "type": "integer", "minimum": 0 }),
+        FieldKind::Port => json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX }),
+        FieldKind::Flag => json!({ "type": "boolean" }),
+        FieldKind::Helper => {
+            json!({ "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/helper" }] })
+        }
+        FieldKind::OAuth => {
+            json!({ "anyOf": [{ "$ref": "#/$defs/oauth" }, { "type": "boolean" }] })
+        }
+        FieldKind::Words => {
+            json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": text_value() }] })
+        }
+        _ => json!({}),
+    }
+}
+
+fn transports() -> Vec<Value> {
+    type_words()
+        .map(|(word, transport, is_alias)| {
+            if is_alias {
+                let description = format!("Deprecated: write `{}`", transport.as_str());
+                json!({ "const": word, "deprecated": true, "description": description })
+            } else {
+                json!({ "const": word, "description": transport.meaning() })
+            }
+        })
+        .collect()
+}
+
+fn command_array() -> Value {
+    json!({
+        "description": "Deprecated: write the program as `command` and the others as `args`",
+        "deprecated": true,
+        "type": "array",
+        "items": text_value(),
+        "minItems": 1,
+    })
+}
+
+fn text_value() -> Value {
+    json!({ "$ref": "#/$defs/value" })
+}
+
+/// Keys that are notes for people.
+const NOTES: &str = "^_";
+
+/// One variable, without a default.
+const REFERENCE: &str = r"^\$\{(env:)?[A-Za-z_][A-Za-z0-9_]*\}$";

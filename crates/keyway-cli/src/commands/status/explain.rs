@@ -1,0 +1,94 @@
+//! Why a server failed, in the words of the rules; findings that stop nothing are left to `check`.
+
+use keyway::status::{ServerStatus, State};
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::environment::Scope;
+use keyway_config::lint::{Context, lint};
+use keyway_config::plugin::Plugin;
+
+/// Returns what explains the failed servers and the files that give none, in the order of the files.
+pub(super) fn diagnostics(
+    plugin: &Plugin,
+    scope: Scope<'_>,
+    servers: &[ServerStatus<'_>],
+) -> Vec<Diagnostic> {
+    let context = Context {
+        plugin,
+        scope: Some(scope),
+        strict: false,
+    };
+    let mut found = lint(&context);
+    found.retain(|finding| is_about_a_file(finding) || servers.iter().any(|s| stops(finding, s)));
+    for server in servers
+        .iter()
+        .filter(|server| server.state == State::Failed)
+    {
+        if !found.iter().any(|finding| stops(finding, server)) {
+            found.extend(unexplained(server));
+        }
+    }
+    found
+}
+
+/// Says whether a finding is a reason for this server to fail.
+pub(super) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
+    let Some(place) = &finding.location else {
+        return false;
+    };
+    let is_error = finding.severity == Severity::Error && !LEAKS.contains(&finding.code);
+    if !is_error || server.state != State::Failed || &*place.file != server.document.source.path() {
+        return false;
+    }
+    if server.errors.is_empty() {
+        let is_own = finding.server.as_ref() == Some(&server.entry.name);
+        let of_file = !server.document.is_usable() && UNUSABLE.contains(&finding.code);
+        return of_file || (is_own && SKIPPED.contains(&finding.code));
+    }
+    let mut errors = server.errors.iter();
+    errors.any(|error| error.pointer == place.pointer)
+}
+
+fn is_about_a_file(finding: &Diagnostic) -> bool {
+    finding.server.is_none() && ABOUT_FILES.contains(&finding.code)
+}
+
+/// Words a fault that no rule speaks about.
+fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
+    let source = &server.document.source;
+    let (location, message) = match server.errors.first() {
+        Some(error) => (source.locate(error.span, &error.pointer), error.to_string()),
+        None => {
+            let location = source.locate(server.entry.name_span, &server.entry.pointer);
+            (location, "the entry cannot be used".to_owned())
+        }
+    };
+    Some(Diagnostic {
+        code: "config-error",
+        severity: Severity::Error,
+        server: Some(server.entry.name.clone()),
+        location: Some(location),
+        message,
+        hint: None,
+        related: None,
+        fix: None,
+    })
+}
+
+/// Errors that must be mended, but that keep no server from working.
+const LEAKS: &[&str] = &["literal-default", "literal-secret", "secret-in-docs"];
+
+/// Why a file is not used at all.
+const UNUSABLE: &[&str] = &["duplicate-key", "invalid-json"];
+
+/// Why an entry is skipped.
+const SKIPPED: &[&str] = &["duplicate-key", "invalid-entry", "unknown-type"];
+
+/// Why a file lists fewer servers than one might expect.
+const ABOUT_FILES: &[&str] = &[
+    "bad-reference",
+    "duplicate-key",
+    "foreign-wrapper",
+    "invalid-entry",
+    "invalid-json",
+    "unsupported-schema",
+];

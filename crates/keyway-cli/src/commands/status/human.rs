@@ -1,0 +1,118 @@
+//! The table for people, and below it what keeps servers from working.
+
+use keyway::status::{Reason, VariableStatus};
+use keyway_config::diagnostic::Diagnostic;
+use keyway_secret::printable;
+
+use super::Listed;
+use super::explain::stops;
+use crate::report::mask::in_words;
+use crate::report::{Report, counted};
+use crate::session::{Session, Verbosity};
+use crate::table::Table;
+
+/// Renders the servers.
+pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>, session: &Session) -> String {
+    let mut text = if servers.is_empty() {
+        let files = counted(report.file_count(), "file");
+        format!("no servers in {files}\n")
+    } else {
+        table(servers).render(session.width(), session.head_style())
+    };
+    for finding in first_messages(servers, report) {
+        text.push('\n');
+        text.push_str(&message(finding));
+    }
+    let waits = |found: &Listed<'_>| found.status.reason == Some(Reason::PendingTrust);
+    if servers.iter().any(waits) && session.verbosity != Verbosity::Quiet {
+        text.push_str(PENDING_TRUST);
+    }
+    text
+}
+
+fn table(servers: &[Listed<'_>]) -> Table<5> {
+    let mut table = Table::new(["SERVER", "TRANSPORT", "METHOD", "STATE", "VARIABLES"]);
+    let several = servers.chunk_by(|a, b| a.plugin == b.plugin).count() > 1;
+    for listed in servers {
+        let status = &listed.status;
+        let name = if several {
+            listed.id()
+        } else {
+            status.entry.name.clone()
+        };
+        let state = match status.reason {
+            Some(reason) => format!("{}: {}", status.state.as_str(), reason.as_str()),
+            None => status.state.as_str().to_owned(),
+        };
+        let variables: Vec<String> = status.variables.iter().map(variable).collect();
+        table.push([
+            in_words(&printable(&name)),
+            status
+                .transport
+                .map_or("?", |found| found.as_str())
+                .to_owned(),
+            status.method.map_or("?", |found| found.as_str()).to_owned(),
+            state,
+            if variables.is_empty() {
+                "-".to_owned()
+            } else {
+                variables.join("\n")
+            },
+        ]);
+    }
+    table
+}
+
+fn variable(variable: &VariableStatus<'_>) -> String {
+    let name = in_words(&printable(variable.name));
+    match (variable.is_set, variable.has_default) {
+        (true, _) => format!("{name} set"),
+        (false, true) => format!("{name} unset, has a default"),
+        (false, false) => format!("{name} missing"),
+    }
+}
+
+/// Returns what is wrong with files, and of each failed server the first thing.
+fn first_messages<'a>(servers: &[Listed<'_>], report: &'a Report<'_>) -> Vec<&'a Diagnostic> {
+    let found = report.diagnostics();
+    let mut chosen: Vec<usize> = Vec::new();
+    for listed in servers {
+        chosen.extend(found.iter().position(|one| stops(one, &listed.status)));
+    }
+    let about_files = found.iter().enumerate();
+    chosen.extend(
+        about_files
+            .filter(|(_, one)| one.server.is_none())
+            .map(|(at, _)| at),
+    );
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.iter().filter_map(|&at| found.get(at)).collect()
+}
+
+fn message(finding: &Diagnostic) -> String {
+    let (severity, code) = (finding.severity, finding.code);
+    let server = finding.server.as_ref();
+    let server = server.map(|name| format!("`{}`: ", in_words(&printable(name))));
+    let mut text = format!(
+        "{severity}[{code}]: {}{}\n",
+        server.unwrap_or_default(),
+        printable(&finding.message)
+    );
+    if let Some(place) = &finding.location {
+        let (line, column) = (place.start.line, place.start.column);
+        text.push_str(&format!(
+            "  --> {}:{line}:{column}\n",
+            printable(&place.file)
+        ));
+    }
+    if let Some(hint) = &finding.hint {
+        text.push_str(&format!("  help: {}\n", printable(hint)));
+    }
+    text
+}
+
+const PENDING_TRUST: &str = "
+pending-trust: such a server runs a program or sends a variable, and nobody has approved that;
+`keyway trust grant SERVER` shows what it would do and approves it
+";

@@ -1,0 +1,154 @@
+//! `keyway trust`: what was approved, and approving or taking it back.
+
+use clap::{Args, Subcommand};
+use keyway::load::Loaded;
+use keyway::trust::{Question, Surroundings as Around};
+use keyway_secret::printable;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::reach::{Reach, describe, find, with_ledger};
+use crate::session::Session;
+use crate::surroundings::Surroundings;
+use crate::table::Table;
+
+/// Decide which entries may run programs and get variables
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List what was approved
+    List {
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Approve an entry as it is now, or let it have one more variable
+    Grant {
+        /// The server
+        #[arg(value_name = "SERVER")]
+        server: String,
+        /// Also let its helper or process have this variable
+        #[arg(long = "env", value_name = "NAME")]
+        variables: Vec<String>,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Take an approval back
+    Revoke {
+        /// The server
+        #[arg(value_name = "SERVER")]
+        server: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Take all approvals back
+    Reset {
+        #[command(flatten)]
+        reach: Reach,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Trust, session: &Session) -> Result<Exit, CliError> {
+    match &arguments.action {
+        Action::List { reach } => list(session, reach),
+        Action::Grant {
+            server,
+            variables,
+            reach,
+        } => grant(session, reach, server, variables),
+        Action::Revoke { server, reach } => revoke(session, reach, server),
+        Action::Reset { reach } => reset(session, reach),
+    }
+}
+
+fn list(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
+    let approvals = with_ledger(&reach.profile(), |ledger| Ok(ledger.list()?))?;
+    if approvals.is_empty() {
+        session.print("nothing is approved\n", Exit::Done)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(["SERVER", "PLUGIN AT", "MORE VARIABLES"]);
+    for approval in approvals {
+        let id = format!("{}:{}", approval.plugin, approval.server);
+        table.push([
+            printable(&id),
+            printable(&approval.source),
+            approval.grants.join(", "),
+        ]);
+    }
+    session.print(
+        &table.render(session.width(), session.head_style()),
+        Exit::Done,
+    )?;
+    Ok(Exit::Done)
+}
+
+fn grant(
+    session: &Session,
+    reach: &Reach,
+    server: &str,
+    variables: &[String],
+) -> Result<Exit, CliError> {
+    let loaded = reach.load(None)?;
+    let Some(question) = question(&loaded, server)? else {
+        session.print_aside("nothing to approve: it runs no program and gets no variable\n");
+        return Ok(Exit::Done);
+    };
+    session.print_aside(&describe(&question));
+    with_ledger(&reach.profile(), |ledger| {
+        ledger.approve(&question)?;
+        for variable in variables {
+            ledger.grant(&question.source, &question.server, variable)?;
+        }
+        Ok(())
+    })?;
+    session.print_aside("approved\n");
+    Ok(Exit::Done)
+}
+
+fn revoke(session: &Session, reach: &Reach, server: &str) -> Result<Exit, CliError> {
+    let loaded = reach.load(None)?;
+    let (_, entry) = find(&loaded, Some(server))?;
+    let existed = with_ledger(&reach.profile(), |ledger| {
+        Ok(ledger.revoke(&loaded.plugin.root, &entry.name)?)
+    })?;
+    session.print_aside(if existed {
+        "no longer approved\n"
+    } else {
+        "was not approved\n"
+    });
+    Ok(Exit::Done)
+}
+
+fn reset(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
+    let count = with_ledger(&reach.profile(), |ledger| {
+        let approvals = ledger.list()?;
+        for approval in &approvals {
+            ledger.revoke(approval.source.as_ref(), &approval.server)?;
+        }
+        Ok(approvals.len())
+    })?;
+    session.print_aside(&format!("took back {count} approvals\n"));
+    Ok(Exit::Done)
+}
+
+fn question(loaded: &Loaded, server: &str) -> Result<Option<Question>, CliError> {
+    let (document, entry) = find(loaded, Some(server))?;
+    let surroundings = Surroundings::open(None)?;
+    let host = surroundings.host_variables(&loaded.plugin);
+    let plugin = loaded.plugin.name();
+    Ok(surroundings.with_scope(loaded, |scope| {
+        let around = Around {
+            plugin: &plugin,
+            root: &loaded.plugin.root,
+            document,
+            host: &host,
+        };
+        Question::about(entry, around, &scope)
+    }))
+}

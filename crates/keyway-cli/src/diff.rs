@@ -1,0 +1,101 @@
+//! Changes of a file as a unified diff for people; secrets are masked, so it is no patch.
+
+use keyway_config::json;
+use keyway_config::source::Source;
+use keyway_secret::printable;
+use similar::{ChangeTag, TextDiff};
+
+use crate::report::mask::Mask;
+
+/// A file before and after.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Diff<'a> {
+    /// The file as it was; empty text for one that is not there yet.
+    pub(crate) before: &'a Source,
+    /// The file as it would be.
+    pub(crate) after: &'a Source,
+    /// What kind of text it is.
+    pub(crate) kind: Kind,
+}
+
+/// What kind of text a file is, which decides what is shown of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A configuration file: values are masked by where they stand.
+    Document,
+    /// Anything else: what is not changed is not shown, since nobody knows what it holds.
+    Prose,
+}
+
+impl Diff<'_> {
+    /// Renders the changed lines, those of a document with the lines around them.
+    pub(crate) fn render(&self) -> String {
+        let diff = TextDiff::from_lines(self.before.text(), self.after.text());
+        let (before, after) = (
+            masked(self.before, self.kind),
+            masked(self.after, self.kind),
+        );
+        let (before, after) = (lines(&before), lines(&after));
+        let context = match self.kind {
+            Kind::Document => CONTEXT,
+            Kind::Prose => 0,
+        };
+        let mut out = header(self.before.path(), !self.before.text().is_empty());
+        for group in diff.grouped_ops(context) {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else {
+                continue;
+            };
+            let old = first.old_range().start..last.old_range().end;
+            let new = first.new_range().start..last.new_range().end;
+            out.push_str(&format!("@@ -{} +{} @@\n", extent(&old), extent(&new)));
+            for op in &group {
+                for line in diff.iter_changes(op) {
+                    let (sign, text) = match line.tag() {
+                        ChangeTag::Delete => ('-', line.old_index().and_then(|at| before.get(at))),
+                        ChangeTag::Insert => ('+', line.new_index().and_then(|at| after.get(at))),
+                        ChangeTag::Equal => (' ', line.old_index().and_then(|at| before.get(at))),
+                    };
+                    let text = text.copied().unwrap_or_default();
+                    let text = printable(text.trim_end_matches(['\r', '\n']));
+                    out.push_str(&format!("{sign}{text}\n"));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Renders lines behind the end of a file, of which nothing else is shown.
+pub(crate) fn render_added(file: &str, exists: bool, added: &[String]) -> String {
+    let mut out = header(file, exists);
+    for line in added {
+        out.push_str(&format!("+{}\n", printable(line)));
+    }
+    out
+}
+
+fn header(file: &str, exists: bool) -> String {
+    let name = printable(file);
+    let before = if exists { &name } else { "/dev/null" };
+    format!("--- {before}\n+++ {name}\n")
+}
+
+fn masked(source: &Source, kind: Kind) -> String {
+    let tree = (kind == Kind::Document).then(|| json::read(source.text()));
+    let mask = Mask::new(source, tree.as_ref(), &[]);
+    mask.apply(source.text(), 0..source.text().len())
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+fn extent(range: &std::ops::Range<usize>) -> String {
+    match range.len() {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        length => format!("{},{length}", range.start + 1),
+    }
+}
+
+const CONTEXT: usize = 3;

@@ -1,0 +1,181 @@
+//! What a check found, and the formats in which it is printed.
+//!
+//! Every renderer takes the same [`Report`] and gives text; none of them prints. Source text is
+//! shown only through [`mask`], since it may hold the very secret that the finding is about.
+
+pub(crate) mod changes;
+mod github;
+mod human;
+pub(crate) mod json;
+pub(crate) mod mask;
+mod sarif;
+
+use std::collections::HashMap;
+
+use clap::ValueEnum;
+use keyway::error::LoadError;
+use keyway::load::Loaded;
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::document::Document;
+use keyway_config::source::Source;
+
+pub(crate) use self::human::counted;
+use self::mask::Mask;
+use crate::session::Verbosity;
+
+/// What a check found.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    /// What was looked at.
+    plugins: &'a [Loaded],
+    /// What was found, in the order to print it.
+    diagnostics: Vec<Diagnostic>,
+    /// What could not be looked at.
+    failures: &'a [LoadError],
+}
+
+/// How to print it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, with the lines in question
+    Human,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands of GitHub Actions
+    Github,
+}
+
+/// How the human format looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    /// How much of it.
+    pub(crate) verbosity: Verbosity,
+    /// Whether with colours.
+    pub(crate) colors: bool,
+}
+
+impl<'a> Report<'a> {
+    /// Puts a report together.
+    ///
+    /// Rules never quote a secret; should one quote a name that somebody made of a token, it is
+    /// masked here.
+    pub(crate) fn new(
+        plugins: &'a [Loaded],
+        mut diagnostics: Vec<Diagnostic>,
+        failures: &'a [LoadError],
+    ) -> Self {
+        mask_words(&mut diagnostics);
+        Self {
+            plugins,
+            diagnostics,
+            failures,
+        }
+    }
+
+    /// Returns what could not be looked at.
+    pub(crate) const fn failures(&self) -> &[LoadError] {
+        self.failures
+    }
+
+    /// Returns what was found.
+    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Returns how many files of entries were looked at.
+    pub(crate) fn file_count(&self) -> usize {
+        let documents = self.plugins.iter();
+        documents.map(|found| found.plugin.documents.len()).sum()
+    }
+
+    /// Says whether there was nothing to look at.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.plugins.is_empty()
+    }
+
+    /// Renders the report; the text ends with a line break unless it is empty.
+    pub(crate) fn render(&self, format: Format, look: Look) -> String {
+        match format {
+            Format::Human => human::render(self, look),
+            Format::Json => json::render(self),
+            Format::Sarif => sarif::render(self),
+            Format::Github => github::render(self),
+        }
+    }
+
+    /// Says whether the check failed.
+    pub(crate) fn has_errors(&self) -> bool {
+        !self.failures.is_empty() || self.count(Severity::Error) > 0
+    }
+
+    /// Counts the findings of a severity.
+    fn count(&self, severity: Severity) -> usize {
+        let found = self.diagnostics.iter();
+        found.filter(|found| found.severity == severity).count()
+    }
+
+    /// Finds the texts that findings point into, each masked.
+    fn texts(&self) -> HashMap<&str, Text<'_>> {
+        let mut texts = HashMap::new();
+        for diagnostic in &self.diagnostics {
+            let own = diagnostic.location.iter();
+            let related = diagnostic.related.iter().map(|related| &related.location);
+            for location in own.chain(related) {
+                let file = &*location.file;
+                if texts.contains_key(file) {
+                    continue;
+                }
+                if let Some(text) = self.text(file) {
+                    texts.insert(file, text);
+                }
+            }
+        }
+        texts
+    }
+
+    fn text(&self, file: &str) -> Option<Text<'_>> {
+        let loaded = self
+            .plugins
+            .iter()
+            .find(|found| found.source(file).is_some())?;
+        let source = loaded.source(file)?;
+        let document = document(loaded, file);
+        let mask = Mask::new(source, document.map(|found| &found.tree), &self.diagnostics);
+        Some(Text { source, mask })
+    }
+}
+
+/// Masks in every sentence what looks like a token.
+fn mask_words(diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics {
+        let related = diagnostic.related.as_mut().map(|found| &mut found.message);
+        let title = diagnostic.fix.as_mut().map(|fix| &mut fix.title);
+        let others = diagnostic
+            .hint
+            .as_mut()
+            .into_iter()
+            .chain(related)
+            .chain(title);
+        for text in others.chain([&mut diagnostic.message]) {
+            *text = mask::in_words(text);
+        }
+    }
+}
+
+/// A file's text together with what must not be seen of it.
+#[derive(Debug)]
+struct Text<'a> {
+    source: &'a Source,
+    mask: Mask,
+}
+
+/// Returns the document of that name, if it is one.
+pub(crate) fn document<'a>(loaded: &'a Loaded, file: &str) -> Option<&'a Document> {
+    let mut documents = loaded.plugin.documents.iter();
+    documents.find(|document| document.source.path() == file)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What a command changed or would change, for scripts and for people; never with a value.
+
+use clap::ValueEnum;
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::edit::TextChange;
+use keyway_config::source::Pointer;
+use keyway_secret::printable;
+use serde::Serialize;
+
+use super::json::Finding;
+use super::mask_words;
+use crate::exit::Exit;
+use crate::session::Verbosity;
+
+/// How to print changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Human,
+    /// One JSON object
+    Json,
+}
+
+/// What a command changed or would change.
+#[derive(Debug)]
+pub(crate) struct Changes<'a> {
+    diagnostics: Vec<Diagnostic>,
+    files: Vec<File<'a>>,
+    variables: Vec<Variable<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct File<'a> {
+    file: &'a str,
+    kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Variable<'a> {
+    name: &'a str,
+    server: &'a str,
+    pointer: &'a str,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    diagnostics: Vec<Finding<'a>>,
+    changes: &'a [File<'a>],
+    variables: &'a [Variable<'a>],
+}
+
+impl<'a> Changes<'a> {
+    /// Begins with what is to be said.
+    pub(crate) fn new(mut diagnostics: Vec<Diagnostic>) -> Self {
+        mask_words(&mut diagnostics);
+        Self {
+            diagnostics,
+            files: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Adds files in the order in which they are written.
+    pub(crate) fn files(mut self, changes: impl IntoIterator<Item = &'a TextChange>) -> Self {
+        for change in changes {
+            self = self.file(&change.file, change.before.is_some());
+        }
+        self
+    }
+
+    /// Adds one file.
+    pub(crate) fn file(mut self, file: &'a str, exists: bool) -> Self {
+        let kind = if exists { "change" } else { "create" };
+        self.files.push(File { file, kind });
+        self
+    }
+
+    /// Adds a variable and where it is used.
+    pub(crate) fn variable(mut self, name: &'a str, server: &'a str, pointer: &'a Pointer) -> Self {
+        let pointer = pointer.as_str();
+        self.variables.push(Variable {
+            name,
+            server,
+            pointer,
+        });
+        self
+    }
+
+    /// Returns how the command ends: anything that was asked for and not done is a failure.
+    pub(crate) fn exit(&self) -> Exit {
+        let mut found = self.diagnostics.iter();
+        if found.any(|found| found.severity == Severity::Error) {
+            Exit::Failed
+        } else {
+            Exit::Done
+        }
+    }
+
+    /// Renders the object for scripts.
+    pub(crate) fn json(&self) -> String {
+        let object = Object {
+            schema_version: 1,
+            diagnostics: self
+                .diagnostics
+                .iter()
+                .map(Finding::of_diagnostic)
+                .collect(),
+            changes: &self.files,
+            variables: &self.variables,
+        };
+        let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Renders what is to be said to people.
+    pub(crate) fn notes(&self, verbosity: Verbosity) -> String {
+        let mut text = String::new();
+        for found in &self.diagnostics {
+            if verbosity == Verbosity::Quiet && found.severity != Severity::Error {
+                continue;
+            }
+            let (severity, code) = (found.severity, found.code);
+            let message = printable(&found.message);
+            text.push_str(&format!("{severity}[{code}]: {message}\n"));
+            if let Some(place) = &found.location {
+                let (file, start) = (printable(&place.file), place.start);
+                text.push_str(&format!("  --> {file}:{}:{}\n", start.line, start.column));
+            }
+            if let Some(hint) = &found.hint {
+                text.push_str(&format!("  help: {}\n", printable(hint)));
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,111 @@
+//! `--format json`: exactly one object, with field names that scripts may rely on.
+
+use keyway::error::LoadError;
+use keyway_config::diagnostic::Diagnostic;
+use keyway_config::edit::Applicability;
+use serde::Serialize;
+
+use super::Report;
+use super::mask::in_name;
+
+/// Renders the report.
+pub(super) fn render(report: &Report<'_>) -> String {
+    to_text(&Object {
+        schema_version: 1,
+        diagnostics: findings(report),
+    })
+}
+
+/// Returns everything that a report has to say, what could not be read first.
+pub(crate) fn findings<'a>(report: &'a Report<'_>) -> Vec<Finding<'a>> {
+    let failures = report.failures.iter().map(Finding::of_failure);
+    let findings = report.diagnostics.iter().map(Finding::of_diagnostic);
+    failures.chain(findings).collect()
+}
+
+/// Returns an object as every command prints it.
+pub(crate) fn to_text(object: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(object).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The code under which a path that could not be read is reported.
+pub(super) const UNREADABLE: &str = "unreadable-file";
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    diagnostics: Vec<Finding<'a>>,
+}
+
+/// One diagnostic object of the contract.
+#[derive(Serialize)]
+pub(crate) struct Finding<'a> {
+    code: &'a str,
+    severity: &'a str,
+    server: Option<String>,
+    source: Option<Place<'a>>,
+    message: String,
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<Fix<'a>>,
+}
+
+/// Where something stands.
+#[derive(Serialize)]
+pub(crate) struct Place<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) pointer: String,
+}
+
+#[derive(Serialize)]
+struct Fix<'a> {
+    applicability: &'static str,
+    title: &'a str,
+}
+
+impl<'a> Finding<'a> {
+    pub(super) fn of_diagnostic(diagnostic: &'a Diagnostic) -> Self {
+        let location = diagnostic.location.as_ref();
+        Self {
+            code: diagnostic.code,
+            severity: diagnostic.severity.as_str(),
+            server: diagnostic.server.as_deref().map(in_name),
+            source: location.map(|location| Place {
+                file: &location.file,
+                line: location.start.line,
+                column: location.start.column,
+                pointer: in_name(location.pointer.as_str()),
+            }),
+            message: diagnostic.message.clone(),
+            hint: diagnostic.hint.clone(),
+            fix: diagnostic.fix.as_ref().map(|fix| Fix {
+                applicability: match fix.applicability {
+                    Applicability::Safe => "safe",
+                    _ => "unsafe",
+                },
+                title: &fix.title,
+            }),
+        }
+    }
+
+    fn of_failure(failure: &'a LoadError) -> Self {
+        Self {
+            code: UNREADABLE,
+            severity: "error",
+            server: None,
+            source: failure.path().map(|file| Place {
+                file,
+                line: 1,
+                column: 1,
+                pointer: String::new(),
+            }),
+            message: failure.to_string(),
+            hint: failure.hint(),
+            fix: None,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What may be seen of a line. A leak here is a leak in every report.
+
+use keyway_config::json;
+use keyway_testkit::Canary;
+
+use super::*;
+
+fn masked(text: &str) -> String {
+    let source = Source::new(".mcp.json", text.as_bytes());
+    let tree = json::read(text);
+    Mask::new(&source, Some(&tree), &[]).apply(text, 0..text.len())
+}
+
+fn masked_prose(text: &str) -> String {
+    let source = Source::new("README.md", text.as_bytes());
+    Mask::new(&source, None, &[]).apply(text, 0..text.len())
+}
+
+#[test]
+fn variables_schemes_keys_and_harmless_fields_stay_readable() {
+    for text in [
+        r#"{"s": {"type": "htpp", "headersHelper": "${HOST_PLUGIN_ROOT}/bin/run.sh --json"}}"#,
+        r#"{"s": {"type": "stdio", "command": "npx", "args": ["-y", "@scope/server-name"]}}"#,
+        r#"{"s": {"url": "https://${TENANT}.example.com/v1/mcp?x=${Y}"}}"#,
+        r#"{"s": {"headers": {"Authorization": "Bearer ${API_TOKEN}", "X": "${A}-${B}"}}}"#,
+        r#"{"s": {"env": {"DEBUG": "true", "PORT": "8080", "A": "${env:A}", "B": "${input:b}"}}}"#,
+        r#"{"s": {"args": ["--token=${T}", "--header", "Authorization: Bearer ${T}", "--verbose"]}}"#,
+        r#"{"s": {"args": ["-e", "API_KEY=${K}", "--mode=on", "--env", "A_B=1"]}}"#,
+        r#"{"my-server-2": {"timeout": 60000, "disabled": false, "x": null}}"#,
+    ] {
+        assert_eq!(masked(text), text);
+    }
+}
+
+#[test]
+fn at_most_four_characters_of_a_literal_are_seen_wherever_it_stands() {
+    let canary = Canary::literal("hq7Zt9Lw2pXc4VbN");
+    let secret = canary.value();
+    for text in [
+        format!(r#"{{"s": {{"headers": {{"Authorization": "Bearer {secret}"}}}}}}"#),
+        format!(r#"{{"s": {{"headers": {{"X-Api-Key": "{secret}"}}}}}}"#),
+        format!(r#"{{"s": {{"env": {{"A": "{secret}", "B": "postgres://u:{secret}@h/d"}}}}}}"#),
+        format!(r#"{{"s": {{"args": ["--token", "{secret}"]}}}}"#),
+        format!(r#"{{"s": {{"args": ["--token={secret}", "-p{secret}", "{secret}"]}}}}"#),
+        format!(r#"{{"s": {{"args": ["x-api-key: {secret}", "{{\"key\":\"{secret}\"}}"]}}}}"#),
+        format!(r#"{{"s": {{"args": ["-H", "X: {secret}", "--header", "{secret}"]}}}}"#),
+        format!(
+            r#"{{"s": {{"args": ["--token", "{secret}==", "{secret}==", "-e", "{secret}=x"]}}}}"#
+        ),
+        format!(r#"{{"s": {{"args": ["--token", "{secret}={secret}", "{secret}={secret}"]}}}}"#),
+        format!(r#"{{"s": {{"env": {{"A": "${{{secret}}}", "B": "x ${{{secret}:-1}}"}}}}}}"#),
+        format!(r#"{{"s": {{"args": ["{secret}:x"], "url": "https://h.example/?{secret}=x"}}}}"#),
+        format!(r#"{{"s": {{"url": "https://u:{secret}@h.example/p"}}}}"#),
+        format!(r#"{{"s": {{"url": "https://h.example/{secret}/mcp?key={secret}#{secret}"}}}}"#),
+        format!(r#"{{"s": {{"url": "https://h.example/?a=1&key={secret}&b=2"}}}}"#),
+        format!(r#"{{"s": {{"url": "${{BASE:-https://u:{secret}@h.example}}/mcp"}}}}"#),
+        format!(r#"{{"s": {{"env": {{"A": "${{T:-{secret}}}", "B": "${{T:-x}}{secret}"}}}}}}"#),
+        format!(r#"{{"s": {{"oauth": {{"clientSecret": "{secret}"}}}}}}"#),
+        format!(r#"{{"s": {{"unknown": {{"deep": ["{secret}"]}}}}}}"#),
+        format!(r#"{{"servers": {{"s": {{"headers": {{"A": "{secret}"}}}}}}}}"#),
+        format!(r#"{{"s": {{"headersHelper": "./run.sh {secret}"}}}}"#),
+        format!(r#"{{"{secret}": {{}}, "description": "use {secret}"}}"#),
+        format!("{{\"s\": {{\"env\": {{\"A\": \"{secret}\n}}}}}}"),
+        format!("{{\"s\": {{\"env\": {{\"A\": \"\\u0041{secret}\n}}}}}}"),
+        format!("{{\"s\": {{\"env\": {{\"A\": '{secret}'}}}}}} // \"{secret}\""),
+        format!("{{s: {{env: {{A: {secret}}}}}}} {secret}"),
+        format!("{{\"a\": \"${{TOKEN {secret}\"}}"),
+        format!("{{\"url\": \"https://${{{secret}\"}}"),
+        format!("{{\"url\": \"https://{secret}.example\"}}"),
+        format!("{{\"a\": ] {secret} }}"),
+    ] {
+        let shown = masked(&text);
+        assert_eq!(canary.leak(&shown), None, "{shown}");
+        assert_eq!(shown.chars().count(), text.chars().count());
+    }
+    for text in [
+        format!("export TOKEN={secret}"),
+        format!("`curl -H 'X-Key: {secret}'`"),
+    ] {
+        let shown = masked_prose(&text);
+        assert_eq!(canary.leak(&shown), None, "{shown}");
+    }
+}
+
+#[test]
+fn names_and_pointers_keep_everything_but_tokens() {
+    let token = ["ghp_", "A7f3K9x2Qm5Wz8Rt1Yb6", "Lc4Nd0Ve0aHjPs2u"].concat();
+    let pointer = format!("/mcpServers/{token}/env/A");
+    let shown = in_name(&pointer);
+    assert!(shown.starts_with("/mcpServers/ghp_•") && shown.ends_with("•/env/A"));
+    assert!(!shown.contains("A7f3"));
+    let plain = "/mcpServers/My-Long-Server-Name-With-Context7/headers/X-API-Key";
+    assert_eq!(in_name(plain), plain);
+}
+
+#[test]
+fn nothing_of_a_short_literal_in_the_place_of_a_secret_is_seen() {
+    for text in [
+        r#"{"s": {"headers": {"Authorization": "Bearer hunter2"}}}"#,
+        r#"{"s": {"env": {"PASSWORD": "hunter2"}}}"#,
+        r#"{"s": {"args": ["--password", "hunter2"]}}"#,
+        r#"{"s": {"args": ["--password=hunter2"]}}"#,
+        r#"{"s": {"args": ["--password", "hunter2=hunter2", "--password", "hunter2=="]}}"#,
+        r#"{"s": {"headersHelper": "./run.sh --password hunter2"}}"#,
+        r#"{"s": {"type": "hunter2"}}"#,
+        r#"{"s": {"command": ["run", "--password", "hunter2"]}}"#,
+        r#"{"s": {"url": "https://me:hunter2@h.example/?p=hunter2"}}"#,
+        r#"{"s": {"env": {"A": "${P:-hunter2}"}}}"#,
+        "{} // password: hunter2",
+        "{} /* password: hunter2 */",
+    ] {
+        assert!(!masked(text).contains("hunter"), "{}", masked(text));
+    }
+}
+
+#[test]
+fn what_a_finding_about_a_secret_points_to_is_hidden_in_prose_too() {
+    let source = Source::new("README.md", b"the password is \"correct horse\"");
+    let diagnostic = Diagnostic {
+        code: "secret-in-docs",
+        severity: keyway_config::diagnostic::Severity::Error,
+        server: None,
+        location: Some(source.locate(
+            Span::new(16, 31),
+            &keyway_config::source::Pointer::default(),
+        )),
+        message: String::new(),
+        hint: None,
+        related: None,
+        fix: None,
+    };
+    let mask = Mask::new(&source, None, &[diagnostic]);
+    let shown = mask.apply(source.text(), 0..source.text().len());
+    assert_eq!(shown, "the password is \"corr•••••••••\"");
+}
+
+#[test]
+fn columns_and_lines_are_kept() {
+    let text = "{\"s\": {\"env\": {\"A\": \"gehäim-äöü-geheim\", \"B\": \"${B}\"}}}\n";
+    assert_eq!(
+        masked(text),
+        "{\"s\": {\"env\": {\"A\": \"gehä•••••••••••••\", \"B\": \"${B}\"}}}\n"
+    );
+}

@@ -1,0 +1,240 @@
+//! Which parts of a configuration file are hidden, by where a value stands.
+
+use std::ops::Range;
+
+use keyway_config::json::{FaultKind, Inside, Node, Tree, Value};
+
+use super::literal::{
+    address, argument, defaults, foreign, references, runs, secret, strict_runs, without,
+};
+
+/// Finds everything to hide in a configuration file.
+pub(super) fn hidden(text: &str, tree: &Tree) -> Vec<Range<usize>> {
+    let mut walk = Walk {
+        text,
+        hidden: Vec::new(),
+        known: Vec::new(),
+    };
+    if let Some(root) = &tree.root {
+        walk.node(root, Place::Other, None);
+    }
+    walk.gaps();
+    for fault in &tree.faults {
+        if matches!(fault.kind, FaultKind::Comment) {
+            // Whatever stands in a comment, nobody needs to read it to find the comment.
+            let range = fault.span.range();
+            walk.hidden.push(range.start + 2..range.end);
+        }
+    }
+    walk.hidden
+}
+
+/// What a value is, judging by the keys above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nothing is known about it.
+    Other,
+    /// Known to carry no credential: only what looks like one is hidden.
+    Harmless,
+    /// One word of a short list.
+    Word,
+    /// A program, perhaps with its arguments behind it.
+    CommandLine,
+    /// An address.
+    Address,
+    /// An argument of a program.
+    Argument,
+    /// A header, a variable or something named like a credential.
+    Secret,
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    hidden: Vec<Range<usize>>,
+    /// Strings and keys that were dealt with, in the order of the text.
+    known: Vec<Range<usize>>,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, node: &Node, place: Place, previous: Option<&str>) {
+        match &node.value {
+            Value::Object(object) => {
+                for member in &object.members {
+                    let key = member.key_span.range();
+                    self.hidden.extend(runs(self.text, key.clone()));
+                    self.known.push(key);
+                    self.node(&member.value, below(place, &member.key), None);
+                }
+            }
+            Value::Array(items) => {
+                // Other hosts write the program and its arguments as one list.
+                let is_list = place == Place::CommandLine;
+                let place = if is_list { Place::Argument } else { place };
+                let mut previous = None;
+                for item in items {
+                    self.node(item, place, previous);
+                    previous = item.as_str();
+                }
+            }
+            Value::String(value) => self.string(node, value, place, previous),
+            _ => self.scalar(node, place),
+        }
+    }
+
+    fn string(&mut self, node: &Node, value: &str, place: Place, previous: Option<&str>) {
+        let hidden = match place {
+            Place::Word if is_word(value) => Vec::new(),
+            Place::Harmless => runs(value, 0..value.len()),
+            Place::CommandLine => command_line(value),
+            Place::Address => address(value),
+            Place::Argument => argument(value, previous),
+            Place::Other | Place::Secret | Place::Word => secret(value, 0..value.len()),
+        };
+        let mut hidden = without(hidden, &references(value));
+        hidden.extend(foreign(value));
+        for default in defaults(value) {
+            hidden.extend(default_hidden(value, default));
+        }
+        // What joins two variables tells nothing.
+        let tells = |range: &Range<usize>| {
+            let piece = value.get(range.clone()).unwrap_or_default();
+            piece.chars().any(char::is_alphanumeric)
+        };
+        hidden.retain(tells);
+        let raw = node.span.range();
+        let inside = Inside::new(self.text, node.span);
+        for range in hidden {
+            let reaches_end = range.end == value.len();
+            let mut span = inside.span_of(&range).range();
+            if reaches_end {
+                span.end = self.end_of_string(&raw);
+            }
+            self.hidden.push(span);
+        }
+        self.known.push(raw);
+    }
+
+    /// Returns where a string's inside ends; one that is never closed reaches to its very end.
+    fn end_of_string(&self, raw: &Range<usize>) -> usize {
+        let string = self.text.get(raw.clone()).unwrap_or_default();
+        let quote = string.chars().next().unwrap_or('"');
+        let is_closed = string.len() >= 2 && string.ends_with(quote);
+        raw.end - usize::from(is_closed)
+    }
+
+    /// Hides a number that is too long, and a word that JSON does not know.
+    fn scalar(&mut self, node: &Node, place: Place) {
+        let range = node.span.range();
+        let word = self.text.get(range.clone()).unwrap_or_default();
+        let is_plain = match &node.value {
+            Value::Number(_) => place != Place::Secret && word.len() < LONG_NUMBER,
+            _ => matches!(word, "null" | "true" | "false"),
+        };
+        if !is_plain {
+            self.hidden.extend(secret(self.text, range.clone()));
+        }
+        self.known.push(range);
+    }
+
+    /// Looks at what is neither key nor value: text that could not be read.
+    fn gaps(&mut self) {
+        let mut at = 0;
+        let known = std::mem::take(&mut self.known);
+        for range in known {
+            if at < range.start {
+                self.hidden.extend(strict_runs(self.text, at..range.start));
+            }
+            at = at.max(range.end);
+        }
+        self.hidden
+            .extend(strict_runs(self.text, at..self.text.len()));
+    }
+}
+
+/// Says whether a value is one plain word, right or mistyped.
+fn is_word(value: &str) -> bool {
+    value
+        .chars()
+        .all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_'))
+}
+
+/// Hides arguments that stand behind a program in the same string.
+fn command_line(value: &str) -> Vec<Range<usize>> {
+    let mut hidden = Vec::new();
+    let mut at = 0;
+    let mut previous = None;
+    for word in value.split(' ') {
+        let found = match previous {
+            None => runs(word, 0..word.len()),
+            Some(_) => argument(word, previous),
+        };
+        hidden.extend(found.iter().map(|range| range.start + at..range.end + at));
+        at += word.len() + 1;
+        previous = Some(word);
+    }
+    hidden
+}
+
+/// Hides a default, which is an address now and then.
+fn default_hidden(value: &str, default: Range<usize>) -> Vec<Range<usize>> {
+    let text = value.get(default.clone()).unwrap_or_default();
+    let hidden = if text.contains("://") {
+        address(text)
+    } else {
+        secret(text, 0..text.len())
+    };
+    let shifted = hidden.into_iter();
+    shifted
+        .map(|range| range.start + default.start..range.end + default.start)
+        .collect()
+}
+
+fn below(place: Place, key: &str) -> Place {
+    let key = key.to_ascii_lowercase();
+    let key = key.as_str();
+    match place {
+        Place::Secret => Place::Secret,
+        _ if SECRET_PLACES.contains(&key) => Place::Secret,
+        Place::Argument => Place::Argument,
+        _ if ARGUMENT_PLACES.contains(&key) => Place::Argument,
+        _ if ADDRESS_ENDINGS.iter().any(|ending| key.ends_with(ending)) => Place::Address,
+        _ if COMMAND_LINES.contains(&key) => Place::CommandLine,
+        _ if WORDS.contains(&key) => Place::Word,
+        _ if HARMLESS.contains(&key) => Place::Harmless,
+        _ => Place::Other,
+    }
+}
+
+/// Objects whose values are headers or variables, in our files and in those of other hosts.
+const SECRET_PLACES: &[&str] = &["headers", "http_headers", "env", "environment", "env_vars"];
+const ARGUMENT_PLACES: &[&str] = &["args", "arguments"];
+const ADDRESS_ENDINGS: &[&str] = &[
+    "url",
+    "uri",
+    "$schema",
+    "homepage",
+    "endpoint",
+    "repository",
+];
+const COMMAND_LINES: &[&str] = &["command", "headershelper"];
+const WORDS: &[&str] = &["pkce", "refresh", "transport", "type"];
+/// Keys, in lower case, whose values are names of things.
+const HARMLESS: &[&str] = &[
+    "author",
+    "clientid",
+    "cwd",
+    "description",
+    "envfile",
+    "icon",
+    "license",
+    "mcpservers",
+    "name",
+    "note",
+    "resource",
+    "scopes",
+    "title",
+    "tools",
+    "version",
+];
+/// A number with so many digits may be a card, an account or a token.
+const LONG_NUMBER: usize = 9;

@@ -1,0 +1,177 @@
+//! `--format sarif`: SARIF 2.1.0, for code scanning services.
+//!
+//! Text of the file itself is never part of it: no snippets, and no fix that would carry a value.
+
+use std::collections::HashMap;
+
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::edit::Fix;
+use keyway_config::lint::RULES;
+use keyway_config::source::{Location, Span};
+use serde_json::{Value, json};
+
+use super::mask::{in_name, looks_secret};
+use super::{Report, Text};
+use crate::fingerprint::fingerprint;
+
+/// Renders the report.
+pub(super) fn render(report: &Report<'_>) -> String {
+    let texts = report.texts();
+    let results = report.diagnostics.iter().map(|found| result(found, &texts));
+    let failures = report
+        .failures
+        .iter()
+        .map(|failure| json!({"level": "error", "message": {"text": failure.to_string()}}));
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "keyway",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": RULES.iter().map(rule).collect::<Vec<_>>(),
+            }},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": report.failures.is_empty(),
+                "toolExecutionNotifications": failures.collect::<Vec<_>>(),
+            }],
+            "results": results.collect::<Vec<_>>(),
+        }],
+    });
+    let mut text = serde_json::to_string_pretty(&log).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn rule(rule: &keyway_config::lint::Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": {"text": rule.summary},
+        // `helpUri` must be absolute, and the pages have no address of their own.
+        "help": {"text": format!("See `docs/rules/{}.md` in the documentation of keyway.", rule.id)},
+        "defaultConfiguration": {"level": level(rule.severity)},
+    })
+}
+
+fn result(diagnostic: &Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Value {
+    let text = match &diagnostic.hint {
+        Some(hint) => format!("{}\n{hint}", diagnostic.message),
+        None => diagnostic.message.clone(),
+    };
+    let mut result = json!({
+        "ruleId": diagnostic.code,
+        "level": level(diagnostic.severity),
+        "message": {"text": text},
+        "partialFingerprints": {"keywayFinding/v1": identity(diagnostic)},
+    });
+    let Some(object) = result.as_object_mut() else {
+        return result;
+    };
+    if let Some(index) = RULES.iter().position(|rule| rule.id == diagnostic.code) {
+        object.insert("ruleIndex".to_owned(), json!(index));
+    }
+    if let Some(location) = &diagnostic.location {
+        object.insert("locations".to_owned(), json!([place(location, None)]));
+    }
+    if let Some(related) = &diagnostic.related {
+        let place = place(&related.location, Some(&related.message));
+        object.insert("relatedLocations".to_owned(), json!([place]));
+    }
+    if let Some(fix) = diagnostic
+        .fix
+        .as_ref()
+        .filter(|fix| is_showable(fix, texts))
+    {
+        object.insert("fixes".to_owned(), json!([changes(fix, texts)]));
+    }
+    result
+}
+
+fn place(location: &Location, message: Option<&str>) -> Value {
+    let mut place = json!({
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri(&location.file)},
+            "region": {
+                "startLine": location.start.line,
+                "startColumn": location.start.column,
+                "endLine": location.end.line,
+                "endColumn": location.end.column,
+            },
+        },
+        "logicalLocations": [{"fullyQualifiedName": in_name(location.pointer.as_str())}],
+    });
+    if let (Some(object), Some(message)) = (place.as_object_mut(), message) {
+        object.insert("message".to_owned(), json!({"text": message}));
+    }
+    place
+}
+
+/// Says whether a fix neither takes away nor brings in anything that is hidden in the file.
+fn is_showable(fix: &Fix, texts: &HashMap<&str, Text<'_>>) -> bool {
+    fix.edits.iter().all(|edit| {
+        let text = texts.get(&*edit.file);
+        text.is_some_and(|text| !text.mask.touches(edit.span)) && !looks_secret(&edit.replacement)
+    })
+}
+
+fn changes(fix: &Fix, texts: &HashMap<&str, Text<'_>>) -> Value {
+    let changes = fix.edits.iter().filter_map(|edit| {
+        let region = region(edit.span, texts.get(&*edit.file)?);
+        Some(json!({
+            "artifactLocation": {"uri": uri(&edit.file)},
+            "replacements": [{
+                "deletedRegion": region,
+                "insertedContent": {"text": edit.replacement},
+            }],
+        }))
+    });
+    json!({
+        "description": {"text": fix.title},
+        "artifactChanges": changes.collect::<Vec<_>>(),
+    })
+}
+
+fn region(span: Span, text: &Text<'_>) -> Value {
+    let (start, end) = (
+        text.source.position(span.start),
+        text.source.position(span.end),
+    );
+    json!({
+        "startLine": start.line,
+        "startColumn": start.column,
+        "endLine": end.line,
+        "endColumn": end.column,
+    })
+}
+
+const fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        _ => "note",
+    }
+}
+
+/// Makes a path a URI reference (RFC 3986 §4.2).
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+/// Names a finding by what stays when lines move: rule, file, place in the document and message.
+fn identity(diagnostic: &Diagnostic) -> String {
+    let location = diagnostic.location.as_ref();
+    let file = location.map_or("", |location| &location.file);
+    let pointer = location.map_or("", |location| location.pointer.as_str());
+    let parts = [diagnostic.code, file, pointer, &diagnostic.message];
+    fingerprint(&parts)
+}

@@ -1,0 +1,87 @@
+//! Which plugins a command works on: `[PATH…]` and `--config PATH`, the same everywhere.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use keyway::error::LoadError;
+use keyway::load::{Loaded, Loader};
+
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+
+/// The flags that select plugins.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Selection {
+    /// Plugin folders or files, `-` for standard input; without any, this folder or the nearest
+    /// above it in the same repository
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The same as PATH
+    #[arg(long, value_name = "PATH")]
+    config: Vec<PathBuf>,
+}
+
+impl Selection {
+    /// Reads what was selected, in the order given; each path fails on its own.
+    pub(crate) fn load(&self) -> Vec<Result<Loaded, LoadError>> {
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        let selected: Vec<&PathBuf> = self.paths.iter().chain(&self.config).collect();
+        if selected.is_empty() {
+            return vec![loader.discover(Path::new("."))];
+        }
+        let on_disk = selected.iter().filter(|path| !is_stdin(path));
+        let on_disk: Vec<PathBuf> = on_disk.map(|path| (*path).clone()).collect();
+        let mut loaded = loader.load_all(&on_disk).into_iter();
+        selected
+            .iter()
+            .filter_map(|path| {
+                if is_stdin(path) {
+                    return Some(loader.read(STDIN, io::stdin()));
+                }
+                loaded.next()
+            })
+            .collect()
+    }
+
+    /// Says whether standard input is among them.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.paths
+            .iter()
+            .chain(&self.config)
+            .any(|path| is_stdin(path))
+    }
+}
+
+/// The flag that selects one plugin, for commands that write.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct One {
+    /// Plugin folder or file; without it, this folder or the nearest above it in the same
+    /// repository
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+}
+
+impl One {
+    /// Reads the whole plugin, and says which of its documents were selected.
+    pub(crate) fn load(&self) -> Result<(Loaded, Vec<Arc<str>>), CliError> {
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        let path = match &self.path {
+            Some(path) if is_stdin(path) => {
+                let what = "standard input has no plugin around it; name a folder or a file";
+                return Err(CliError::Usage { what });
+            }
+            Some(path) => path.clone(),
+            None => loader.nearest_root(Path::new("."))?,
+        };
+        Ok(loader.load_around(&path)?)
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The name of standard input in messages.
+const STDIN: &str = "<stdin>";

@@ -1,0 +1,118 @@
+//! No value of a variable, and no literal secret beyond four characters, in any output of any
+//! command in any format.
+
+use keyway_testkit::{Canary, Folder, Keyway};
+
+/// Every place where a literal may stand, in files that are well formed and in files that are not.
+///
+/// `name` stands where a rule may quote it: nobody writes a short password there.
+fn folders(literal: &str, name: &str) -> Vec<Folder> {
+    let entries = format!(
+        r#"{{
+  "mcpServers": {{
+    "remote": {{
+      "url": "https://user:{literal}@h.example/{name}/mcp?api_key={literal}&x=${{CANARY_VARIABLE}}",
+      "headers": {{"Authorization": "Bearer {literal}", "X-Api-Key": "{literal}", "authorization": "{literal}"}},
+      "oauth": {{"clientSecret": "{literal}", "clientId": "x", "unknwon": "{literal}"}},
+      "headersHelper": "./run.sh --token {literal}"
+    }},
+    "bare": {{"type": "http", "url": "http://h.example/", "headers": {{"Authorization": "{literal}"}}}},
+    "double": {{"type": "http", "url": "https://h.example", "headers": {{"Authorization": "Bearer Bearer {literal}"}}}},
+    "local": {{
+      "command": "server",
+      "args": ["--token", "{literal}", "--key={literal}", "{{\"k\":\"{literal}\"}}", "postgres://u:{literal}@h/d"],
+      "env": {{"A_TOKEN": "{literal}", "B": "${{B:-{literal}}}", "C": " {literal} ", "D": "${{input:{name}}}"}},
+      "tpye": "{name}", "apiTokn": "{literal}",
+      "envFile": ".env"
+    }},
+    "wrong": {{"type": "{name}", "url": 7, "command": ["{name}", "--token", "{literal}"], "env": "{literal}"}},
+    "foreign": {{"type": "http", "url": "https://${{{literal}", "headers": {{"X": "$TOKEN {literal}"}}}}
+  }}
+}}"#
+    );
+    let malformed = entries
+        .replacen("\"headers\"", "headers", 1)
+        .replacen("],", ",] // secret: ", 1)
+        .replacen("\",\n", "\n", 2);
+    let foreign = format!(
+        r#"{{"servers": {{"s": {{"env": {{"T": "{literal}"}}, "args": ["{literal}"]}}}}}}"#
+    );
+    let prose =
+        format!("# Plugin\n\n`export API_TOKEN={literal}`\n\nAuthorization: Bearer {literal}\n");
+    let script =
+        format!("#!/bin/sh\nTOKEN='{literal}'\ncurl -H \"X-Api-Key: {literal}\" \"$OTHER\"\n");
+    [
+        entries.clone(),
+        malformed,
+        foreign,
+        entries.replace('\n', " "),
+    ]
+    .into_iter()
+    .map(|text| {
+        Folder::with_entries(&text)
+            .file("README.md", &prose)
+            .executable("run.sh", &script)
+            .file(
+                "plugin.json",
+                format!(r#"{{"mcpServers": ["./{name}.json"], "name": "p"}}"#),
+            )
+            .file(".env", format!("A_TOKEN={literal}\n"))
+            .repository(&[".env"])
+    })
+    .collect()
+}
+
+#[test]
+fn no_command_in_no_format_shows_a_value() {
+    let variable = Canary::hidden("vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5");
+    // A token of nobody's shape, one of a vendor's, and a short password.
+    let vendor = ["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat();
+    for literal in ["kT8vQ2mX9wLz4Rb7Yc3N", &vendor, "p4ssw0rdX"] {
+        let name = if literal.len() < 12 { "name" } else { literal };
+        let literal = Canary::literal(literal);
+        for folder in folders(literal.value(), name) {
+            for arguments in CALLS {
+                let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
+                let outcome = call
+                    .args(arguments.iter().copied())
+                    .env("CANARY_VARIABLE", variable.value())
+                    .env("A_TOKEN", variable.value())
+                    .env("B", variable.value())
+                    .run();
+                let output = outcome.everything();
+                assert_eq!(variable.leak(&output), None, "{arguments:?}\n{output}");
+                assert_eq!(literal.leak(&output), None, "{arguments:?}\n{output}");
+            }
+        }
+    }
+}
+
+const CALLS: &[&[&str]] = &[
+    &["check"],
+    &["check", "--verbose", "--strict", "--env"],
+    &["check", "--env", "--env-file", ".env", "--color", "always"],
+    &["check", "--format", "json", "--env"],
+    &["check", "--format", "sarif", "--env"],
+    &["check", "--format", "github", "--env"],
+    &["check", "--diff"],
+    &["check", "--diff", "--unsafe-fixes"],
+    &["check", "--fix"],
+    &["check", "--fix", "--unsafe-fixes", "--verbose"],
+    &["check", "--format", "sarif"],
+    &["readme"],
+    &["readme", "--check", "--format", "json"],
+    &["migrate", "oauth", "--server", "remote"],
+    &["migrate", "oauth", "--server", "bare", "--format", "json"],
+    &["migrate", "env"],
+    &["migrate", "env", "--server", "local", "--verbose"],
+    &["migrate", "env", "--format", "json"],
+    &["readme", "--write"],
+    &["migrate", "env", "--write", "--color", "always"],
+    &["migrate", "oauth", "--server", "bare", "--write"],
+    &["status"],
+    &["status", "--env-file", ".env", "--color", "always"],
+    &["status", "--format", "json"],
+    &["schema"],
+    &["man"],
+    &["completions", "bash"],
+];

@@ -1,0 +1,367 @@
+//! Commands that connect, against the reference server over three transports and the official
+//! client; both are found below `KEYWAY_TOOLS`, and without them these tests say so.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests start servers, and stop where they cannot"
+)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use keyway_testkit::{Folder, Keyway};
+
+#[test]
+fn nothing_runs_before_it_is_approved_and_everything_after() {
+    let folder = Folder::with_entries(
+        r#"{"mcpServers": {"s": {"command": "sh", "args": ["-c", "echo ran > \"$MARK\""], "env": {"MARK": "${MARK}"}}}}"#,
+    );
+    let mark = folder.at("mark");
+    let call = |arguments: &[&str]| {
+        let call = keyway(&folder).args(arguments.iter().copied());
+        call.env("MARK", mark.clone()).run()
+    };
+    let refused = call(&["tools", "s"]);
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    assert!(
+        refused.stderr.contains("keyway trust grant s"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!mark.exists());
+    assert!(call(&["status"]).stdout.contains("pending-trust"));
+    let granted = call(&["trust", "grant", "s"]);
+    assert_eq!(granted.code, 0, "{}", granted.everything());
+    assert!(
+        granted
+            .stderr
+            .contains(r#"runs   sh -c 'echo ran > "$MARK"'"#),
+        "{}",
+        granted.stderr
+    );
+    // It is no MCP server, so listing fails, but it ran.
+    assert_eq!(call(&["tools", "s"]).code, 1);
+    assert!(mark.exists());
+    assert!(call(&["trust", "list"]).stdout.contains(":s"));
+    assert!(!call(&["status"]).stdout.contains("pending-trust"));
+    assert_eq!(call(&["trust", "revoke", "s"]).code, 0);
+    assert_eq!(call(&["tools", "s"]).code, 4);
+}
+
+/// Threat D19 and the seed's "Token not found".
+#[test]
+fn d19_an_unset_variable_sends_nothing() {
+    let server = Journal::answering("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
+    let folder = folder_for(
+        &server,
+        r#", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}"#,
+    );
+    let outcome = keyway(&folder).args(["tools", "s", "--trust"]).run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(
+        outcome.stderr.contains("`NO_SUCH_TOKEN` is not set"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn a_rejected_static_token_is_never_followed_by_discovery() {
+    let server = Journal::answering(
+        "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer resource_metadata=\"/x\"\r\ncontent-length: 0\r\n\r\n",
+    );
+    let folder = folder_for(
+        &server,
+        r#", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
+    );
+    let call = keyway(&folder)
+        .args(["tools", "s", "--trust"])
+        .env("TOKEN", "CANARY-4711");
+    let outcome = call.run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(outcome.stderr.contains("HTTP 401"), "{}", outcome.stderr);
+    assert!(!outcome.everything().contains("CANARY"));
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    assert!(requests[0].starts_with("POST /mcp "), "{requests:?}");
+    assert!(
+        requests[0]
+            .to_lowercase()
+            .contains("authorization: bearer canary-4711")
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_network_error() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let folder = Folder::with_entries(&format!(
+        r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp"}}}}"#
+    ));
+    let outcome = keyway(&folder).args(["tools", "s"]).run();
+    assert_eq!(outcome.code, 5, "{}", outcome.everything());
+}
+
+#[test]
+fn the_reference_server_answers_over_stdio_http_and_sse() {
+    let Some(script) = reference_server() else {
+        return;
+    };
+    let http = Reference::start(&script, "streamableHttp");
+    let sse = Reference::start(&script, "sse");
+    let folder = Folder::with_entries(&format!(
+        r#"{{"local": {{"command": "node", "args": ["{}", "stdio"]}},
+            "web": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}},
+            "old": {{"type": "sse", "url": "http://127.0.0.1:{}/sse"}}}}"#,
+        script.display(),
+        http.port,
+        sse.port
+    ));
+    for server in ["local", "web", "old"] {
+        let call = |arguments: &[&str]| keyway(&folder).args(arguments.iter().copied()).run();
+        let tools = call(&["tools", server, "--trust"]);
+        assert!(
+            tools.stdout.lines().any(|l| l.starts_with("echo ")),
+            "{}",
+            tools.everything()
+        );
+        let echo = call(&["call", server, "echo", "message=hello", "--trust"]);
+        assert_eq!(echo.stdout, "Echo: hello\n", "{}", echo.everything());
+        let sum = call(&[
+            "call", server, "get-sum", "a=2", "b=3", "--format", "json", "--trust",
+        ]);
+        assert!(
+            sum.stdout.contains("The sum of 2 and 3 is 5."),
+            "{}",
+            sum.everything()
+        );
+        let wrong = call(&["call", server, "no-such-tool", "--trust"]);
+        assert_eq!(wrong.code, 1, "{}", wrong.everything());
+    }
+}
+
+#[test]
+fn the_official_client_works_through_keyway_run() {
+    let Some(script) = reference_server() else {
+        return;
+    };
+    let http = Reference::start(&script, "streamableHttp");
+    let modules = tools().join("npm/node_modules");
+    let folder = Folder::with_entries(&format!(
+        r#"{{"local": {{"command": "node", "args": ["{}", "stdio"]}},
+            "web": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}}}}"#,
+        script.display(),
+        http.port
+    ));
+    let client = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/reach/client.mjs");
+    for server in ["local", "web"] {
+        let output = Command::new("node")
+            .args([
+                &client,
+                &modules,
+                &PathBuf::from(env!("CARGO_BIN_EXE_keyway")),
+            ])
+            .arg("run")
+            .arg(folder.path())
+            .args(["--server", server, "--trust"])
+            .env("KEYWAY_HOME", folder.at("home"))
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            printed.contains(r#""echo":"Echo: hello""#),
+            "{server}: {printed} {errors}"
+        );
+        assert!(!printed.contains(r#""progress":0"#), "{server}: {printed}");
+        assert!(
+            printed.contains(r#""asked":1"#),
+            "{server}: {printed} {errors}"
+        );
+        assert!(errors.is_empty(), "{server}: {errors}");
+    }
+}
+
+#[test]
+fn one_endpoint_serves_all_servers_and_an_unapproved_one_says_so() {
+    let server = Journal::answering("HTTP/1.1 500 Nope\r\ncontent-length: 0\r\n\r\n");
+    let folder = Folder::with_entries(&format!(
+        r#"{{"down": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}},
+            "new": {{"command": "sh", "args": ["-c", "exit 0"]}}}}"#,
+        server.port
+    ));
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    let lines = converse(&folder, &[hello, list], 2);
+    assert!(
+        lines[0].contains(r#""protocolVersion":"2025-11-25""#),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].contains("down__status") && lines[1].contains("new__status"),
+        "{lines:?}"
+    );
+    let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"new__status"}}"#;
+    let lines = converse(&folder, &[hello, call], 2);
+    assert!(lines[1].contains("pending-trust"), "{lines:?}");
+    assert!(lines[1].contains("keyway trust grant new"), "{lines:?}");
+}
+
+/// Runs `keyway run` on a folder, writes lines to it, and returns the first answers.
+fn converse(folder: &Folder, lines: &[&str], answers: usize) -> Vec<String> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+        .arg("run")
+        .arg(folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in lines {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let is_answer = |line: &String| line.contains(r#""id":"#);
+    let read: Vec<String> = stdout
+        .lines()
+        .map_while(Result::ok)
+        .filter(is_answer)
+        .take(answers)
+        .collect();
+    drop(stdin);
+    drop(child.wait());
+    read
+}
+
+fn keyway(folder: &Folder) -> Keyway {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .env("PATH", path)
+}
+
+fn folder_for(server: &Journal, fields: &str) -> Folder {
+    let port = server.port;
+    Folder::with_entries(&format!(
+        r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp"{fields}}}}}"#
+    ))
+}
+
+fn tools() -> PathBuf {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    std::env::var_os("KEYWAY_TOOLS").map_or(beside, PathBuf::from)
+}
+
+fn reference_server() -> Option<PathBuf> {
+    let script =
+        tools().join("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    if !script.is_file() {
+        println!("skipped: no reference server; `cargo xtask tools --setup` installs it");
+        return None;
+    }
+    script.canonicalize().ok()
+}
+
+/// The reference server on a port of its own.
+struct Reference {
+    child: Child,
+    port: u16,
+}
+
+impl Reference {
+    fn start(script: &PathBuf, transport: &str) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let child = Command::new("node")
+            .arg(script)
+            .arg(transport)
+            .env("PORT", port.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let reference = Self { child, port };
+        for _ in 0..300 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return reference;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("the reference server did not start");
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Answers every request with the same bytes and keeps what was asked.
+struct Journal {
+    port: u16,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Journal {
+    fn answering(answer: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let journal = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let journal = Arc::clone(&journal);
+                std::thread::spawn(move || answer_all(stream, answer, &journal));
+            }
+        });
+        Self { port, seen }
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn answer_all(stream: TcpStream, answer: &str, journal: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut writer = stream;
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let length = head
+            .to_lowercase()
+            .split("content-length: ")
+            .nth(1)
+            .and_then(|rest| {
+                rest.split("\r\n")
+                    .next()
+                    .and_then(|length| length.parse().ok())
+            });
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body).unwrap();
+        journal.lock().unwrap().push(head);
+        if writer.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `--format sarif` against the schema that OASIS publishes, which `cargo xtask test` downloads.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose fixture is broken must stop"
+)]
+
+use std::path::{Path, PathBuf};
+
+use keyway_testkit::{Folder, Keyway};
+
+fn schema_file() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let named = option_env!("KEYWAY_TOOLS").map(PathBuf::from);
+    let found = named.into_iter().chain([own]);
+    found
+        .map(|tools| tools.join("sarif-schema-2.1.0.json"))
+        .find(|file| file.is_file())
+}
+
+fn sarif(folder: &Folder, arguments: &[&str]) -> serde_json::Value {
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
+    let call = call.args(["check", "--format", "sarif"]);
+    let outcome = call.args(arguments.iter().copied()).run();
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn folder() -> Folder {
+    Folder::with_entries("{\"a\": {\"url\": \"https://h.example/mcp\"},\n \"a\": 1, // x\n}")
+        .file("with space/ü.json", "{")
+        .file(".env", "A=1")
+}
+
+#[test]
+fn output_validates_against_the_published_schema() {
+    let Some(file) = schema_file() else {
+        println!("skipped: no sarif-schema-2.1.0.json below KEYWAY_TOOLS or target/tools");
+        return;
+    };
+    // One of its patterns has a bracket too many, which our regular expressions refuse.
+    let schema = std::fs::read_to_string(file).unwrap();
+    let schema = schema.replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}$");
+    let schema = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for arguments in [
+        &[][..],
+        &[".mcp.json", "with space/ü.json", "missing.json"],
+        &["missing.json"],
+        &["--strict"],
+    ] {
+        let log = sarif(&folder(), arguments);
+        let errors: Vec<String> = validator.iter_errors(&log).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{arguments:?}: {errors:#?}");
+    }
+}
+
+#[test]
+fn results_point_to_rules_lines_and_columns() {
+    let log = sarif(&folder(), &[".mcp.json", "with space/ü.json"]);
+    let run = &log["runs"][0];
+    assert_eq!(run["columnKind"], "unicodeCodePoints");
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    for result in results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(result["partialFingerprints"]["keywayFinding/v1"].is_string());
+    }
+    let repeated = results
+        .iter()
+        .find(|r| r["ruleId"] == "duplicate-key")
+        .unwrap();
+    let place = &repeated["locations"][0]["physicalLocation"];
+    assert_eq!(place["region"]["startLine"], 2);
+    assert_eq!(place["region"]["startColumn"], 2);
+    assert_eq!(
+        repeated["relatedLocations"][0]["physicalLocation"]["region"]["startLine"],
+        1
+    );
+    let uris = results
+        .iter()
+        .map(|r| &r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]);
+    assert!(
+        uris.into_iter()
+            .any(|uri| uri == "with%20space/%C3%BC.json")
+    );
+}
+
+#[test]
+fn safe_fix_is_a_replacement_unless_it_touches_a_value() {
+    let plain = Folder::with_entries(r#"{"s": {"command": "x",}}"#);
+    let log = sarif(&plain, &[]);
+    let fix = &log["runs"][0]["results"][0]["fixes"][0]["artifactChanges"][0];
+    assert_eq!(fix["replacements"][0]["deletedRegion"]["startColumn"], 22);
+    assert_eq!(fix["replacements"][0]["insertedContent"]["text"], "");
+}
+
+#[test]
+fn path_that_cannot_be_read_is_a_notification() {
+    let log = sarif(&folder(), &["missing.json"]);
+    let invocation = &log["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    let text = &invocation["toolExecutionNotifications"][0]["message"]["text"];
+    assert_eq!(text, "`missing.json` does not exist");
+}

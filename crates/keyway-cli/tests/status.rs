@@ -1,0 +1,257 @@
+//! `keyway status` as scripts and people call it: the table, the object, exit codes.
+
+use keyway_testkit::{Folder, Keyway, Outcome};
+
+fn keyway(folder: &Folder) -> Keyway {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["status"])
+}
+
+fn status(folder: &Folder, arguments: &[&str]) -> Outcome {
+    let call = keyway(folder).args(arguments.iter().copied());
+    call.env("API_TOKENS", "hidden-value-1")
+        .env("DATABASE_URL", "hidden-value-2")
+        .run()
+}
+
+/// One server for every state that files alone can tell.
+const ENTRIES: &str = r#"{
+  "mcpServers": {
+    "docs": { "type": "http", "url": "https://docs.example/mcp" },
+    "search": {
+      "type": "http",
+      "url": "https://search.example/mcp",
+      "headers": { "Authorization": "Bearer ${API_TOKEN}", "X-Region": "${REGION:-eu}" }
+    },
+    "database": {
+      "command": "${HOST_PLUGIN_ROOT}/server",
+      "args": ["--state", "${HOST_PLUGIN_DATA}", "--project", "${HOST_PROJECT_DIR}"],
+      "env": { "DATABASE_URL": "${DATABASE_URL}" }
+    },
+    "own": { "type": "http", "url": "" },
+    "old": { "type": "sse", "url": "https://old.example/sse", "disabled": true },
+    "odd": { "type": "carrier-pigeon", "url": "https://odd.example" }
+  }
+}
+"#;
+
+const MANIFEST: &str =
+    r#"{ "name": "acme", "mcpServers": { "own": { "type": "ws", "url": "" } } }"#;
+
+fn folder() -> Folder {
+    Folder::with_entries(ENTRIES).file(".claude-plugin/plugin.json", MANIFEST)
+}
+
+#[test]
+fn table_shows_every_server_and_names_what_is_missing() {
+    let outcome = status(&folder(), &[]);
+    assert!(!outcome.everything().contains("hidden-value"));
+    insta::assert_snapshot!(outcome.snapshot(), @r"
+    SERVER    TRANSPORT  METHOD       STATE                    VARIABLES
+    docs      http       oauth        pending                  -
+    search    http       static       failed: config-error     API_TOKEN missing
+                                                               REGION unset, has a default
+    database  stdio      environment  pending: pending-trust   DATABASE_URL set
+    old       sse        oauth        disabled                 -
+    odd       ?          ?            failed: config-error     -
+    own       ws         none         pending: not-configured  -
+
+    error[unresolved-variable]: `search`: variable `API_TOKEN` is not set
+      --> .mcp.json:7:37
+      help: `API_TOKENS` is set; is that the one? otherwise: export API_TOKEN=…
+
+    error[unknown-type]: `odd`: `carrier-pigeon` is not a transport
+      --> .mcp.json:16:22
+      help: use `http`, `sse`, `ws` or `stdio`
+
+    pending-trust: such a server runs a program or sends a variable, and nobody has approved that;
+    `keyway trust grant SERVER` shows what it would do and approves it
+    --- exit 0
+    ");
+}
+
+#[test]
+fn narrow_terminal_folds_columns_and_loses_nothing() {
+    let folder = folder();
+    let call = keyway(&folder).env("COLUMNS", "60");
+    let outcome = call.env("DATABASE_URL", "hidden-value-2").run();
+    let table: Vec<&str> = outcome
+        .stdout
+        .lines()
+        .take_while(|l| !l.is_empty())
+        .collect();
+    insta::assert_snapshot!(table.join("\n"), @r"
+    SERVER    TRANSPORT  METHOD       STATE         VARIABLES
+    docs      http       oauth        pending       -
+    search    http       static       failed:       API_TOKEN
+                                      config-error  missing
+                                                    REGION
+                                                    unset, has a
+                                                    default
+    database  stdio      environment  pending:      DATABASE_URL
+                                      pending-      set
+                                      trust
+    old       sse        oauth        disabled      -
+    odd       ?          ?            failed:       -
+                                      config-error
+    own       ws         none         pending:      -
+                                      not-
+                                      configured
+    ");
+    assert!(table.iter().all(|line| line.chars().count() <= 60));
+}
+
+#[test]
+fn json_is_the_object_of_the_contract() {
+    let outcome = status(&folder(), &["--format", "json"]);
+    assert_eq!(outcome.code, 0);
+    let object: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(object["schema_version"], 1);
+    let codes: Vec<&str> = object["diagnostics"]
+        .as_array()
+        .expect("diagnostics")
+        .iter()
+        .filter_map(|found| found["code"].as_str())
+        .collect();
+    assert_eq!(codes, ["unresolved-variable", "unknown-type"]);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&object["servers"][1]).expect("JSON"), @r#"
+    {
+      "account": null,
+      "expires_at": null,
+      "id": "acme:search",
+      "method": "static",
+      "name": "search",
+      "protection": null,
+      "reason": "config-error",
+      "scopes": null,
+      "source": {
+        "column": 5,
+        "file": ".mcp.json",
+        "line": 4,
+        "pointer": "/mcpServers/search"
+      },
+      "state": "failed",
+      "transport": "http",
+      "variables": [
+        {
+          "name": "API_TOKEN",
+          "set": false
+        },
+        {
+          "name": "REGION",
+          "set": false
+        }
+      ]
+    }
+    "#);
+    let states: Vec<String> = object["servers"]
+        .as_array()
+        .expect("servers")
+        .iter()
+        .map(|s| format!("{} {} {}", s["id"], s["state"], s["reason"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            "acme:docs pending null",
+            "acme:search failed config-error",
+            "acme:database pending pending-trust",
+            "acme:old disabled null",
+            "acme:odd failed config-error",
+            "acme:own pending not-configured",
+        ]
+    );
+    assert_eq!(object["servers"][5]["transport"], "ws");
+}
+
+#[test]
+fn env_file_supplies_what_the_environment_lacks() {
+    let folder = folder().file("my.env", "API_TOKEN=from-the-file\n");
+    let outcome = status(&folder, &["--env-file", "my.env"]);
+    assert!(
+        outcome.stdout.contains("API_TOKEN set"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!outcome.everything().contains("from-the-file"));
+    assert_eq!(status(&folder, &["--env-file", "none.env"]).code, 1);
+}
+
+#[test]
+fn file_that_is_not_json_is_explained_and_one_that_is_absent_fails() {
+    let broken = Folder::with_entries(r#"{"s": {"type": "http", "url": "https://h.example",}}"#);
+    let outcome = status(&broken, &[]);
+    insta::assert_snapshot!(outcome.snapshot(), @r"
+    SERVER  TRANSPORT  METHOD  STATE                 VARIABLES
+    s       http       oauth   failed: config-error  -
+
+    error[invalid-json]: not strict JSON: a comma before a closing bracket is not allowed
+      --> .mcp.json:1:50
+    --- exit 0
+    ");
+    let absent = status(&broken, &["none.json"]);
+    assert_eq!(absent.code, 1);
+    assert_eq!(absent.stderr, "error: `none.json` does not exist\n");
+    let json = status(&broken, &["none.json", "--format", "json"]);
+    assert_eq!(json.code, 1);
+    assert!(json.stdout.contains("\"servers\": []"), "{}", json.stdout);
+}
+
+#[test]
+fn file_of_another_host_lists_nothing_and_says_whose_it_is() {
+    let foreign = Folder::with_entries(r#"{"servers": {"s": {"command": "x"}}}"#);
+    let outcome = status(&foreign, &[]);
+    insta::assert_snapshot!(outcome.snapshot(), @r"
+    no servers in 1 file
+
+    warning[foreign-wrapper]: `servers` is where VS Code keeps its servers: none is loaded, all are searched for secrets
+      --> .mcp.json:1:2
+      help: put the entries under `mcpServers`, and write `${VAR}` for `${input:…}`
+    --- exit 0
+    ");
+}
+
+#[test]
+fn servers_of_several_plugins_carry_their_plugin() {
+    let entry = r#"{"s": {"type": "http", "url": "https://h.example"}}"#;
+    let folder = Folder::new()
+        .file("a/.mcp.json", entry)
+        .file("b/.mcp.json", entry);
+    let outcome = status(&folder, &["a", "b"]);
+    insta::assert_snapshot!(outcome.snapshot(), @r"
+    SERVER  TRANSPORT  METHOD  STATE    VARIABLES
+    a:s     http       oauth   pending  -
+    b:s     http       oauth   pending  -
+    --- exit 0
+    ");
+}
+
+#[test]
+fn standard_input_has_no_plugin() {
+    let entry = r#"{"s": {"type": "http", "url": "https://h.example"}}"#;
+    let folder = Folder::new();
+    let outcome = keyway(&folder)
+        .args(["-", "--format", "json"])
+        .stdin(entry)
+        .run();
+    assert!(
+        outcome.stdout.contains("\"id\": \"s\""),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn host_variables_resolve_and_their_folders_are_not_made() {
+    let folder = folder();
+    let home = folder.at("home");
+    let call = keyway(&folder)
+        .env("KEYWAY_HOME", &home)
+        .env("DATABASE_URL", "x");
+    let outcome = call.run();
+    assert!(
+        outcome.stdout.contains("pending: pending-trust"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!home.exists());
+}
