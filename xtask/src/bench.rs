@@ -1,0 +1,215 @@
+//! `cargo xtask bench check`: our linter and two secret scanners on the same files, in one run.
+//!
+//! Runs are interleaved, so that a busy moment of the machine hits everyone, and medians are shown.
+//! Not part of `cargo xtask test`: it takes a minute and asks for an idle machine.
+
+mod contestants;
+mod recall;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use self::contestants::Contestant;
+use self::recall::Labels;
+use crate::child;
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+use crate::tools::Missing;
+
+/// Measures, prints both tables, and fails if a promise of speed is broken.
+pub(crate) fn check(
+    workspace: &Workspace,
+    missing: Missing,
+    runs: usize,
+) -> Result<(), XtaskError> {
+    contestants::ensure(workspace, missing)?;
+    let release = ["build", "--release", "--locked", "--package", "keyway-cli"];
+    child::run(&mut child::cargo(workspace, &release))?;
+    let corpus = Corpus::copy(workspace)?;
+    let mut broken = whole_corpus(workspace, &corpus, runs)?;
+    broken.extend(one_small_file(workspace, &corpus, runs)?);
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(XtaskError::TooSlow { broken })
+}
+
+/// Returns the promises that a run over all files breaks.
+fn whole_corpus(
+    workspace: &Workspace,
+    corpus: &Corpus,
+    runs: usize,
+) -> Result<Vec<String>, XtaskError> {
+    let all = contestants::all(workspace, corpus);
+    let commands: Vec<&dyn Fn() -> Command> = all
+        .iter()
+        .map(|found| &*found.command as &dyn Fn() -> Command)
+        .collect();
+    let medians = medians(&commands, runs)?;
+    let ours = medians.first().copied().unwrap_or_default();
+    let files = corpus.files.len();
+    let secrets = corpus.labels.secrets();
+    println!("\nwhole corpus, {files} files, median of {runs} runs");
+    println!(
+        "{:<24}{:>10}{:>8}{:>14}{:>14}",
+        "", "time", "ratio", "secrets", "false alarms"
+    );
+    let mut broken = Vec::new();
+    for (contestant, median) in all.iter().zip(&medians) {
+        let ratio = ratio(*median, ours);
+        let score = corpus.labels.score(&contestant.findings(corpus)?);
+        let Contestant { name, version, .. } = contestant;
+        println!(
+            "{:<24}{:>7.1} ms{ratio:>7.1}×{:>14}{:>14}",
+            format!("{name} {version}"),
+            milliseconds(*median),
+            format!("{} of {secrets}", score.hits),
+            score.false_alarms,
+        );
+        if *name != contestants::OURS && ratio < AT_LEAST {
+            broken.push(format!(
+                "only {ratio:.1} times as fast as {name}, not {AT_LEAST}"
+            ));
+        }
+    }
+    Ok(broken)
+}
+
+/// Returns the promise that a run over one file breaks.
+fn one_small_file(
+    workspace: &Workspace,
+    corpus: &Corpus,
+    runs: usize,
+) -> Result<Vec<String>, XtaskError> {
+    let keyway = || {
+        let mut command = Command::new(contestants::keyway(workspace));
+        command.arg("check").arg(&corpus.small);
+        command
+    };
+    let node = || {
+        let mut command = Command::new("node");
+        command.args(["-e", "0"]);
+        command
+    };
+    let runs = runs.saturating_mul(SMALL_RUNS);
+    let medians = medians(&[&keyway, &node], runs)?;
+    let (ours, theirs) = match medians.as_slice() {
+        [ours, theirs] => (*ours, *theirs),
+        _ => return Ok(Vec::new()),
+    };
+    println!("\none small file, new process, median of {runs} runs");
+    println!("{:<24}{:>7.1} ms", "keyway check", milliseconds(ours));
+    println!(
+        "{:<24}{:>7.1} ms{:>7.1}×",
+        "node -e 0",
+        milliseconds(theirs),
+        ratio(theirs, ours)
+    );
+    let is_slow = ours >= theirs;
+    Ok(is_slow
+        .then(|| "one small file takes longer than `node -e 0`".to_owned())
+        .into_iter()
+        .collect())
+}
+
+/// Runs all commands in turn, once to warm up and then `runs` times, and returns their medians.
+fn medians(commands: &[&dyn Fn() -> Command], runs: usize) -> Result<Vec<Duration>, XtaskError> {
+    let mut times: Vec<Vec<Duration>> = vec![Vec::with_capacity(runs); commands.len()];
+    for round in 0..=runs {
+        for (make, times) in commands.iter().zip(&mut times) {
+            let elapsed = time(&mut make())?;
+            if round > 0 {
+                times.push(elapsed);
+            }
+        }
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort_unstable();
+        times.get(times.len() / 2).copied().unwrap_or_default()
+    };
+    Ok(times.iter_mut().map(median).collect())
+}
+
+/// Measures one run; exit code 1 means that something was found, anything above is a failure.
+fn time(command: &mut Command) -> Result<Duration, XtaskError> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let begin = Instant::now();
+    let status = command
+        .status()
+        .map_err(|source| child::start_error(command, source))?;
+    let elapsed = begin.elapsed();
+    match status.code() {
+        Some(0 | 1) => Ok(elapsed),
+        _ => child::succeeded(command, status).map(|()| elapsed),
+    }
+}
+
+/// Our own copy of the files, beside nothing else that a scanner might read.
+struct Corpus {
+    folder: PathBuf,
+    /// Their names, sorted.
+    files: Vec<String>,
+    labels: Labels,
+    /// A small file in a folder of its own.
+    small: PathBuf,
+}
+
+impl Corpus {
+    fn copy(workspace: &Workspace) -> Result<Self, XtaskError> {
+        let beside = workspace.root.join("../shared/corpus");
+        let from = env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from);
+        let bench = workspace.target.join("bench");
+        let folder = bench.join("corpus");
+        if bench.exists() {
+            fs::remove_dir_all(&bench).map_err(XtaskError::file(&bench))?;
+        }
+        fs::create_dir_all(&folder).map_err(XtaskError::file(&folder))?;
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&from).map_err(XtaskError::file(&from))? {
+            let entry = entry.map_err(XtaskError::file(&from))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".json") {
+                copy(&entry.path(), &folder.join(&name))?;
+                files.push(name);
+            }
+        }
+        files.sort();
+        let labels = Labels::read(&from)?;
+        let small = bench.join("small").join(".mcp.json");
+        copy(&workspace.root.join("examples/bearer/.mcp.json"), &small)?;
+        Ok(Self {
+            folder,
+            files,
+            labels,
+            small,
+        })
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), XtaskError> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(XtaskError::file(folder))?;
+    }
+    let text = fs::read(from).map_err(XtaskError::file(from))?;
+    // Not `fs::copy`, which would keep the files of a read-only corpus from being replaced.
+    fs::write(to, text).map_err(XtaskError::file(to))
+}
+
+fn ratio(theirs: Duration, ours: Duration) -> f64 {
+    theirs.as_secs_f64() / ours.as_secs_f64().max(f64::EPSILON)
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// How many times as fast as a scanner we promise to be.
+const AT_LEAST: f64 = 20.0;
+
+/// A small file is so quick that more runs cost nothing.
+const SMALL_RUNS: usize = 5;

@@ -1,0 +1,179 @@
+//! The size budget: lines per file and crates per product, so that growth is a decision.
+//!
+//! Functions are not measured here: `too-many-lines-threshold` in `clippy.toml` does that.
+
+use std::fs;
+
+use crate::child;
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+
+/// Prints what is measured next to its limit and fails if anything is above.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
+    let files = source_files(workspace)?;
+    let mut excesses: Vec<_> = files
+        .iter()
+        .filter(|file| file.lines > FILE_LINES)
+        .map(|file| {
+            format!(
+                "`{}` has {} lines, at most {FILE_LINES}",
+                file.path, file.lines
+            )
+        })
+        .collect();
+
+    println!("{:>6} {:>6}  what", "actual", "limit");
+    if let Some(longest) = files.iter().max_by_key(|file| file.lines) {
+        let FileSize { path, lines } = longest;
+        let of = files.len();
+        println!("{lines:>6} {FILE_LINES:>6}  lines of {path}, the longest of {of} files");
+    }
+    for &Tree { name, limit } in TREES {
+        let Some(size) = workspace.normal_tree_size(name) else {
+            println!("absent {limit:>6}  crates in the normal tree of {name}");
+            continue;
+        };
+        println!("{size:>6} {limit:>6}  crates in the normal tree of {name}");
+        if size > limit {
+            excesses.push(format!("`{name}` needs {size} crates, at most {limit}"));
+        }
+    }
+    if excesses.is_empty() {
+        Ok(())
+    } else {
+        Err(XtaskError::Budget { excesses })
+    }
+}
+
+struct FileSize {
+    path: String,
+    lines: usize,
+}
+
+/// A crate and how many crates a build of it may need, itself included.
+struct Tree {
+    name: &'static str,
+    limit: usize,
+}
+
+/// Measures all source files that are tracked or could be added by a careless `git add`.
+fn source_files(workspace: &Workspace) -> Result<Vec<FileSize>, XtaskError> {
+    let mut git = child::program(workspace, "git");
+    git.args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+        "*.rs",
+    ]);
+    let listed = child::capture(&mut git)?;
+    let mut files = Vec::new();
+    for path in listed.split('\0').filter(|path| is_measured(path)) {
+        let file = workspace.root.join(path);
+        // A file that was deleted but not yet committed is still listed.
+        if !file.exists() {
+            continue;
+        }
+        let text = fs::read_to_string(&file).map_err(XtaskError::file(&file))?;
+        files.push(FileSize {
+            path: path.to_owned(),
+            lines: lines_without_tests(&text),
+        });
+    }
+    Ok(files)
+}
+
+/// Says whether `path` is the source of a crate or of this task, and not a file of tests.
+fn is_measured(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').collect();
+    let (["crates", _, "src", inside @ ..] | ["xtask", "src", inside @ ..]) = parts.as_slice()
+    else {
+        return false;
+    };
+    path.ends_with(".rs")
+        && !inside
+            .iter()
+            .any(|&part| part == "tests" || part == "tests.rs")
+}
+
+/// Counts lines up to the test module.
+///
+/// That nothing follows the test module is checked by `clippy::items_after_test_module`.
+fn lines_without_tests(text: &str) -> usize {
+    let lines: Vec<_> = text.lines().collect();
+    let starts_tests = |position: usize| {
+        let mut following = lines.iter().skip(position);
+        following.next() == Some(&"#[cfg(test)]")
+            && following
+                .find(|line| !line.starts_with("#["))
+                .is_some_and(|line| line.starts_with("mod tests {"))
+    };
+    (0..lines.len())
+        .find(|&position| starts_tests(position))
+        .unwrap_or(lines.len())
+}
+
+const FILE_LINES: usize = 600;
+
+const TREES: &[Tree] = &[
+    Tree {
+        name: "keyway-config",
+        limit: 60,
+    },
+    Tree {
+        name: "keyway-cli",
+        limit: 220,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_test_module_do_not_count() {
+        let code = "//! A file.\n\nfn f() {}\n\n";
+        let tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n";
+        assert_eq!(lines_without_tests(&format!("{code}{tests}")), 4);
+        let with_attribute = tests.replace("mod", "#[expect(unused, reason = \"x\")]\nmod");
+        assert_eq!(lines_without_tests(&format!("{code}{with_attribute}")), 4);
+    }
+
+    #[test]
+    fn other_items_for_tests_do_count() {
+        let text = "#[cfg(test)]\nfn only_for_tests() {}\n\n#[cfg(test)]\nmod tests;\n";
+        assert_eq!(lines_without_tests(text), 5);
+        let nested = "fn f() {\n    #[cfg(test)]\n    mod tests {\n    }\n}\n";
+        assert_eq!(lines_without_tests(nested), 5);
+    }
+
+    #[test]
+    fn test_module_that_quotes_code_ends_at_the_end_of_the_file() {
+        let text =
+            "fn f() {}\n#[cfg(test)]\nmod tests {\n    const C: &str = \"\n}\nfn g() {}\";\n}\n";
+        assert_eq!(lines_without_tests(text), 1);
+    }
+
+    #[test]
+    fn only_sources_that_are_not_tests_are_measured() {
+        for path in [
+            "crates/keyway/src/lib.rs",
+            "crates/keyway/src/a/b.rs",
+            "xtask/src/main.rs",
+        ] {
+            assert!(is_measured(path), "{path}");
+        }
+        for path in [
+            "crates/keyway/src/a/tests.rs",
+            "crates/keyway/src/tests/a.rs",
+            "crates/keyway/tests/login.rs",
+            "crates/keyway/build.rs",
+            "fuzz/fuzz_targets/document.rs",
+            "crates/keyway/src/notes.md",
+        ] {
+            assert!(!is_measured(path), "{path}");
+        }
+    }
+}

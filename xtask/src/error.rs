@@ -1,0 +1,95 @@
+//! Why a task failed, in words that say what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use thiserror::Error;
+
+/// Why a task failed.
+#[derive(Debug, Error)]
+pub(crate) enum XtaskError {
+    /// A program could not be started at all.
+    #[error("cannot start `{command}`")]
+    Start {
+        command: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A program ran and said no; its own output stands above.
+    #[error("`{command}` failed with {status}")]
+    Child { command: String, status: ExitStatus },
+    /// A program's output was not what it documents.
+    #[error("cannot read the output of `{command}`: {what}")]
+    Output { command: String, what: &'static str },
+    /// `cargo metadata` printed something else than its format, version 1.
+    #[error("cannot read the output of `cargo metadata`")]
+    Metadata {
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A file could not be read or written.
+    #[error("cannot access `{path}`")]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Tools are missing and nobody asked to install them.
+    #[error("missing tools:{}\n\nhint: `--setup` installs them", listed(missing))]
+    ToolsMissing { missing: Vec<String> },
+    /// A tool is still not found after its installation.
+    #[error("`{tool}` was installed but is not found")]
+    ToolNotFound { tool: &'static str },
+    /// Crates depend on each other against the drawn direction.
+    #[error("the layers are broken:{}", listed(violations))]
+    Layers { violations: Vec<String> },
+    /// A file or a dependency tree outgrew its limit.
+    #[error("over budget:{}", listed(excesses))]
+    Budget { excesses: Vec<String> },
+    /// A document lacks the markers between which a generated part belongs.
+    #[error("`{document}` lacks the lines `{begin}` and `{end}`, in this order")]
+    MarkersMissing {
+        document: &'static str,
+        begin: &'static str,
+        end: &'static str,
+    },
+    /// A benchmark breaks a promise.
+    #[error("too slow:{}", listed(broken))]
+    TooSlow { broken: Vec<String> },
+    /// Generated files in the repository differ from what the code generates.
+    #[error(
+        "generated files are out of date:{}\n\nhint: run `cargo xtask docs`",
+        listed(files)
+    )]
+    DocsStale { files: Vec<String> },
+    /// The named fuzz target has no file.
+    #[error("no fuzz target `{name}`; there are: {known}")]
+    FuzzTargetUnknown { name: String, known: String },
+    /// A fuzz target would begin from nothing.
+    #[error(
+        "fuzz target `{target}` has no directory `fuzz/seeds/{target}` with inputs to begin from"
+    )]
+    FuzzSeedsMissing { target: String },
+    /// A fuzz target crashed, hung or used too much memory.
+    #[error(
+        "fuzz target `{target}` found a failing input and saved it in `{artifacts}`\n\nhint: copy it \
+         to `fuzz/seeds/{target}`, where every later run tries it first"
+    )]
+    FuzzFailed { target: String, artifacts: String },
+    /// A fuzz target ran without measuring what its inputs reach.
+    #[error("fuzz target `{target}` ran blind: no coverage was reported")]
+    FuzzBlind { target: String },
+}
+
+impl XtaskError {
+    /// Returns what turns an I/O error into one that names `path`.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
+
+fn listed(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("\n  - {line}")).collect()
+}

@@ -1,0 +1,253 @@
+//! Fuzzing on stable Rust: builds `fuzz/` with coverage instrumentation and runs its targets.
+//!
+//! `fuzz/` is outside of the workspace, because its flags and its C++ part would otherwise reach
+//! every build. A target is a file in `fuzz/fuzz_targets`, its seeds are in `fuzz/seeds`. What it
+//! learns stays below `target`, so that a second run begins where the first one ended.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::child;
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+
+/// Runs `only`, or else every target, for so many seconds each.
+pub(crate) fn run(
+    workspace: &Workspace,
+    only: Option<&str>,
+    seconds: u32,
+) -> Result<(), XtaskError> {
+    let mut targets = targets(workspace)?;
+    if let Some(name) = only {
+        let known = targets.join(", ");
+        targets.retain(|target| target == name);
+        if targets.is_empty() {
+            return Err(XtaskError::FuzzTargetUnknown {
+                name: name.to_owned(),
+                known,
+            });
+        }
+    }
+    let programs = build(workspace)?;
+    let mut found = Vec::new();
+    for target in targets {
+        let progress = fuzz(workspace, &programs, &target, seconds)?;
+        found.push((target, progress));
+    }
+    for (
+        target,
+        Progress {
+            executions,
+            first_coverage,
+            coverage,
+        },
+    ) in found
+    {
+        println!(
+            "{target}: {executions} executions, coverage {first_coverage} at first, {coverage} at last"
+        );
+    }
+    Ok(())
+}
+
+/// Returns how long each target runs, unless told otherwise.
+pub(crate) fn seconds(chosen: Option<u32>, long: bool) -> u32 {
+    chosen.unwrap_or(if long { 600 } else { 8 })
+}
+
+/// The manifest of the fuzz targets, relative to the workspace root.
+pub(crate) const MANIFEST: &str = "fuzz/Cargo.toml";
+
+/// What libFuzzer tells about a run.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Progress {
+    executions: u64,
+    /// Edges reached by the seeds and by what earlier runs found.
+    first_coverage: u64,
+    /// Edges reached in the end.
+    coverage: u64,
+}
+
+impl Progress {
+    fn read(&mut self, line: &str) {
+        if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
+            self.executions = count.trim().parse().unwrap_or_default();
+        }
+        let mut words = line.split_ascii_whitespace();
+        if line.starts_with('#')
+            && words.any(|word| word == "cov:")
+            && let Some(coverage) = words.next().and_then(|count| count.parse().ok())
+        {
+            self.coverage = coverage;
+            if self.first_coverage == 0 {
+                self.first_coverage = coverage;
+            }
+        }
+    }
+}
+
+/// Says whether `line` reports one more input, of which a second can bring hundreds, or proposes a
+/// word for a dictionary.
+fn is_chatter(line: &str) -> bool {
+    let event = line
+        .strip_prefix('#')
+        .and_then(|rest| rest.split_ascii_whitespace().nth(1));
+    matches!(event, Some("NEW" | "REDUCE")) || line.contains("\" # Uses: ")
+}
+
+fn targets(workspace: &Workspace) -> Result<Vec<String>, XtaskError> {
+    let directory = workspace.root.join("fuzz/fuzz_targets");
+    let listed = fs::read_dir(&directory).map_err(XtaskError::file(&directory))?;
+    let mut targets: Vec<_> = listed
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension() == Some(OsStr::new("rs")))
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    targets.sort();
+    Ok(targets)
+}
+
+/// Builds all targets and returns the directory with their programs.
+fn build(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
+    let version = child::capture(child::program(workspace, "rustc").arg("-vV"))?;
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .ok_or_else(|| XtaskError::Output {
+            command: "rustc -vV".to_owned(),
+            what: "it names no host",
+        })?;
+    let directory = workspace.target.join("fuzz");
+    // Naming the target keeps the flags away from build scripts and procedural macros.
+    let build = [
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        MANIFEST,
+        "--target",
+        host,
+    ];
+    let mut command = child::cargo(workspace, &build);
+    command
+        .arg("--target-dir")
+        .arg(&directory)
+        .env("RUSTFLAGS", INSTRUMENTATION.join(" "));
+    child::run(&mut command)?;
+    Ok(directory.join(host).join("release"))
+}
+
+fn fuzz(
+    workspace: &Workspace,
+    programs: &Path,
+    target: &str,
+    seconds: u32,
+) -> Result<Progress, XtaskError> {
+    let corpus = workspace.target.join("fuzz-corpus").join(target);
+    let artifacts = workspace
+        .target
+        .join("fuzz-artifacts")
+        .join(target)
+        .join("");
+    let seeds = workspace.root.join("fuzz/seeds").join(target);
+    if !seeds.is_dir() {
+        return Err(XtaskError::FuzzSeedsMissing {
+            target: target.to_owned(),
+        });
+    }
+    for directory in [&corpus, &artifacts] {
+        fs::create_dir_all(directory).map_err(XtaskError::file(directory))?;
+    }
+    let prefix = artifacts.to_string_lossy().into_owned();
+    let mut command = child::program(workspace, programs.join(target));
+    command
+        .args([
+            format!("-max_total_time={seconds}"),
+            format!("-artifact_prefix={prefix}"),
+        ])
+        .args(["-rss_limit_mb=512", "-timeout=5", "-print_final_stats=1"])
+        // New inputs go to the first directory; the others are only read.
+        .args([&corpus, &seeds]);
+    let mut progress = Progress::default();
+    let status = child::follow_stderr(&mut command, |line| {
+        progress.read(line);
+        !is_chatter(line)
+    })?;
+    if !status.success() {
+        return Err(XtaskError::FuzzFailed {
+            target: target.to_owned(),
+            artifacts: prefix,
+        });
+    }
+    if progress.coverage == 0 || progress.executions == 0 {
+        return Err(XtaskError::FuzzBlind {
+            target: target.to_owned(),
+        });
+    }
+    Ok(progress)
+}
+
+/// What `cargo fuzz` passes on nightly, as far as stable Rust knows it: no address sanitizer, which
+/// code without `unsafe` needs least.
+const INSTRUMENTATION: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Cdebug-assertions",
+    "-Coverflow-checks",
+    "--cfg=fuzzing",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_read_from_what_libfuzzer_prints() {
+        let mut progress = Progress::default();
+        for line in [
+            "INFO: seed corpus: files: 3 min: 1b max: 30b total: 60b rss: 30Mb",
+            "#4\tINITED cov: 31 ft: 60 corp: 3/60b exec/s: 0 rss: 31Mb",
+            "#90\tNEW    cov: 44 ft: 71 corp: 4/70b lim: 4 exec/s: 0 rss: 31Mb L: 10/30 MS: 1",
+            "Done 90210 runs in 20 second(s)",
+            "stat::number_of_executed_units: 90210",
+        ] {
+            progress.read(line);
+        }
+        let expected = Progress {
+            executions: 90210,
+            first_coverage: 31,
+            coverage: 44,
+        };
+        assert_eq!(progress, expected);
+    }
+
+    #[test]
+    fn only_reports_of_single_inputs_and_words_are_left_out() {
+        for line in [
+            "#90\tNEW    cov: 44 ft: 71",
+            "#91\tREDUCE cov: 44",
+            "\"\\377r\" # Uses: 4634",
+        ] {
+            assert!(is_chatter(line), "{line}");
+        }
+        for line in [
+            "#4\tINITED cov: 31",
+            "#99\tDONE   cov: 44",
+            "==7== ERROR: libFuzzer",
+            "# NEW",
+        ] {
+            assert!(!is_chatter(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn run_without_instrumentation_shows_no_coverage() {
+        let mut progress = Progress::default();
+        progress.read("#2\tINITED exec/s: 0 rss: 31Mb");
+        assert_eq!(progress.coverage, 0);
+    }
+}

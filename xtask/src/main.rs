@@ -1,0 +1,148 @@
+//! What contributors and CI run: `cargo xtask test`, and each of its steps alone.
+//!
+//! One file per step; [`suite`] puts them in order. Steps start other programs through [`child`],
+//! know the workspace through [`metadata`] and fail as [`XtaskError`]. Nothing here is part of the
+//! product.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a development tool: it reports to a terminal and starts other programs"
+)]
+
+mod bench;
+mod budget;
+mod child;
+mod deny;
+mod docs;
+mod error;
+mod fuzz;
+mod layers;
+mod metadata;
+mod nextest;
+mod suite;
+mod tools;
+
+use std::error::Error as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+
+fn main() -> ExitCode {
+    match dispatch(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(task: Task) -> Result<(), XtaskError> {
+    let workspace = Workspace::load()?;
+    match task {
+        Task::Test { setup, long } => {
+            let missing = tools::Missing::from_flag(setup);
+            suite::run(&workspace, missing, fuzz::seconds(None, long))
+        }
+        Task::Tools { setup } => tools::ensure(&workspace, tools::Missing::from_flag(setup)),
+        Task::Bench {
+            what: Benchmark::Check { setup, runs },
+        } => bench::check(&workspace, tools::Missing::from_flag(setup), runs),
+        Task::Layers => layers::check(&workspace),
+        Task::Budget => budget::check(&workspace),
+        Task::Deny { advisories: false } => deny::check(&workspace),
+        Task::Deny { advisories: true } => deny::check_advisories(&workspace),
+        Task::Docs { check: false } => docs::write(&workspace),
+        Task::Docs { check: true } => docs::check(&workspace),
+        Task::Fuzz {
+            target,
+            seconds,
+            long,
+        } => fuzz::run(&workspace, target.as_deref(), fuzz::seconds(seconds, long)),
+    }
+}
+
+fn report(error: &XtaskError) {
+    eprintln!("error: {error}");
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        eprintln!("  caused by: {inner}");
+        cause = inner.source();
+    }
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "What contributors and CI run")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run every check in order and stop at the first that fails
+    Test {
+        /// Install missing tools first
+        #[arg(long)]
+        setup: bool,
+        /// Fuzz each target for ten minutes
+        #[arg(long)]
+        long: bool,
+    },
+    /// Look for the tools that the checks need
+    Tools {
+        /// Install those that are missing
+        #[arg(long)]
+        setup: bool,
+    },
+    /// Measure, on an idle machine
+    Bench {
+        #[command(subcommand)]
+        what: Benchmark,
+    },
+    /// Compare the arrows between crates with the layers
+    Layers,
+    /// Compare file sizes and dependency counts with their limits
+    Budget,
+    /// Check dependencies: bans, licences and sources
+    Deny {
+        /// Check known vulnerabilities instead; fetches the advisory database
+        #[arg(long)]
+        advisories: bool,
+    },
+    /// Write the generated documents into the repository
+    Docs {
+        /// Only compare
+        #[arg(long)]
+        check: bool,
+    },
+    /// Fuzz all targets, or one
+    Fuzz {
+        /// A file name in `fuzz/fuzz_targets`, without `.rs`
+        target: Option<String>,
+        /// How long each target runs
+        #[arg(long, conflicts_with = "long")]
+        seconds: Option<u32>,
+        /// Fuzz each target for ten minutes
+        #[arg(long)]
+        long: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// `keyway check` against two scanners on the corpus, and against `node -e 0` on one file
+    Check {
+        /// Install the scanners first, below target/
+        #[arg(long)]
+        setup: bool,
+        /// How often each is run
+        #[arg(long, default_value_t = 11)]
+        runs: usize,
+    },
+}

@@ -1,0 +1,165 @@
+//! Unit and integration tests by `cargo nextest`, and the numbers of its summary line.
+
+use std::io::{self, IsTerminal as _};
+
+use crate::child;
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+
+/// Runs all unit and integration tests and returns how many there were.
+///
+/// Tests find installed tools under the directory in `KEYWAY_TOOLS`; see [`crate::tools`].
+pub(crate) fn run(workspace: &Workspace) -> Result<Summary, XtaskError> {
+    let mut command = child::cargo(workspace, &["nextest", "run", "--workspace", "--locked"]);
+    command.env("KEYWAY_TOOLS", workspace.tools());
+    if io::stderr().is_terminal() {
+        command.arg("--color=always");
+    }
+    let mut summary = None;
+    let status = child::follow_stderr(&mut command, |line| {
+        summary = Summary::parse(&without_colour(line)).or(summary);
+        true
+    })?;
+    child::succeeded(&command, status)?;
+    summary.ok_or(XtaskError::Output {
+        command: "cargo nextest".to_owned(),
+        what: "it has no summary line",
+    })
+}
+
+/// How many tests passed and how many were not run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) passed: u32,
+    pub(crate) skipped: u32,
+}
+
+impl Summary {
+    /// Reads `Summary [ 0.1s] 5 tests run: 5 passed (1 slow), 2 skipped`; `None` for other lines.
+    fn parse(line: &str) -> Option<Self> {
+        let (_, counts) = line
+            .trim_start()
+            .strip_prefix("Summary [")?
+            .split_once(" run: ")?;
+        Some(Self {
+            passed: count(counts, "passed")?,
+            skipped: count(counts, "skipped")?,
+        })
+    }
+
+    /// Returns the closing line of a successful run.
+    pub(crate) fn closing_line(self) -> String {
+        let Self { passed, skipped } = self;
+        match skipped {
+            0 => format!("{passed} passed, 0 failed"),
+            _ => format!("{passed} passed, 0 failed, {skipped} skipped"),
+        }
+    }
+}
+
+/// Returns the number in front of `word`; zero if `word` is absent, `None` if no number is there.
+fn count(counts: &str, word: &str) -> Option<u32> {
+    let mut before = "";
+    for found in counts
+        .split([' ', ',', '(', ')'])
+        .filter(|found| !found.is_empty())
+    {
+        if found == word {
+            return before.parse().ok();
+        }
+        before = found;
+    }
+    Some(0)
+}
+
+/// Removes the escape sequences that switch colours.
+fn without_colour(line: &str) -> String {
+    let mut pieces = line.split('\x1b');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        plain.push_str(piece.split_once('m').map_or(piece, |(_, rest)| rest));
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_every_shape_of_summary() {
+        for (line, passed, skipped) in [
+            (
+                "     Summary [   0.005s] 3 tests run: 3 passed, 0 skipped",
+                3,
+                0,
+            ),
+            (
+                "     Summary [   1.204s] 1 test run: 1 passed, 4 skipped",
+                1,
+                4,
+            ),
+            (
+                "     Summary [  61.000s] 8 tests run: 8 passed (1 slow, 2 leaky), 1 skipped",
+                8,
+                1,
+            ),
+            (
+                "     Summary [   0.005s] 3/9 tests run: 2 passed, 1 failed, 0 skipped",
+                2,
+                0,
+            ),
+            (
+                "     Summary [   0.005s] 2 tests run: 0 passed, 2 timed out, 0 skipped",
+                0,
+                0,
+            ),
+        ] {
+            assert_eq!(
+                Summary::parse(line),
+                Some(Summary { passed, skipped }),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_lines_are_not_mistaken_for_the_summary() {
+        for line in [
+            "",
+            "PASS [ 0.1s] a run: 7 passed",
+            "Summary",
+            "Summary [ 0.1s] 7 passed",
+        ] {
+            assert_eq!(Summary::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn coloured_summary_is_read_like_a_plain_one() {
+        let line = "\x1b[32;1m     Summary\x1b[0m [   0.005s] \x1b[1m3\x1b[0m tests run: \
+                    \x1b[1m3\x1b[0m \x1b[32;1mpassed\x1b[0m, \x1b[1m0\x1b[0m skipped";
+        let plain = without_colour(line);
+        assert_eq!(
+            Summary::parse(&plain),
+            Some(Summary {
+                passed: 3,
+                skipped: 0
+            }),
+            "{plain}"
+        );
+    }
+
+    #[test]
+    fn closing_line_names_skipped_tests_only_if_there_are_any() {
+        let line = |skipped| {
+            Summary {
+                passed: 12,
+                skipped,
+            }
+            .closing_line()
+        };
+        assert_eq!(line(0), "12 passed, 0 failed");
+        assert_eq!(line(3), "12 passed, 0 failed, 3 skipped");
+    }
+}

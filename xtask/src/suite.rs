@@ -1,0 +1,73 @@
+//! `cargo xtask test`: every check, cheap ones first, up to the first that fails.
+
+use std::time::Instant;
+
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+use crate::tools::{self, Missing};
+use crate::{budget, child, deny, docs, fuzz, layers, nextest};
+
+/// Runs every check; the last line printed is the number of tests that passed.
+pub(crate) fn run(
+    workspace: &Workspace,
+    missing_tools: Missing,
+    fuzz_seconds: u32,
+) -> Result<(), XtaskError> {
+    let cargo = |arguments: &[&str]| child::run(&mut child::cargo(workspace, arguments));
+
+    let mut steps = Steps { begun: 0 };
+    steps.run("tools", || tools::ensure(workspace, missing_tools))?;
+    steps.run("format", || {
+        cargo(&["fmt", "--all", "--check"])?;
+        cargo(&["fmt", "--manifest-path", fuzz::MANIFEST, "--check"])
+    })?;
+    steps.run("layers", || layers::check(workspace))?;
+    steps.run("size budget", || budget::check(workspace))?;
+    steps.run("dependencies", || deny::check(workspace))?;
+    steps.run("clippy", || {
+        cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-Dwarnings",
+        ])
+    })?;
+    let summary = steps.run("unit and integration tests", || nextest::run(workspace))?;
+    steps.run("doc tests", || {
+        cargo(&["test", "--doc", "--workspace", "--locked"])
+    })?;
+    steps.run("generated documents", || docs::check(workspace))?;
+    steps.run("fuzzing", || fuzz::run(workspace, None, fuzz_seconds))?;
+
+    println!("\n{}", summary.closing_line());
+    Ok(())
+}
+
+/// Numbers the steps and measures each.
+struct Steps {
+    begun: usize,
+}
+
+impl Steps {
+    fn run<T>(
+        &mut self,
+        name: &str,
+        step: impl FnOnce() -> Result<T, XtaskError>,
+    ) -> Result<T, XtaskError> {
+        self.begun += 1;
+        let title = format!("[{}/{STEPS}] {name}", self.begun);
+        println!("\n{title}");
+        let begin = Instant::now();
+        let result = step();
+        let outcome = if result.is_ok() { "ok" } else { "FAILED" };
+        println!(
+            "{title}: {outcome} after {:.1} s",
+            begin.elapsed().as_secs_f32()
+        );
+        result
+    }
+}
+
+const STEPS: usize = 10;
