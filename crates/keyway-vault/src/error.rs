@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::key::SourceKind;
+use crate::key::{KeyringAbsence, SourceKind};
 
 /// Why a folder, a key or the store cannot be used.
 ///
@@ -48,6 +48,15 @@ pub enum VaultError {
     /// The keyring holds the key, but asks for its own password first.
     #[error("the keyring is locked")]
     KeyringLocked,
+    /// The keyring asked the person for its password and got none.
+    #[error("the keyring stays locked: its password was not given")]
+    KeyringRefused,
+    /// There is no keyring here.
+    #[error("the keyring cannot be asked: {missing}")]
+    NoKeyring {
+        /// What is missing.
+        missing: KeyringAbsence,
+    },
     /// The keyring did not answer in time.
     #[error("the keyring did not answer within 3 seconds")]
     KeyringTimedOut,
@@ -145,6 +154,8 @@ impl VaultError {
     pub const fn fault(&self) -> Fault {
         match self {
             Self::KeyringLocked
+            | Self::KeyringRefused
+            | Self::NoKeyring { .. }
             | Self::KeySourceUnavailable { .. }
             | Self::KeySourceDiffers { .. }
             | Self::WrongKey { .. }
@@ -162,6 +173,33 @@ impl VaultError {
             | Self::Busy
             | Self::Database { .. } => Fault::Machine,
             Self::InvalidName { .. } | Self::Crypto { .. } => Fault::Us,
+        }
+    }
+
+    /// Returns a stable name, for programs.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Exposed { .. } => "vault-exposed",
+            Self::NetworkFileSystem { .. } | Self::RelativePath { .. } => "vault-folder",
+            Self::KeyringLocked => "keyring-locked",
+            Self::KeyringRefused => "keyring-refused",
+            Self::KeyringTimedOut => "keyring-timeout",
+            Self::KeyringFailed { .. } => "keyring-failed",
+            Self::NoKeyring { .. } => "keyring-absent",
+            Self::KeySourceUnavailable { .. } => "key-unavailable",
+            Self::KeySourceDiffers { .. } => "key-source-differs",
+            Self::WrongKey { .. } => "wrong-key",
+            Self::MalformedKey { .. } => "malformed-key",
+            Self::KeyNotSupplied { .. } => "key-not-supplied",
+            Self::Corrupt { .. } => "vault-corrupt",
+            Self::NewerSchema { .. } => "vault-newer",
+            Self::NotAVault { .. } => "not-a-vault",
+            Self::Busy => "vault-busy",
+            Self::File { .. }
+            | Self::Database { .. }
+            | Self::InvalidName { .. }
+            | Self::Crypto { .. } => "vault-failed",
         }
     }
 
@@ -183,13 +221,24 @@ impl VaultError {
                 "set `KEYWAY_HOME` to a folder on a local disk".to_owned()
             }
             Self::RelativePath { .. } => "give the path from `/` on".to_owned(),
-            Self::KeyringLocked => "unlock the keyring, then try again".to_owned(),
+            Self::KeyringLocked | Self::KeyringRefused => {
+                "unlock the keyring, then try again; nothing was changed. For a new vault, \
+                 `KEYWAY_KEY_SOURCE=file` keeps the key in a file instead"
+                    .to_owned()
+            }
+            Self::NoKeyring { .. } => {
+                "use your desktop session, where the keyring service runs; nothing was changed"
+                    .to_owned()
+            }
             Self::KeyringTimedOut | Self::KeyringFailed { .. } => {
-                "check that the keyring service runs; nothing was changed".to_owned()
+                "check that the keyring service runs; nothing was changed. For a new vault, \
+                 `KEYWAY_KEY_SOURCE=file` keeps the key in a file instead"
+                    .to_owned()
             }
             Self::KeySourceUnavailable { recorded } => recorded.how_to_provide().to_owned(),
             Self::KeySourceDiffers { .. } => {
-                "leave the key out, or change it with `keyway vault rekey`".to_owned()
+                "leave the key out; to use it from now on, `keyway vault rekey --key-file FILE`"
+                    .to_owned()
             }
             Self::WrongKey { .. } => {
                 "supply the key that the vault was made with; nothing was changed".to_owned()

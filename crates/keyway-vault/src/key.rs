@@ -1,9 +1,10 @@
 //! Where the vault's key comes from: chosen once, recorded, never silently exchanged.
 //!
-//! In order: a key that the caller supplies, the OS keyring, a passphrase, a generated file in the
-//! configuration folder. The choice is written into the vault's header together with the key's
-//! public name, under a seal. If the recorded source cannot be asked later, that is an error and
-//! never a reason for a new key.
+//! In order: a key that the caller supplies, the source that the person chose, the OS keyring, a
+//! generated file in the configuration folder. A passphrase is taken only where it was chosen:
+//! nobody is asked for one by surprise. The choice is written into the vault's header together
+//! with the key's public name, under a seal. If the recorded source cannot be asked later, that is
+//! an error and never a reason for a new key.
 
 mod file;
 mod keyring;
@@ -19,8 +20,8 @@ use crate::error::{Damage, VaultError};
 use crate::folders::{Folder, read_foreign};
 use crate::seal::{Context, KEY_BYTES, Key, KeyId};
 
-pub use self::keyring::{Keyring, KeyringFailure, KeyringItem};
-pub use self::passphrase::{Passphrase, PassphraseUse};
+pub use self::keyring::{KEYRING_TIME_LIMIT, Keyring, KeyringAbsence, KeyringFailure, KeyringItem};
+pub use self::passphrase::{Passphrase, PassphraseFile, PassphraseUse};
 
 pub(crate) use self::passphrase::Cost;
 
@@ -36,6 +37,8 @@ pub struct KeySources {
     pub keyring: Option<Arc<dyn Keyring>>,
     /// Whoever can ask for a passphrase.
     pub passphrase: Option<Arc<dyn Passphrase>>,
+    /// What a new vault takes its key from; counts for nothing once there is one.
+    pub choice: Option<SourceKind>,
 }
 
 impl KeySources {
@@ -57,6 +60,13 @@ impl KeySources {
     #[must_use]
     pub fn with_passphrase(mut self, passphrase: Arc<dyn Passphrase>) -> Self {
         self.passphrase = Some(passphrase);
+        self
+    }
+
+    /// Says what a new vault takes its key from, where no key is named.
+    #[must_use]
+    pub const fn choosing(mut self, kind: SourceKind) -> Self {
+        self.choice = Some(kind);
         self
     }
 }
@@ -104,7 +114,9 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    pub(crate) const fn as_str(self) -> &'static str {
+    /// Returns the word for it that the header records and `--format json` prints.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Explicit => "explicit",
             Self::Keyring => "keyring",
@@ -126,9 +138,15 @@ impl SourceKind {
 
     pub(crate) const fn how_to_provide(self) -> &'static str {
         match self {
-            Self::Explicit => "supply the key that the vault was made with",
+            Self::Explicit => {
+                "supply the key that the vault was made with, by `KEYWAY_KEY_FILE` or \
+                 `KEYWAY_KEY_COMMAND`"
+            }
             Self::Keyring => "start the keyring service of your desktop session",
-            Self::Passphrase => "run the command in a terminal, where the passphrase can be asked",
+            Self::Passphrase => {
+                "run the command in a terminal, where the passphrase can be asked, or set \
+                 `KEYWAY_PASSPHRASE_FILE`"
+            }
             Self::KeyFile => "restore the key file in the configuration folder from a backup",
         }
     }
@@ -174,8 +192,8 @@ impl fmt::Display for Protection {
                     write!(f, " (`{}`)", path.display())?;
                 }
                 f.write_str(
-                    ": safe against a copy of the data folder alone, not against other \
-                     unsandboxed programs of yours",
+                    ": safe against a copy of the data folder alone; anyone who can read your \
+                     files as you can read this key",
                 )
             }
         }
@@ -239,7 +257,7 @@ pub(crate) struct Locator<'a> {
 }
 
 impl Locator<'_> {
-    /// Makes the first key, from the first source that is offered.
+    /// Makes the first key, from the source that was named or chosen, or else the first there is.
     ///
     /// A keyring that is locked or silent is an error: falling through to a weaker source would
     /// settle the choice for good.
@@ -247,14 +265,14 @@ impl Locator<'_> {
         if self.sources.explicit.is_some() {
             return self.make(SourceKind::Explicit);
         }
+        if let Some(chosen) = self.sources.choice {
+            return self.make(chosen);
+        }
         if self.sources.keyring.is_some() {
             match self.make(SourceKind::Keyring) {
-                Err(VaultError::KeySourceUnavailable { .. }) => {}
+                Err(VaultError::NoKeyring { .. }) => {}
                 made => return made,
             }
-        }
-        if self.sources.passphrase.is_some() {
-            return self.make(SourceKind::Passphrase);
         }
         self.make(SourceKind::KeyFile)
     }
@@ -343,6 +361,12 @@ impl Locator<'_> {
             key: key.to_string(),
         }
     }
+}
+
+/// Reads a key as key files hold it: 32 bytes, or 64 hexadecimal digits with blanks around them.
+#[must_use]
+pub fn parse_key(text: &Secret<Vec<u8>>) -> Option<Secret<[u8; KEY_BYTES]>> {
+    Key::parse(text.expose()).map(|key| Secret::new(*key.expose()))
 }
 
 fn explicit(source: &ExplicitKey) -> Result<Key, VaultError> {

@@ -40,10 +40,12 @@ pub use self::grants::{
     Orphan, OwnerId, Summary, Tokens, Watch,
 };
 pub use self::key::{
-    ExplicitKey, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem, Passphrase,
-    PassphraseUse, Protection, SourceKind,
+    ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringAbsence,
+    KeyringFailure, KeyringItem, Passphrase, PassphraseFile, PassphraseUse, Protection, SourceKind,
+    parse_key,
 };
 pub use self::seal::KeyId;
 pub use self::store::{
-    Deleted, Entry, Generation, Namespace, Record, Rekeyed, Sealed, Timestamp, Vault, Verification,
+    Deleted, Entry, Generation, Inspection, Namespace, Record, Rekeyed, Sealed, Timestamp, Vault,
+    Verification,
 };

@@ -4,6 +4,7 @@ mod connection;
 mod data_key;
 mod erase;
 mod header;
+mod inspect;
 mod manifest;
 mod namespace;
 mod records;
@@ -29,6 +30,7 @@ pub(crate) use self::data_key::DataKey;
 pub(crate) use self::manifest::Manifest;
 
 pub use self::erase::Deleted;
+pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
 pub use self::records::{Entry, Record, Sealed};
 pub use self::rekey::Rekeyed;
@@ -181,6 +183,18 @@ pub(crate) struct Keys {
     index: DataKey,
 }
 
+impl Keys {
+    fn new(connection: &Connection, key: &Key, header: Header) -> Result<Self, VaultError> {
+        let wrap = data_key::wrap_key(key)?;
+        let index = data_key::load(connection, &wrap, &header.key.id, &header.index)?;
+        Ok(Self {
+            header,
+            wrap,
+            index,
+        })
+    }
+}
+
 /// One transaction and the keys that fit what it sees.
 pub(crate) struct Scope<'a> {
     pub(crate) tx: &'a Connection,
@@ -235,37 +249,61 @@ fn unlock(
     config: &Folder,
     sources: &KeySources,
 ) -> Result<Keys, VaultError> {
-    let found = header::read(connection)?;
-    let vault = match &found {
-        Some(header) => header.vault,
-        None => KeyId::random()?,
+    for _ in 0..KEY_CHANGES {
+        let Some(header) = header::read(connection)? else {
+            match initialise(connection, config, sources)? {
+                Some(keys) => return Ok(keys),
+                // Another process was first.
+                None => continue,
+            }
+        };
+        let id = header.key.id;
+        match recall(connection, config, sources, header) {
+            // Meanwhile another process changed the key: what looks wrong or lost is only old.
+            Err(_) if header::key_id(connection)? != id => {}
+            result => return result,
+        }
+    }
+    Err(VaultError::Busy)
+}
+
+/// Asks the recorded source for the key.
+fn recall(
+    connection: &Connection,
+    config: &Folder,
+    sources: &KeySources,
+    header: Header,
+) -> Result<Keys, VaultError> {
+    let locator = Locator {
+        sources,
+        config,
+        vault: header.vault,
     };
+    let key = locator.recall(&header.key)?;
+    Keys::new(connection, &key, header)
+}
+
+/// Makes the first key; `None` if another process made one first.
+fn initialise(
+    connection: &Connection,
+    config: &Folder,
+    sources: &KeySources,
+) -> Result<Option<Keys>, VaultError> {
+    let vault = KeyId::random()?;
     let locator = Locator {
         sources,
         config,
         vault,
     };
-    let (key, header) = match found {
-        Some(header) => (locator.recall(&header.key)?, header),
-        None => {
-            let (key, record) = locator.choose()?;
-            match header::create(connection, vault, &key, &record)? {
-                header::Created::Ours(header) => (key, header),
-                header::Created::Theirs => {
-                    // Another process was first; nothing is sealed with our key.
-                    locator.retire(&record)?;
-                    return unlock(connection, config, sources);
-                }
-            }
+    let (key, record) = locator.choose()?;
+    match header::create(connection, vault, &key, &record)? {
+        header::Created::Ours(header) => Keys::new(connection, &key, header).map(Some),
+        header::Created::Theirs => {
+            // Nothing is sealed with our key.
+            locator.retire(&record)?;
+            Ok(None)
         }
-    };
-    let wrap = data_key::wrap_key(&key)?;
-    let index = data_key::load(connection, &wrap, &header.key.id, &header.index)?;
-    Ok(Keys {
-        header,
-        wrap,
-        index,
-    })
+    }
 }
 
 /// The version of one stored value. Later is greater; a number is never used twice.

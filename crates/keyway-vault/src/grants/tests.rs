@@ -20,6 +20,7 @@ impl Backend for Home {
     }
 }
 
+mod kills;
 mod processes;
 
 mod conformance {
@@ -100,6 +101,30 @@ fn swapped_and_edited_columns_are_noticed() {
         assert_eq!(damage(vault.read(&grant())), Damage::Altered, "{edit}");
         assert!(!vault.verify().unwrap().problems.is_empty(), "{edit}");
     }
+}
+
+#[test]
+fn flipped_bits_in_any_sealed_column_are_noticed() {
+    let home = Home::new();
+    let details = Secret::new(b"details".to_vec());
+    home.open()
+        .put(&grant(), &tokens(1).with_details(details))
+        .unwrap();
+    let attacker = home.attacker();
+    for column in ["access", "refresh", "details", "data_key"] {
+        let select = format!("SELECT {column} FROM grants");
+        let good: Vec<u8> = attacker.query_row(&select, [], |row| row.get(0)).unwrap();
+        let update = format!("UPDATE grants SET {column} = ?1");
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            attacker.execute(&update, [&bad]).unwrap();
+            let problems = home.open().verify().unwrap().problems;
+            assert!(!problems.is_empty(), "byte {at} of {column}");
+        }
+        attacker.execute(&update, [&good]).unwrap();
+    }
+    assert!(home.open().verify().unwrap().problems.is_empty());
 }
 
 #[test]

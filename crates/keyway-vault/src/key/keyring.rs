@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use keyway_secret::Secret;
+use thiserror::Error;
 
 use crate::error::VaultError;
 use crate::key::SourceKind;
@@ -14,7 +15,7 @@ use crate::seal::{KEY_BYTES, Key};
 
 /// An OS keyring, as far as the vault needs one.
 ///
-/// Calls may block; the vault gives each three seconds and then reports
+/// Calls may block; the vault gives each its [patience](Keyring::patience) and then reports
 /// [`VaultError::KeyringTimedOut`], leaving the call to end by itself.
 pub trait Keyring: fmt::Debug + Send + Sync + 'static {
     /// Returns the secret under `item`, or `None` if the keyring works and holds none.
@@ -37,6 +38,11 @@ pub trait Keyring: fmt::Debug + Send + Sync + 'static {
     ///
     /// As [`Keyring::load`].
     fn remove(&self, item: &KeyringItem) -> Result<(), KeyringFailure>;
+
+    /// Returns how long one call may take: three seconds, unless a person is asked meanwhile.
+    fn patience(&self) -> Duration {
+        KEYRING_TIME_LIMIT
+    }
 }
 
 /// The name of one key in a keyring.
@@ -49,27 +55,46 @@ pub struct KeyringItem {
     pub key: String,
 }
 
-/// Why a keyring did not do what was asked.
+/// Why a keyring did not do what was asked. Whatever it is, nothing in it was changed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeyringFailure {
-    /// There is no keyring service here.
-    Absent,
+    /// There is no keyring here.
+    Absent(KeyringAbsence),
     /// It has to be unlocked first.
     Locked,
+    /// The person was asked to unlock it and declined.
+    Refused,
     /// It did not answer in time.
     TimedOut,
     /// Anything else.
     Failed(std::io::Error),
 }
 
+/// What is missing where there is no keyring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KeyringAbsence {
+    /// No session bus listens.
+    #[error("there is no session bus")]
+    SessionBus,
+    /// The session bus is somebody else's, as after `sudo`.
+    #[error("the session bus belongs to another user")]
+    ForeignBus,
+    /// Nobody on the session bus keeps secrets.
+    #[error("no keyring service is on the session bus")]
+    Service,
+    /// The service runs, but holds nothing that keys could be kept in.
+    #[error("the keyring service has no default keyring")]
+    Collection,
+}
+
 impl From<KeyringFailure> for VaultError {
     fn from(failure: KeyringFailure) -> Self {
         match failure {
-            KeyringFailure::Absent => Self::KeySourceUnavailable {
-                recorded: SourceKind::Keyring,
-            },
+            KeyringFailure::Absent(missing) => Self::NoKeyring { missing },
             KeyringFailure::Locked => Self::KeyringLocked,
+            KeyringFailure::Refused => Self::KeyringRefused,
             KeyringFailure::TimedOut => Self::KeyringTimedOut,
             KeyringFailure::Failed(source) => Self::KeyringFailed { source },
         }
@@ -117,6 +142,7 @@ fn bounded<T: Send + 'static>(
     call: impl FnOnce(&dyn Keyring) -> Result<T, KeyringFailure> + Send + 'static,
 ) -> Result<T, VaultError> {
     let (answer, answered) = mpsc::sync_channel(1);
+    let patience = keyring.patience();
     let keyring = Arc::clone(keyring);
     std::thread::Builder::new()
         .name("keyring".to_owned())
@@ -125,7 +151,7 @@ fn bounded<T: Send + 'static>(
             drop(answer.send(call(&*keyring)));
         })
         .map_err(|source| VaultError::KeyringFailed { source })?;
-    match answered.recv_timeout(TIME_LIMIT) {
+    match answered.recv_timeout(patience) {
         Ok(result) => result.map_err(VaultError::from),
         Err(mpsc::RecvTimeoutError::Timeout) => Err(VaultError::KeyringTimedOut),
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(VaultError::KeyringFailed {
@@ -134,5 +160,5 @@ fn bounded<T: Send + 'static>(
     }
 }
 
-/// How long one call may take.
-const TIME_LIMIT: Duration = Duration::from_secs(3);
+/// How long one call may take where nobody is asked.
+pub const KEYRING_TIME_LIMIT: Duration = Duration::from_secs(3);

@@ -1,19 +1,51 @@
 //! A key derived from a passphrase with Argon2id (RFC 9106).
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use keyway_secret::Secret;
 use zeroize::Zeroizing;
 
 use crate::error::{Damage, VaultError};
+use crate::folders::read_foreign;
 use crate::key::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, random};
 
 /// Whoever can ask a person for the passphrase.
 pub trait Passphrase: fmt::Debug + Send + Sync {
     /// Returns the passphrase, or `None` if nobody can be asked.
-    fn ask(&self, purpose: PassphraseUse) -> Option<Secret<String>>;
+    ///
+    /// # Errors
+    ///
+    /// Returns why the place where it is kept cannot be read, where it is kept in one.
+    fn ask(&self, purpose: PassphraseUse) -> Result<Option<Secret<String>>, VaultError>;
+}
+
+/// A passphrase in the first line of a file that we alone may read.
+#[derive(Clone, Debug)]
+pub struct PassphraseFile(PathBuf);
+
+impl PassphraseFile {
+    /// Names the file; it is read whenever the passphrase is asked for.
+    #[must_use]
+    pub const fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
+
+impl Passphrase for PassphraseFile {
+    fn ask(&self, _purpose: PassphraseUse) -> Result<Option<Secret<String>>, VaultError> {
+        let contents = read_foreign(&self.0, false)?;
+        let line = contents
+            .expose()
+            .split(|byte| matches!(byte, b'\n' | b'\r'))
+            .next();
+        let text = std::str::from_utf8(line.unwrap_or_default())
+            .map_err(|source| VaultError::file("read", &self.0, io::Error::other(source)))?;
+        Ok(Some(Secret::new(text.to_owned())))
+    }
 }
 
 /// What a passphrase is asked for.
@@ -58,7 +90,7 @@ impl Cost {
         let params = Params::new(self.memory_kib, self.passes, self.lanes, Some(KEY_BYTES))
             .map_err(|_| VaultError::corrupt("the vault's header", Damage::Altered))?;
         let passphrase = asked
-            .ask(purpose)
+            .ask(purpose)?
             .filter(|text| !text.expose().is_empty())
             .ok_or(VaultError::KeySourceUnavailable {
                 recorded: SourceKind::Passphrase,

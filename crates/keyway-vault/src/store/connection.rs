@@ -39,14 +39,14 @@ fn try_open(folder: &Folder) -> Result<Connection, VaultError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let connection =
+    let mut connection =
         Connection::open_with_flags(path, flags).map_err(VaultError::database(OPEN))?;
-    configure(&connection).map_err(VaultError::database(OPEN))?;
+    configure(&mut connection).map_err(VaultError::database(OPEN))?;
     Ok(connection)
 }
 
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY)?;
+fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(wait_for_others))?;
     // The file may have been edited: nothing in it may run code or rewrite what we do.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -57,6 +57,27 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cell_size_check", "ON")
+}
+
+/// Runs `work` such that it gives up on others after a moment.
+pub(super) fn impatiently<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.busy_timeout(MOMENT)?;
+    let result = work(connection);
+    connection.busy_handler(Some(wait_for_others))?;
+    result
+}
+
+/// Waits a little before the next attempt to get a lock; tells whether there is one.
+///
+/// SQLite's own way sleeps for a tenth of a second after a few attempts, and who sleeps that long
+/// gets nothing from busy writers. Times differ, so that those who wait do not march in step.
+fn wait_for_others(attempt: i32) -> bool {
+    let spread = u64::from(std::process::id()).wrapping_add(attempt.unsigned_abs().into()) % 5;
+    std::thread::sleep(Duration::from_millis(1 + spread));
+    u128::from(attempt.unsigned_abs()) * AVERAGE_MS < BUSY.as_millis()
 }
 
 fn migrate(folder: &Folder, connection: &mut Connection) -> Result<(), VaultError> {
@@ -91,7 +112,7 @@ fn apply(connection: &mut Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
@@ -100,6 +121,9 @@ const SIDE_FILES: [&str; 3] = ["vault.db-wal", "vault.db-shm", "vault.db-journal
 const OPEN: &str = "be opened";
 /// How long to wait for other processes.
 const BUSY: Duration = Duration::from_secs(5);
+const AVERAGE_MS: u128 = 3;
+/// How long to wait where it can as well be done later.
+const MOMENT: Duration = Duration::from_millis(250);
 const SCHEMA: i64 = MIGRATIONS.len() as i64;
 /// One step per schema version; a step that was released never changes.
 const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];

@@ -110,7 +110,7 @@ pub(super) fn seal(wrap: &Key, vault_key: &KeyId, data: &DataKey) -> Result<Vec<
     wrap.seal(data.key.expose(), &context(&data.id, vault_key))
 }
 
-fn context(id: &KeyId, vault_key: &KeyId) -> Context {
+pub(super) fn context(id: &KeyId, vault_key: &KeyId) -> Context {
     Context::new("data key")
         .bytes(id.as_bytes())
         .bytes(vault_key.as_bytes())

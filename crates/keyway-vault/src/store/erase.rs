@@ -7,7 +7,7 @@
 
 use crate::error::VaultError;
 
-use super::{Scope, Vault};
+use super::{Scope, Vault, connection};
 
 /// What a deletion did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +25,16 @@ impl Vault {
     /// Wipes the remains of all deletions so far; tells whether that was possible now.
     pub(crate) fn erase(&self) -> Result<Deleted, VaultError> {
         let failed = || VaultError::database("wipe deleted entries");
-        let inner = self.lock();
-        let c = &inner.connection;
+        let mut inner = self.lock();
+        let c = &mut inner.connection;
         let wanted: i64 = c
             .query_row("SELECT erase_wanted FROM header", [], |row| row.get(0))
             .map_err(failed())?;
-        let blocked: bool = c
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(failed())?;
+        // Whoever waits here keeps all others from writing.
+        let blocked: bool = connection::impatiently(c, |c| {
+            c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        })
+        .map_err(failed())?;
         if blocked {
             return Ok(Deleted::WipePending);
         }

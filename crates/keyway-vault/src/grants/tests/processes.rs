@@ -9,17 +9,17 @@ use std::time::Instant;
 use super::*;
 use crate::KeySources;
 use crate::folders::Folders;
-use crate::seal::random;
-use crate::store::{Deleted, Namespace};
+use crate::store::Namespace;
 
 /// Starts a worker with a role, on the store below `home`.
-fn start(role: &str, home: &Home) -> Child {
+pub(super) fn start(role: &str, home: &Home, more: &[(&str, &str)]) -> Child {
     #[expect(clippy::disallowed_methods, reason = "the test starts itself")]
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "grants::tests::processes::worker"])
         .args(["--ignored", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(PLACE, home.folders.data.parent().unwrap())
+        .envs(more.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -34,11 +34,16 @@ fn said(child: &mut Child) -> impl Iterator<Item = String> + use<> {
         .filter_map(|line| line.split_once("@ ").map(|(_, event)| event.to_owned()))
 }
 
+/// What a worker, or whoever runs the tests, is told.
+#[expect(clippy::disallowed_methods, reason = "the test starts itself")]
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 #[test]
 #[ignore = "runs only as a worker of the other tests"]
-#[expect(clippy::disallowed_methods, reason = "the test starts itself")]
 fn worker() {
-    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else {
+    let (Some(role), Some(place)) = (variable(ROLE), variable(PLACE)) else {
         return;
     };
     let folders = Folders::below(Path::new(&place));
@@ -46,7 +51,8 @@ fn worker() {
     match role.as_str() {
         "contend" => contend(&vault),
         "hang" => hang(&vault),
-        "storm" => storm(&vault),
+        "kills" => super::kills::work(&vault),
+        "rekey" => super::kills::change_keys(&vault),
         "open" => println!("@ {}", vault.protection().source),
         other => panic!("{other}"),
     }
@@ -94,32 +100,6 @@ fn hang(vault: &Vault) {
     std::thread::sleep(LONG);
 }
 
-/// Writes without pause, and says what was acknowledged.
-fn storm(vault: &Vault) {
-    let rows = vault.sealed(Namespace::new("storm").unwrap());
-    let mut generation = vault.read(&grant()).unwrap().unwrap().generation;
-    for number in 0_usize.. {
-        vault.claim(&grant(), generation, LONG).unwrap();
-        let Commit::Committed { generation: next } = vault
-            .commit(&grant(), generation, &numbered(number))
-            .unwrap()
-        else {
-            panic!("nobody else commits");
-        };
-        generation = next;
-        println!("@ {generation} {number}");
-        rows.put(&format!("k{}", number % 3), b"value").unwrap();
-        if number % 4 == 3 {
-            assert_eq!(
-                rows.delete("k1")
-                    .map(|deleted| deleted == Deleted::Absent)
-                    .ok(),
-                Some(false)
-            );
-        }
-    }
-}
-
 fn numbered(number: usize) -> Tokens {
     Tokens::new(Secret::new(format!("access-{number}")))
         .with_refresh(Secret::new(format!("refresh-{number}")))
@@ -132,7 +112,9 @@ fn sixteen_processes_redeem_every_refresh_token_once() {
     let home = Home::new();
     let vault = home.open();
     vault.put(&grant(), &numbered(0)).unwrap();
-    let mut workers: Vec<_> = (0..PROCESSES).map(|_| start("contend", &home)).collect();
+    let mut workers: Vec<_> = (0..PROCESSES)
+        .map(|_| start("contend", &home, &[]))
+        .collect();
     let mut events: Vec<_> = workers.iter_mut().map(said).collect();
     for events in &mut events {
         assert_eq!(events.next().as_deref(), Some("ready"));
@@ -172,7 +154,7 @@ fn claim_of_a_killed_process_is_taken_over_at_once() {
     let home = Home::new();
     let vault = home.open();
     let generation = vault.put(&grant(), &tokens(1)).unwrap();
-    let mut child = start("hang", &home);
+    let mut child = start("hang", &home, &[]);
     assert_eq!(said(&mut child).next().as_deref(), Some("claimed"));
     assert!(matches!(
         vault.claim(&grant(), generation, LONG),
@@ -194,56 +176,9 @@ fn claim_of_a_killed_process_is_taken_over_at_once() {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_by_killing_a_writer() {
-    let home = Home::new();
-    let first = home.open();
-    first.put(&grant(), &numbered(0)).unwrap();
-    drop(first);
-    let mut acknowledged = 0;
-    for kill in 0..KILLS {
-        let mut child = start("storm", &home);
-        let stdout = child.stdout.take().unwrap();
-        let reader = std::thread::spawn(move || {
-            BufReader::new(stdout)
-                .lines()
-                .map_while(Result::ok)
-                .filter_map(|line| Some(line.split_once("@ ")?.1.to_owned()))
-                .last()
-        });
-        let [low, high] = random::<2>().unwrap();
-        let pause = u64::from(u16::from_le_bytes([low, high])) % 60_000;
-        std::thread::sleep(Duration::from_micros(pause));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let last = reader.join().unwrap();
-        let vault = home.open();
-        let found = vault.read(&grant()).unwrap().unwrap();
-        if let Some(last) = last {
-            acknowledged += 1;
-            let (generation, number) = last.split_once(' ').unwrap();
-            let (generation, number): (i64, usize) =
-                (generation.parse().unwrap(), number.parse().unwrap());
-            assert!(
-                found.generation.0 >= generation,
-                "kill {kill}: {found:?} {last}"
-            );
-            if found.generation.0 == generation {
-                assert_eq!(found.access.expose(), &format!("access-{number}"));
-            }
-        }
-        let problems = vault.verify().unwrap().problems;
-        assert!(problems.is_empty(), "kill {kill}: {problems:?}");
-    }
-    assert!(
-        acknowledged > KILLS / 20,
-        "{acknowledged} of {KILLS} came far enough to count"
-    );
-}
-
-#[test]
 fn processes_that_start_together_agree_on_one_new_vault() {
     let home = Home::new();
-    let mut workers: Vec<_> = (0..PROCESSES).map(|_| start("open", &home)).collect();
+    let mut workers: Vec<_> = (0..PROCESSES).map(|_| start("open", &home, &[])).collect();
     for worker in &mut workers {
         assert_eq!(said(worker).collect::<Vec<_>>(), ["a key file"]);
         assert!(worker.wait().unwrap().success());
@@ -260,4 +195,3 @@ const ROLE: &str = "KEYWAY_VAULT_TEST_ROLE";
 const PLACE: &str = "KEYWAY_VAULT_TEST_PLACE";
 const PROCESSES: usize = 16;
 const ROUNDS: usize = 20;
-const KILLS: usize = 200;

@@ -1,9 +1,11 @@
 //! What is left on disk (`threats.md` P1, C13).
 
 use keyway_secret::Secret;
+use keyway_testkit::Canary;
 
 use super::*;
 use crate::grants::{GrantKey, GrantStore, Tokens};
+use crate::key::SourceKind;
 
 fn grant() -> GrantKey {
     GrantKey::new("default").plugin("demo").server("search")
@@ -21,68 +23,41 @@ fn holds(home: &Home, needle: &[u8]) -> Option<PathBuf> {
         .map(|(path, _)| path)
 }
 
-/// The canary as it might be found, in six encodings; base64 at each of its three alignments.
-fn spellings(canary: &str) -> Vec<Vec<u8>> {
-    let hex: String = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let mut all = vec![
-        canary.as_bytes().to_vec(),
-        hex.clone().into_bytes(),
-        hex.to_uppercase().into_bytes(),
-        canary.encode_utf16().flat_map(u16::to_le_bytes).collect(),
-    ];
-    for alignment in 0..3 {
-        let text = base64(&canary.as_bytes()[alignment..]);
-        all.push(text.replace('+', "-").replace('/', "_").into_bytes());
-        all.push(text.into_bytes());
-    }
-    all
-}
-
-/// Whole groups of three bytes only, so that what follows does not matter.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks_exact(3) {
-        let bits = group
-            .iter()
-            .fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
-        for shift in [18, 12, 6, 0] {
-            text.push(char::from(ALPHABET[bits >> shift & 63]));
-        }
-    }
-    text
+/// Names the file that betrays the canary, and the encoding.
+fn leak(home: &Home, canary: &Canary) -> Option<(PathBuf, &'static str)> {
+    let found = |(path, contents): (PathBuf, Vec<u8>)| Some((path, canary.leak_in(&contents)?));
+    home.files().into_iter().find_map(found)
 }
 
 #[test]
 fn no_file_contains_a_secret_in_any_encoding() {
-    let canary = "CANARY_5f1c9a40-1d3b-4f7e-9b0a-7c2d8e6f1a53";
-    let secret = || Secret::new(canary.to_owned());
+    let canary = Canary::hidden("xQ9vLk2Wp4Zt8Rb3Nc6Ym1Hd5Gs7Jf");
+    let secret = || Secret::new(canary.value().to_owned());
     let home = Home::new();
     let vault = home.open();
-    trust(&vault).put("a", canary.as_bytes()).unwrap();
+    trust(&vault).put("a", canary.value().as_bytes()).unwrap();
     let tokens = Tokens::new(secret())
         .with_refresh(secret())
-        .with_details(Secret::new(canary.as_bytes().to_vec()));
+        .with_details(Secret::new(canary.value().as_bytes().to_vec()));
     let generation = vault.put(&grant(), &tokens).unwrap();
     vault
         .claim(&grant(), generation, Duration::from_secs(60))
         .unwrap();
     vault.commit(&grant(), generation, &tokens).unwrap();
-    let check = |moment: &str| {
-        for spelling in spellings(canary) {
-            assert_eq!(holds(&home, &spelling), None, "{moment}");
-        }
-    };
-    check("in use");
+    assert_eq!(leak(&home, &canary), None, "in use");
     let log = home.folders.data.join("vault.db-wal");
     assert!(
         fs::metadata(log).unwrap().len() > 0,
         "the log was searched too"
     );
+    vault
+        .rekey(SourceKind::KeyFile, KeySources::default())
+        .unwrap();
+    assert_eq!(leak(&home, &canary), None, "after a change of the key");
     vault.delete(&grant()).unwrap();
-    check("after signing out");
+    assert_eq!(leak(&home, &canary), None, "after signing out");
     drop(vault);
-    check("closed");
+    assert_eq!(leak(&home, &canary), None, "closed");
 }
 
 #[test]
@@ -90,10 +65,52 @@ fn search_would_find_a_secret() {
     let home = Home::new();
     drop(home.open());
     home.attacker()
-        .execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES ('CANARY_x')")
+        .execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES ('xQ9vLk2Wp4')")
         .unwrap();
-    assert!(holds(&home, b"CANARY_x").is_some());
-    assert_eq!(base64(b"CANARY"), "Q0FOQVJZ");
+    let (path, how) = leak(&home, &Canary::hidden("xQ9vLk2Wp4")).unwrap();
+    assert!(path.ends_with("vault.db"), "{}", path.display());
+    assert_eq!(how, "plain");
+}
+
+/// Tries at every byte of every file whether what stands there unwraps to a data key.
+fn unwraps(home: &Home, vault: &Vault, id: &KeyId) -> Option<PathBuf> {
+    let inner = vault.lock();
+    let keys = &inner.keys;
+    let probe = data_key::load(
+        &inner.connection,
+        &keys.wrap,
+        &keys.header.key.id,
+        keys.index.id(),
+    );
+    let length = data_key::seal(&keys.wrap, &keys.header.key.id, &probe.unwrap())
+        .unwrap()
+        .len();
+    let context = data_key::context(id, &keys.header.key.id);
+    let opens = |window: &[u8]| keys.wrap.open(window, &context).is_ok();
+    home.files()
+        .into_iter()
+        .find(|(_, contents)| contents.windows(length).any(opens))
+        .map(|(path, _)| path)
+}
+
+/// `threats.md` C13, with the vault's key in hand.
+#[test]
+fn nothing_in_any_file_decrypts_after_signing_out() {
+    let home = Home::new();
+    let (vault, other) = (home.open(), home.open());
+    let tokens = Tokens::new(Secret::new("access".to_owned()));
+    let generation = vault.put(&grant(), &tokens).unwrap();
+    other.commit(&grant(), generation, &tokens).unwrap();
+    let id: Vec<u8> = home
+        .attacker()
+        .query_row("SELECT data_key FROM grants", [], |row| row.get(0))
+        .unwrap();
+    let id = KeyId::from_slice(&id).unwrap();
+    assert!(unwraps(&home, &vault, &id).is_some(), "the search finds it");
+    assert_eq!(vault.delete(&grant()).unwrap(), Deleted::Wiped);
+    assert_eq!(unwraps(&home, &vault, &id), None, "in use");
+    drop(other);
+    assert_eq!(unwraps(&home, &vault, &id), None, "closed by one");
 }
 
 /// Everything that is needed to open a grant, apart from the vault's key.

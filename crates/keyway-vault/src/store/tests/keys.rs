@@ -6,7 +6,8 @@ use keyway_secret::Secret;
 
 use super::*;
 use crate::key::{
-    ExplicitKey, Keyring, KeyringFailure, KeyringItem, Passphrase, PassphraseUse, SourceKind,
+    ExplicitKey, Keyring, KeyringAbsence, KeyringFailure, KeyringItem, Passphrase, PassphraseFile,
+    PassphraseUse, SourceKind,
 };
 
 /// A keyring that does what the test says.
@@ -22,6 +23,7 @@ pub(crate) enum Mood {
     Fine,
     Absent,
     Locked,
+    Refused,
     Silent,
 }
 
@@ -34,8 +36,9 @@ impl FakeKeyring {
         let mood = *self.mood.lock().unwrap();
         match mood {
             Mood::Fine => Ok(()),
-            Mood::Absent => Err(KeyringFailure::Absent),
+            Mood::Absent => Err(KeyringFailure::Absent(KeyringAbsence::Service)),
             Mood::Locked => Err(KeyringFailure::Locked),
+            Mood::Refused => Err(KeyringFailure::Refused),
             Mood::Silent => {
                 std::thread::sleep(Duration::from_secs(30));
                 Err(KeyringFailure::Locked)
@@ -77,8 +80,8 @@ impl Keyring for FakeKeyring {
 pub(crate) struct Typed(pub(crate) &'static str);
 
 impl Passphrase for Typed {
-    fn ask(&self, _purpose: PassphraseUse) -> Option<Secret<String>> {
-        Some(Secret::new(self.0.to_owned())).filter(|text| !text.expose().is_empty())
+    fn ask(&self, _purpose: PassphraseUse) -> Result<Option<Secret<String>>, VaultError> {
+        Ok(Some(Secret::new(self.0.to_owned())).filter(|text| !text.expose().is_empty()))
     }
 }
 
@@ -144,12 +147,13 @@ fn locked_silent_and_absent_keyrings_are_different_states() {
     assert!(matches!(error, VaultError::KeyringTimedOut), "{error}");
     assert!(start.elapsed() < Duration::from_secs(4));
 
+    keyring.set(Mood::Refused);
+    let error = fails_without_a_trace(&home, with_keyring(&keyring));
+    assert!(matches!(error, VaultError::KeyringRefused), "{error}");
+
     keyring.set(Mood::Absent);
     let error = fails_without_a_trace(&home, with_keyring(&keyring));
-    assert!(
-        matches!(error, VaultError::KeySourceUnavailable { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, VaultError::NoKeyring { .. }), "{error}");
     let error = fails_without_a_trace(&home, KeySources::default());
     assert!(
         matches!(error, VaultError::KeySourceUnavailable { .. }),
@@ -190,8 +194,13 @@ fn locked_keyring_does_not_make_a_new_vault_settle_for_less() {
 #[test]
 fn passphrase_opens_the_vault_and_another_does_not() {
     let home = Home::new();
-    let typed = |text| KeySources::default().with_passphrase(Arc::new(Typed(text)));
+    let typed = |text| {
+        KeySources::default()
+            .with_passphrase(Arc::new(Typed(text)))
+            .choosing(SourceKind::Passphrase)
+    };
     let vault = Vault::open(&home.folders, typed("correct horse")).unwrap();
+    assert_eq!(vault.protection().source, SourceKind::Passphrase);
     trust(&vault).put("a", b"1").unwrap();
     drop(vault);
     let error = fails_without_a_trace(&home, typed("correct house"));
@@ -216,12 +225,57 @@ fn passphrase_opens_the_vault_and_another_does_not() {
 #[test]
 fn edited_derivation_cost_is_refused_before_it_is_paid() {
     let home = Home::new();
-    let typed = || KeySources::default().with_passphrase(Arc::new(Typed("correct horse")));
+    let typed = || {
+        KeySources::default()
+            .with_passphrase(Arc::new(Typed("correct horse")))
+            .choosing(SourceKind::Passphrase)
+    };
     drop(Vault::open(&home.folders, typed()).unwrap());
     home.attacker()
         .execute("UPDATE header SET memory_kib = 2000000000", [])
         .unwrap();
     assert_eq!(damage(Vault::open(&home.folders, typed())), Damage::Altered);
+}
+
+#[test]
+fn passphrase_that_was_chosen_but_not_given_makes_no_vault() {
+    let home = Home::new();
+    let nobody = KeySources::default()
+        .with_passphrase(Arc::new(Typed("")))
+        .choosing(SourceKind::Passphrase);
+    let error = Vault::open(&home.folders, nobody).unwrap_err();
+    assert!(
+        matches!(error, VaultError::KeySourceUnavailable { .. }),
+        "never settled for less: {error}"
+    );
+    let offered = KeySources::default().with_passphrase(Arc::new(Typed("correct horse")));
+    let vault = Vault::open(&home.folders, offered).unwrap();
+    assert_eq!(
+        vault.protection().source,
+        SourceKind::KeyFile,
+        "nobody is asked who did not choose it"
+    );
+}
+
+#[test]
+fn passphrase_file_has_to_be_private_and_counts_up_to_its_first_line_break() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    let keys = Folder::open(&home.folders.data.join("../keys")).unwrap();
+    keys.create("phrase", b"correct horse\r\nsecond line\n")
+        .unwrap();
+    let path = keys.path().join("phrase");
+    let sources = || {
+        KeySources::default()
+            .with_passphrase(Arc::new(PassphraseFile::new(path.clone())))
+            .choosing(SourceKind::Passphrase)
+    };
+    drop(Vault::open(&home.folders, sources()).unwrap());
+    let typed = KeySources::default().with_passphrase(Arc::new(Typed("correct horse")));
+    drop(Vault::open(&home.folders, typed).unwrap());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let error = fails_without_a_trace(&home, sources());
+    assert!(matches!(error, VaultError::Exposed { .. }), "{error}");
 }
 
 #[test]
@@ -281,7 +335,7 @@ fn protection_is_described_in_words() {
     let home = Home::new();
     let words = home.open().protection().to_string();
     assert!(
-        words.contains("not against other unsandboxed programs"),
+        words.contains("anyone who can read your files as you can read this key"),
         "{words}"
     );
     assert!(

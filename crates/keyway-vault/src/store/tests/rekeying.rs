@@ -53,6 +53,37 @@ fn other_handles_go_on_after_the_key_was_changed() {
 }
 
 #[test]
+fn vault_opens_at_any_moment_of_a_change() {
+    let home = Home::new();
+    let vault = home.open();
+    trust(&vault).put("a", b"1").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let at = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    while !stop.load(at) {
+                        let opened = Vault::open(&home.folders, KeySources::default());
+                        assert!(opened.is_ok(), "{:?}", opened.err());
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..100 {
+            vault
+                .rekey(SourceKind::KeyFile, KeySources::default())
+                .unwrap();
+        }
+        stop.store(true, at);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    assert_eq!(key_files(&home).len(), 1);
+}
+
+#[test]
 fn nothing_on_disk_opens_with_the_old_key() {
     let home = Home::new();
     let vault = home.open();

@@ -1,0 +1,102 @@
+//! What it costs to open the vault and read a token, in milliseconds:
+//! `cargo run --release -p keyway-vault --example cost`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a measurement prints, and starts itself to measure a whole process"
+)]
+
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use keyway_secret::Secret;
+use keyway_vault::{Folders, GrantKey, GrantStore as _, KeySources, Tokens, Vault};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(home) = std::env::args_os().nth(1) {
+        return read(Path::new(&home));
+    }
+    let home = tempfile::tempdir()?;
+    let home = home.path().join("keyway");
+    let start = Instant::now();
+    let vault = open(&home)?;
+    println!(
+        "{:<34}{:>8.3}",
+        "make a vault",
+        milliseconds(start.elapsed())
+    );
+    for number in 0..SIGN_INS {
+        let token = Secret::new(format!("{number:0>1200}"));
+        let tokens = Tokens::new(token.clone()).with_refresh(token);
+        vault.put(&grant().account(number.to_string()), &tokens)?;
+    }
+    drop(vault);
+    println!(
+        "{:<34}{:>8}{:>8}{:>8}",
+        "milliseconds", "best", "median", "p95"
+    );
+    measure("open", || open(&home).map(drop))?;
+    measure("open and read a token", || read(&home))?;
+    let vault = open(&home)?;
+    measure("open and read, another has it open", || read(&home))?;
+    measure("read a token", || found(&vault))?;
+    drop(vault);
+    let program = std::env::current_exe()?;
+    measure("a process that opens and reads", || {
+        let mut child = Command::new(&program);
+        let status = child.arg(&home).stdout(Stdio::null()).status()?;
+        Ok(if status.success() {
+            Ok(())
+        } else {
+            Err("it failed")
+        }?)
+    })?;
+    measure("a process that does nothing", || {
+        Command::new("/bin/true").status()?;
+        Ok(())
+    })
+}
+
+fn open(home: &Path) -> Result<Vault, Box<dyn Error>> {
+    Ok(Vault::open(&Folders::below(home), KeySources::default())?)
+}
+
+fn read(home: &Path) -> Result<(), Box<dyn Error>> {
+    found(&open(home)?)
+}
+
+fn found(vault: &Vault) -> Result<(), Box<dyn Error>> {
+    let found = vault.read(&grant().account("7"))?;
+    found.map(drop).ok_or_else(|| "it is not there".into())
+}
+
+fn grant() -> GrantKey {
+    GrantKey::new("default").plugin("demo").server("search")
+}
+
+fn measure(
+    what: &str,
+    work: impl Fn() -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        work()?;
+        times.push(start.elapsed());
+    }
+    times.sort();
+    let at = |share: usize| times.get(times.len() * share / 100).copied();
+    let [best, median, p95] = [0, 50, 95].map(|share| milliseconds(at(share).unwrap_or_default()));
+    println!("{what:<34}{best:>8.3}{median:>8.3}{p95:>8.3}");
+    Ok(())
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+const SIGN_INS: usize = 20;
+const ROUNDS: usize = 200;
