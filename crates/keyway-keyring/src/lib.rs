@@ -1,0 +1,20 @@
+//! The keyring of a Linux desktop: the freedesktop Secret Service, spoken over D-Bus.
+//!
+//! Only what keeping one key needs is here: a Unix socket, the `EXTERNAL` greeting, method calls of
+//! a handful of types, one signal. No message is larger than 64 KiB, no call takes longer than its
+//! deadline. [`SecretService`] is the [`Keyring`](keyway_vault::Keyring) that the vault asks.
+//!
+//! Secrets travel in a plain session: the socket belongs to the person, and whoever can read it can
+//! ask the service itself. Nothing is ever replaced in the keyring, and only the items that carry
+//! the vault's own random name are looked at.
+
+mod address;
+mod bus;
+mod message;
+mod prompt;
+mod secret_service;
+mod wire;
+
+pub use self::address::BusAddress;
+pub use self::message::{Malformed, Message};
+pub use self::secret_service::SecretService;
