@@ -5,7 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Method};
+use url::Url;
 
 use crate::error::AuthError;
 
@@ -26,7 +27,9 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
 
     /// Decides what to do about a refusal of a request that carried `used`.
     ///
-    /// Many requests may be refused at once; one decision serves them all.
+    /// Many requests may be refused at once; one decision serves them all. A request is sent again
+    /// while the answer is [`Verdict::Retry`], a few times at most: whoever has nothing better than
+    /// what was refused lets it stand.
     ///
     /// # Errors
     ///
@@ -45,13 +48,17 @@ pub struct Challenge {
     pub status: u16,
     /// The values of `WWW-Authenticate`, as sent.
     pub www_authenticate: Vec<HeaderValue>,
+    /// The value of `DPoP-Nonce`, as sent (RFC 9449 section 8.2).
+    pub dpop_nonce: Option<HeaderValue>,
+    /// Which refusal of this same request it is, from 1; above 1 `used` was an answer to the last.
+    pub attempt: u32,
 }
 
 /// What to do about a refusal.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Send the request once more, with this credential.
+    /// Send the request again, with this credential.
     Retry(Arc<Credential>),
     /// Let the refusal stand.
     Stand,
@@ -61,6 +68,13 @@ pub enum Verdict {
 pub struct Credential {
     headers: Vec<(HeaderName, HeaderValue)>,
     generation: u64,
+    proof: Option<Arc<dyn Proof>>,
+}
+
+/// Proves for each request anew that its credential is ours (RFC 9449).
+pub trait Proof: Send + Sync + fmt::Debug {
+    /// Returns the header for one request.
+    fn header(&self, method: &Method, url: &Url) -> Option<(HeaderName, HeaderValue)>;
 }
 
 impl Credential {
@@ -73,7 +87,21 @@ impl Credential {
         Self {
             headers,
             generation,
+            proof: None,
         }
+    }
+
+    /// Adds what has to be made anew for each request.
+    #[must_use]
+    pub fn with_proof(mut self, proof: Arc<dyn Proof>) -> Self {
+        self.proof = Some(proof);
+        self
+    }
+
+    /// Returns the header that goes with one request only.
+    #[must_use]
+    pub fn proof_for(&self, method: &Method, url: &Url) -> Option<(HeaderName, HeaderValue)> {
+        self.proof.as_ref()?.header(method, url)
     }
 
     /// Returns the headers for the one place that sends them.

@@ -139,9 +139,13 @@ impl<R: HelperRunner, C: Clock> Authorizer for Dynamic<R, C> {
     fn challenged<'a>(
         &'a self,
         used: &'a Credential,
-        _challenge: Challenge,
+        challenge: Challenge,
     ) -> BoxFuture<'a, Result<Verdict, AuthError>> {
         Box::pin(async move {
+            // The helper has run for this request; it would say the same again.
+            if challenge.attempt > 1 {
+                return Ok(Verdict::Stand);
+            }
             self.renew(Some(used.generation()))
                 .await
                 .map(Verdict::Retry)

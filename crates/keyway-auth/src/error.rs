@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::oauth::OAuthError;
+
 /// Why a credential could not be obtained.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
@@ -12,6 +14,15 @@ pub enum AuthError {
         /// Which rule it broke.
         fault: HelperFault,
     },
+    /// There is no token.
+    #[error(transparent)]
+    OAuth(#[from] Box<OAuthError>),
+}
+
+impl From<OAuthError> for AuthError {
+    fn from(error: OAuthError) -> Self {
+        Self::OAuth(Box::new(error))
+    }
 }
 
 /// Which rule of the contract a headers helper broke. Never holds what it printed.
@@ -101,18 +112,17 @@ impl AuthError {
                 fault: HelperFault::Changed { .. },
             } => Fault::Person,
             Self::Helper { .. } => Fault::Configuration,
+            Self::OAuth(error) => error.fault(),
         }
     }
 
     /// Says whether trying again later may help without anyone doing anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            Self::Helper {
-                fault: HelperFault::Timeout { .. }
-            }
-        )
+        match self {
+            Self::Helper { fault } => matches!(fault, HelperFault::Timeout { .. }),
+            Self::OAuth(error) => error.is_transient(),
+        }
     }
 
     /// Returns the code used in every format.
@@ -120,6 +130,7 @@ impl AuthError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Helper { fault } => fault.code(),
+            Self::OAuth(error) => error.code(),
         }
     }
 }

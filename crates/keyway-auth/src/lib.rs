@@ -5,14 +5,18 @@
 //! process or looks at a clock, so every decision can be shown in a unit test.
 
 mod authorizer;
+mod challenge;
 mod dynamic;
 mod error;
 mod fixed;
 mod helper_output;
+pub mod oauth;
 pub mod ports;
 
-pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
+pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
+pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
 pub use self::dynamic::{Dynamic, Renewal};
 pub use self::error::{AuthError, Fault, HelperFault};
 pub use self::fixed::Fixed;
 pub use self::helper_output::parse as parse_helper_output;
+pub use self::oauth::document::Document as PeerDocument;

@@ -32,6 +32,10 @@ impl Clock for &Hand {
     fn monotonic(&self) -> Instant {
         *self.0.lock().unwrap()
     }
+
+    fn wall(&self) -> std::time::SystemTime {
+        std::time::SystemTime::UNIX_EPOCH
+    }
 }
 
 fn hand() -> Hand {
@@ -56,6 +60,8 @@ fn dynamic<'a>(
 const REFUSED: Challenge = Challenge {
     status: 401,
     www_authenticate: Vec::new(),
+    dpop_nonce: None,
+    attempt: 1,
 };
 
 #[test]
@@ -120,4 +126,22 @@ fn bad_output_is_an_error_and_the_last_good_credential_stays() {
     assert_eq!(error.code(), "helper-output");
     assert!(!format!("{error} {error:?}").contains("CANARY"));
     assert_eq!(authorizer.at_hand().unwrap().generation(), 1);
+}
+
+#[test]
+fn request_that_is_refused_again_gets_no_second_run() {
+    let (script, hand) = (Script::default(), hand());
+    let authorizer = dynamic(&script, &hand, Renewal::Connection);
+    let used = block_on(authorizer.obtain()).unwrap();
+    let verdict = block_on(authorizer.challenged(&used, REFUSED)).unwrap();
+    let Verdict::Retry(used) = verdict else {
+        panic!("{verdict:?}");
+    };
+    let again = Challenge {
+        attempt: 2,
+        ..REFUSED
+    };
+    let verdict = block_on(authorizer.challenged(&used, again)).unwrap();
+    assert!(matches!(verdict, Verdict::Stand));
+    assert_eq!(script.runs.load(Ordering::Relaxed), 2);
 }

@@ -1,0 +1,53 @@
+//! OAuth on demand, as MCP 2026-07-28 and the three revisions before it want it.
+//!
+//! A request goes out without a token, or with the stored one. If the server refuses it, one
+//! decision is made for all requests that wait: take what another process stored, renew, ask the
+//! person, or let the refusal stand. Discovery, registration, consent and exchange are one function
+//! each, over the ports; nothing here opens a socket.
+
+mod authorizer;
+mod binding;
+mod client;
+mod core;
+mod details;
+mod discovery;
+pub(crate) mod document;
+pub(crate) mod dpop;
+pub(crate) mod endpoint;
+mod error;
+pub(crate) mod jose;
+mod memory;
+mod metadata;
+pub(crate) mod pkce;
+mod probe;
+pub(crate) mod random;
+mod refresh;
+mod registration;
+pub(crate) mod scope;
+mod sealed;
+mod settings;
+mod sign_in;
+mod sign_out;
+mod status;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod token;
+mod wire;
+
+pub use self::authorizer::{Asking, OAuth};
+pub use self::core::{Ports, Server};
+pub use self::document::DocumentError;
+pub use self::endpoint::EndpointError;
+pub use self::error::{OAuthError, Refusal, SignInCause, What};
+pub use self::jose::{JoseError, SigningKey};
+pub use self::random::{NoRandomness, token as random_token};
+pub use self::registration::client_metadata;
+pub use self::scope::words as scope_in_words;
+pub use self::settings::{
+    Assertion, AssertionFuture, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints,
+    GrantKind, IdJag, PkceRule, ResourceRule, Settings,
+};
+pub use self::sign_out::{Revoked, SignedOut};
+pub use self::status::SignIn;

@@ -1,0 +1,410 @@
+//! Which token is used, and who may wait for it.
+
+mod decision;
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_lock::{Mutex, OnceCell};
+use http::{HeaderName, HeaderValue};
+use keyway_vault::Grant;
+
+use super::core::{Core, Ports, Server};
+use super::error::{OAuthError, SignInCause};
+use super::memory::{Memory, Source, Use, is_renewable, is_usable};
+use super::refresh::{Cause, Renewed};
+use super::settings::Settings;
+use super::sign_in::Occasion;
+use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
+use crate::error::AuthError;
+
+/// OAuth on demand: nothing is sent until the server asks for it.
+#[derive(Debug, Clone)]
+pub struct OAuth(Arc<Inner>);
+
+/// Whether a request may wait for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Asking {
+    /// A request that needs a sign-in starts it and waits.
+    WhenNeeded,
+    /// A request that needs a sign-in starts it and waits this long; the sign-in goes on.
+    AtMost(Duration),
+    /// A request that needs a sign-in fails; somebody else starts it.
+    Never,
+}
+
+#[derive(Debug)]
+struct Inner {
+    core: Core,
+    asking: Asking,
+    fixed: Vec<(HeaderName, HeaderValue)>,
+    memory: std::sync::Mutex<Memory>,
+    /// Held while something is decided, so that one decision serves all who wait.
+    deciding: Arc<Mutex<()>>,
+}
+
+impl OAuth {
+    /// Prepares; nothing is read or sent yet. `fixed` are headers that are sent in any case.
+    #[must_use]
+    pub fn new(
+        server: Server,
+        settings: Settings,
+        ports: Ports,
+        asking: Asking,
+        fixed: Vec<(HeaderName, HeaderValue)>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            memory: std::sync::Mutex::new(Memory::new(&fixed)),
+            core: Core::new(server, settings, ports),
+            asking,
+            fixed,
+            deciding: Arc::new(Mutex::new(())),
+        }))
+    }
+
+    /// Signs in now, whatever is stored; returns the account, if the server says who it is.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no token; an earlier sign-in stays as it was.
+    pub async fn sign_in(&self, scopes: Option<Vec<String>>) -> Result<Option<String>, AuthError> {
+        let signed_in = self.0.owned(|inner| async move {
+            inner.lock().forgive();
+            let mut occasion = inner.lock().occasion.clone();
+            if occasion.metadata.is_none() && occasion.scopes.is_none() {
+                occasion = inner.core.probe(&inner.fixed).await;
+            }
+            if let Some(scopes) = scopes {
+                occasion.scopes = Some(scopes.iter().map(String::as_str).collect());
+                occasion.is_exact = true;
+            }
+            inner.enter(&occasion).await?;
+            Ok(inner
+                .lock()
+                .held
+                .as_ref()
+                .and_then(|held| held.details.account.clone()))
+        });
+        signed_in.await.map_err(AuthError::from)
+    }
+
+    /// Goes as far towards a sign-in as nobody has to be asked for: challenge, discovery, and
+    /// whether there is a client or one could be registered. Registers and keeps nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns what a sign-in would fail with.
+    pub async fn rehearse(&self) -> Result<(), AuthError> {
+        let rehearsed = self.0.owned(|inner| async move {
+            let occasion = inner.core.probe(&inner.fixed).await;
+            inner.core.rehearse(&occasion).await
+        });
+        rehearsed.await.map_err(AuthError::from)
+    }
+
+    /// Renews the token now.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be renewed.
+    pub async fn renew(&self) -> Result<(), AuthError> {
+        let renewed = self.0.owned(|inner| async move {
+            inner.lock().forgive();
+            let Some(grant) = inner.core.stored().await? else {
+                return Err(sign_in_required(SignInCause::Never, &[]));
+            };
+            match inner.renewed(&grant, &Cause::Refused(None)).await? {
+                Ok(_) => Ok(()),
+                Err(Lost::SignIn(cause)) => Err(sign_in_required(cause, &[])),
+                Err(Lost::Rejected(error)) => Err(error),
+            }
+        });
+        renewed.await.map_err(AuthError::from)
+    }
+
+    /// Ends the sign-in; says what was done.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is still there.
+    pub async fn sign_out(&self) -> Result<super::SignedOut, AuthError> {
+        let ended = self.0.owned(|inner| async move {
+            let ended = inner.core.sign_out().await?;
+            let now = inner.core.clock.monotonic();
+            let mut memory = inner.lock();
+            memory.forgive();
+            memory.occasion = Occasion::default();
+            let _bare = memory.empty(now, None);
+            drop(memory);
+            Ok(ended)
+        });
+        ended.await.map_err(AuthError::from)
+    }
+
+    /// Returns the consent page that a person is being asked on.
+    #[must_use]
+    pub fn consent_page(&self) -> Option<String> {
+        self.0.core.consent_page_shown()
+    }
+
+    /// Says whether a sign-in is stored, whatever it is worth.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the vault cannot be read.
+    pub async fn is_signed_in(&self) -> Result<bool, AuthError> {
+        let stored = self.0.core.stored().await?;
+        Ok(stored.is_some())
+    }
+
+    /// Waits until somebody signs in by another way than this.
+    pub async fn signed_in_elsewhere(&self) {
+        let core = &self.0.core;
+        let generation = |stored: Result<Option<Grant>, OAuthError>| {
+            stored.ok().flatten().map(|grant| grant.generation)
+        };
+        let before = generation(core.stored().await);
+        loop {
+            core.tasks.sleep(LOOK).await;
+            let now = generation(core.stored().await);
+            if now.is_some() && now != before {
+                return;
+            }
+        }
+    }
+
+    /// Asks the server whether it wants a sign-in, without sending one.
+    pub async fn wants_sign_in(&self) -> bool {
+        self.0.core.is_challenged(&self.0.fixed).await
+    }
+
+    /// Forgets what is in memory, because somebody else changed what is stored.
+    pub fn reload(&self) {
+        let mut memory = self.0.lock();
+        memory.held = None;
+        memory.empty_at = None;
+        memory.forgive();
+    }
+}
+
+impl Authorizer for OAuth {
+    fn at_hand(&self) -> Option<Arc<Credential>> {
+        let inner = &self.0;
+        let found = inner.lock().at_hand(inner.core.clock.monotonic());
+        match found {
+            Use::Good(credential) => Some(credential),
+            Use::Aging(credential) => {
+                inner.renew_ahead();
+                Some(credential)
+            }
+            Use::None => None,
+        }
+    }
+
+    fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>> {
+        Box::pin(async move {
+            match self.at_hand() {
+                Some(credential) => Ok(credential),
+                None => {
+                    let obtained = self.0.owned(|inner| async move { inner.load().await });
+                    obtained.await.map_err(AuthError::from)
+                }
+            }
+        })
+    }
+
+    fn challenged<'a>(
+        &'a self,
+        used: &'a Credential,
+        challenge: Challenge,
+    ) -> BoxFuture<'a, Result<Verdict, AuthError>> {
+        let serial = used.generation();
+        Box::pin(async move {
+            let decided = self
+                .0
+                .owned(move |inner| async move { inner.decide(serial, &challenge).await });
+            let decided = match self.0.asking {
+                Asking::AtMost(time) => futures_lite::future::or(decided, self.0.late(time)).await,
+                _ => decided.await,
+            };
+            decided.map_err(AuthError::from)
+        })
+    }
+}
+
+impl Inner {
+    /// Does something to its end, one at a time, whether or not the caller stays to see it.
+    async fn owned<T, F, W>(self: &Arc<Self>, work: W) -> Result<T, OAuthError>
+    where
+        T: Clone + Send + Sync + 'static,
+        F: Future<Output = Result<T, OAuthError>> + Send,
+        W: FnOnce(Arc<Self>) -> F + Send + 'static,
+    {
+        let turn = self.deciding.lock_arc().await;
+        let cell = Arc::new(OnceCell::new());
+        let (inner, result) = (Arc::clone(self), Arc::clone(&cell));
+        self.core.tasks.spawn(Box::pin(async move {
+            let outcome = work(inner).await;
+            drop(turn);
+            result.get_or_init(|| async { outcome }).await;
+        }));
+        cell.wait().await.clone()
+    }
+
+    /// Gives up waiting for a person, while the person is still being asked.
+    async fn late<T>(&self, time: Duration) -> Result<T, OAuthError> {
+        let mut waited = Duration::ZERO;
+        loop {
+            self.core.tasks.sleep(TICK).await;
+            // Only the time that a person takes counts; everything else is bounded already.
+            if let Some(address) = self.core.consent_page_shown() {
+                waited += TICK;
+                if waited >= time {
+                    return Err(OAuthError::SignInUnderWay { address });
+                }
+            }
+        }
+    }
+
+    /// Renews the token in use while it is still good; nobody waits for it.
+    fn renew_ahead(self: &Arc<Self>) {
+        let now = self.core.clock.monotonic();
+        let grant = {
+            let mut memory = self.lock();
+            if memory.is_renewing || memory.renewals.recent(now).is_some() {
+                return;
+            }
+            let Some(held) = memory
+                .held
+                .as_ref()
+                .filter(|held| is_renewable(&held.grant))
+            else {
+                return;
+            };
+            let grant = Arc::clone(&held.grant);
+            memory.is_renewing = true;
+            grant
+        };
+        let inner = Arc::clone(self);
+        self.core.tasks.spawn(Box::pin(async move {
+            let _turn = inner.deciding.lock_arc().await;
+            // What fails here is tried again before the token ends, and told then.
+            let renewed = inner.renewed(&grant, &Cause::Expiry).await;
+            let mut memory = inner.lock();
+            if let Ok(Err(_)) = renewed {
+                memory.let_end(&grant);
+            }
+            memory.is_renewing = false;
+        }));
+    }
+
+    /// Takes what is stored into use, renewed if its time is over.
+    async fn load(&self) -> Result<Arc<Credential>, OAuthError> {
+        let now = self.core.clock.monotonic();
+        match self.lock().at_hand(now) {
+            Use::Good(credential) | Use::Aging(credential) => return Ok(credential),
+            Use::None => {}
+        }
+        let Some(grant) = self.core.stored().await? else {
+            return Ok(self.lock().empty(now, None));
+        };
+        if is_usable(&grant) {
+            let known = self.known(grant)?;
+            let ended = || self.lock().empty(now, Some(SignInCause::Ended));
+            return Ok(known.unwrap_or_else(ended));
+        }
+        if !is_renewable(&grant) {
+            return Ok(self.lock().empty(now, Some(SignInCause::Ended)));
+        }
+        if let Some(error) = self.lock().renewals.recent(now) {
+            return Err(error);
+        }
+        match self.renewed(&grant, &Cause::Expiry).await? {
+            Ok(credential) => Ok(credential),
+            Err(lost) => {
+                let cause = self.lost(lost)?;
+                Ok(self.lock().empty(now, Some(cause)))
+            }
+        }
+    }
+
+    /// Returns why a person is to be asked; if none may be, that is the error.
+    fn lost(&self, lost: Lost) -> Result<SignInCause, OAuthError> {
+        match lost {
+            Lost::SignIn(cause) => Ok(cause),
+            Lost::Rejected(_) if self.may_enter() => Ok(SignInCause::Ended),
+            Lost::Rejected(error) => {
+                let now = self.core.clock.monotonic();
+                let _bare = self.lock().empty(now, Some(SignInCause::Ended));
+                Err(error)
+            }
+        }
+    }
+
+    /// Renews a stored sign-in; tells what is missing if only a person can.
+    async fn renewed(
+        &self,
+        grant: &Grant,
+        cause: &Cause,
+    ) -> Result<Result<Arc<Credential>, Lost>, OAuthError> {
+        match self.core.renew(grant, cause).await {
+            Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
+            Ok(Renewed::SignIn(cause)) => Ok(Err(Lost::SignIn(cause))),
+            Ok(Renewed::Rejected {
+                issuer,
+                interrupted,
+            }) => Ok(Err(Lost::Rejected(OAuthError::GrantRejected {
+                issuer,
+                interrupted,
+            }))),
+            Err(error) => {
+                let now = self.core.clock.monotonic();
+                self.lock().renewals.note(now, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes what is stored into use; none if it was stored by somebody whose words are not ours,
+    /// so that only a new sign-in helps.
+    fn known(&self, grant: Grant) -> Result<Option<Arc<Credential>>, OAuthError> {
+        match self.install(grant, Source::Store) {
+            Ok(credential) => Ok(Some(credential)),
+            Err(OAuthError::SignInRequired { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn install(&self, grant: Grant, source: Source) -> Result<Arc<Credential>, OAuthError> {
+        self.lock().install(
+            grant,
+            source,
+            &self.fixed,
+            (&self.core.clock, &self.core.nonces),
+        )
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a sign-in cannot renew itself any more.
+#[derive(Debug)]
+enum Lost {
+    SignIn(SignInCause),
+    /// Its refresh token was rejected.
+    Rejected(OAuthError),
+}
+
+fn sign_in_required(cause: SignInCause, scopes: &[String]) -> OAuthError {
+    OAuthError::SignInRequired {
+        cause,
+        scopes: scopes.to_vec(),
+    }
+}
+
+/// How often the vault is looked at while nobody is signed in.
+const LOOK: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(250);

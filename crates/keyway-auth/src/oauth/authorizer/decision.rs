@@ -1,0 +1,213 @@
+//! The decision: what to do when a token is refused.
+
+use std::sync::Arc;
+
+use super::{Asking, Inner, sign_in_required};
+use crate::authorizer::{Challenge, Credential, Verdict};
+use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
+use crate::oauth::dpop;
+use crate::oauth::error::{OAuthError, SignInCause};
+use crate::oauth::jose::assertion::unix;
+use crate::oauth::memory::{Held, Source, is_renewable, is_usable};
+use crate::oauth::probe::occasion;
+use crate::oauth::refresh::Cause;
+use crate::oauth::sign_in::Occasion;
+
+impl Inner {
+    /// Decides what to do about a refusal of the credential with this serial number.
+    pub(super) async fn decide(
+        &self,
+        serial: u64,
+        challenge: &Challenge,
+    ) -> Result<Verdict, OAuthError> {
+        if let Some(newer) = self.newer(serial) {
+            return Ok(Verdict::Retry(newer));
+        }
+        let challenges = parse_challenges(&challenge.www_authenticate);
+        let told = token_challenge(&challenges);
+        if let Some(retry) = self.with_nonce(challenge) {
+            return Ok(retry);
+        }
+        if let Some(newer) = self.adopted().await? {
+            return Ok(Verdict::Retry(newer));
+        }
+        let held = self.lock().held.clone();
+        let mut occasion = occasion(told);
+        occasion.wants_dpop |= held.as_ref().is_some_and(|held| held.dpop.is_some());
+        self.lock().occasion = occasion.clone();
+        let lacks_scope =
+            told.and_then(AuthChallenge::error).as_deref() == Some("insufficient_scope");
+        match (held, challenge.status) {
+            (Some(held), _) if lacks_scope => self.step_up(&held, occasion).await,
+            (Some(_), 403) => Ok(Verdict::Stand),
+            (Some(held), _) => self.replace(&held, occasion, challenge.attempt).await,
+            (None, _) => {
+                let cause = self.lock().ended.unwrap_or(SignInCause::Never);
+                self.sign_in_or_say(cause, &occasion).await
+            }
+        }
+    }
+
+    /// Returns a credential that came into use after the refused one was taken.
+    fn newer(&self, serial: u64) -> Option<Arc<Credential>> {
+        let memory = self.lock();
+        let held = memory.held.as_ref()?;
+        (held.credential.generation() > serial).then(|| Arc::clone(&held.credential))
+    }
+
+    /// Takes over what another process stored since.
+    async fn adopted(&self) -> Result<Option<Arc<Credential>>, OAuthError> {
+        let stored = self.core.stored().await?;
+        let known = self.lock().held.as_ref().map(|held| held.grant.generation);
+        match stored {
+            Some(grant) if known != Some(grant.generation) && is_usable(&grant) => {
+                self.known(grant)
+            }
+            Some(_) => Ok(None),
+            None => {
+                // Signed out elsewhere.
+                self.lock().held = None;
+                Ok(None)
+            }
+        }
+    }
+
+    /// RFC 9449 section 9: the same token, with what the server wants in the proof.
+    fn with_nonce(&self, challenge: &Challenge) -> Option<Verdict> {
+        let nonce = challenge.dpop_nonce.as_ref()?;
+        let memory = self.lock();
+        let held = memory.held.as_ref()?;
+        let is_new = held
+            .dpop
+            .as_ref()?
+            .learn_value(&self.core.server.url, nonce);
+        let is_new = is_new && dpop::wants_nonce(challenge);
+        is_new.then(|| Verdict::Retry(Arc::clone(&held.credential)))
+    }
+
+    /// Replaces a token that the server does not accept.
+    async fn replace(
+        &self,
+        held: &Held,
+        occasion: Occasion,
+        attempt: u32,
+    ) -> Result<Verdict, OAuthError> {
+        let was_just_renewed = held.source == Source::Renewal && attempt > 1;
+        let cause = if was_just_renewed {
+            SignInCause::Refused
+        } else if is_renewable(&held.grant) {
+            self.may_renew()?;
+            let cause = Cause::Refused(occasion.metadata.clone());
+            match self.renewed(&held.grant, &cause).await? {
+                Ok(credential) => return Ok(Verdict::Retry(credential)),
+                Err(lost) => self.lost(lost)?,
+            }
+        } else {
+            SignInCause::Refused
+        };
+        let hint = occasion.metadata.as_deref();
+        let age = unix(self.core.clock.wall()).saturating_sub(held.details.signed_in_at);
+        let is_fresh = age < FRESH || held.source == Source::SignIn;
+        let is_looping = self.lock().is_looping(self.core.clock.monotonic());
+        if cause == SignInCause::Refused
+            && (is_fresh || is_looping)
+            && !self.core.has_moved(&held.details, hint).await
+        {
+            let (now, error) = (self.core.clock.monotonic(), OAuthError::Loop);
+            self.lock().loops.note(now, &error);
+            return Err(error);
+        }
+        self.sign_in_or_say(cause, &occasion).await
+    }
+
+    /// Says why it is too early to renew again.
+    fn may_renew(&self) -> Result<(), OAuthError> {
+        let now = self.core.clock.monotonic();
+        let memory = self.lock();
+        match memory.renewals.recent(now).or(memory.loops.recent(now)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for more scopes.
+    async fn step_up(&self, held: &Held, mut occasion: Occasion) -> Result<Verdict, OAuthError> {
+        let Some(scopes) = occasion.scopes.clone() else {
+            return Ok(Verdict::Stand);
+        };
+        occasion.before = held.details.scopes.iter().map(String::as_str).collect();
+        occasion.must = scopes;
+        self.lock().occasion = occasion.clone();
+        self.sign_in_or_say(SignInCause::Scope, &occasion).await
+    }
+
+    async fn sign_in_or_say(
+        &self,
+        cause: SignInCause,
+        occasion: &Occasion,
+    ) -> Result<Verdict, OAuthError> {
+        if !self.may_enter() {
+            let wanted = occasion.before.union(&occasion.must);
+            return Err(sign_in_required(cause, wanted.as_slice()));
+        }
+        let (asked, now) = (self.core.asked(), self.core.clock.monotonic());
+        let tries = {
+            let mut memory = self.lock();
+            if let Some(error) = memory.refusals.recent(now) {
+                return Err(error);
+            }
+            memory.windows(now)
+        };
+        if tries >= MAX_WINDOWS {
+            let scopes = occasion.scopes.clone().unwrap_or_default();
+            let scopes = scopes.as_slice().to_vec();
+            return Err(match cause {
+                SignInCause::Scope => OAuthError::ScopeLimit { tries, scopes },
+                _ => OAuthError::SignInRequired { cause, scopes },
+            });
+        }
+        let needs_person = self.core.settings.grant.needs_person();
+        let _turn = match &self.core.interaction {
+            Some(person) if needs_person => person.turn(&self.core.key).await,
+            _ => None,
+        };
+        // Another process may have been first; then its answer serves us too.
+        if let Some(newer) = self.adopted().await? {
+            return Ok(Verdict::Retry(newer));
+        }
+        let entered = self.enter(occasion).await;
+        if self.core.asked() != asked {
+            let now = self.core.clock.monotonic();
+            self.lock().count_window(now);
+        }
+        entered.map(Verdict::Retry)
+    }
+
+    pub(super) fn may_enter(&self) -> bool {
+        let needs_person = self.core.settings.grant.needs_person();
+        let is_anybody_there = self.core.interaction.is_some() && self.asking != Asking::Never;
+        !needs_person || is_anybody_there
+    }
+
+    /// Signs in and takes the result into use.
+    pub(super) async fn enter(&self, occasion: &Occasion) -> Result<Arc<Credential>, OAuthError> {
+        let entered = async {
+            self.core.sign_in(occasion).await?;
+            let stored = self.core.stored().await?;
+            stored.ok_or_else(|| sign_in_required(SignInCause::Never, &[]))
+        };
+        match entered.await {
+            Ok(grant) => self.install(grant, Source::SignIn),
+            Err(error) => {
+                let now = self.core.clock.monotonic();
+                self.lock().refusals.note(now, &error);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// How often a person is asked because a server wants it, before that is told no.
+const MAX_WINDOWS: u32 = 3;
+/// A token younger than this that is refused was refused from the beginning, in seconds.
+const FRESH: u64 = 120;

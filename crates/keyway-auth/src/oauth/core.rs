@@ -1,0 +1,206 @@
+//! One server, and everything that signing in to it needs.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_lock::OnceCell;
+use keyway_vault::{GrantKey, GrantStore, VaultError};
+use url::Url;
+
+use super::dpop::Nonces;
+use super::error::OAuthError;
+use super::registration::Registration;
+use super::settings::Settings;
+use super::wire::Wire;
+use crate::error::Fault;
+use crate::ports::{Clock, HttpClient, Interaction, Records, Tasks};
+
+/// The server to sign in to.
+#[derive(Clone)]
+pub struct Server {
+    /// Its name, as people know it.
+    pub name: String,
+    /// Its address.
+    pub url: Url,
+    /// Under which its sign-in is kept.
+    pub key: GrantKey,
+}
+
+/// Without the address, which may hold what a variable held.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What signing in needs of the outside world.
+#[derive(Clone)]
+pub struct Ports {
+    /// For authorization servers and metadata.
+    pub http: Arc<dyn HttpClient>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Work beside whoever asked for it.
+    pub tasks: Arc<dyn Tasks>,
+    /// The sign-ins.
+    pub grants: Arc<dyn GrantStore>,
+    /// The registrations.
+    pub records: Arc<dyn Records>,
+    /// The person; absent where nobody may be asked.
+    pub interaction: Option<Arc<dyn Interaction>>,
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports")
+            .field("interaction", &self.interaction)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One server, and everything that signing in to it needs.
+pub(super) struct Core {
+    pub(super) server: Server,
+    pub(super) settings: Settings,
+    pub(super) key: GrantKey,
+    pub(super) wire: Wire,
+    pub(super) nonces: Arc<Nonces>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) tasks: Arc<dyn Tasks>,
+    grants: Arc<dyn GrantStore>,
+    records: Arc<dyn Records>,
+    /// The consent page that a person is being asked on.
+    page: Mutex<Option<String>>,
+    pub(super) interaction: Option<Arc<dyn Interaction>>,
+    /// How often a person was asked.
+    asked: AtomicU32,
+}
+
+impl Core {
+    pub(super) fn new(server: Server, settings: Settings, ports: Ports) -> Self {
+        Self {
+            key: server.key.clone(),
+            server,
+            settings,
+            wire: Wire::new(ports.http),
+            nonces: Arc::default(),
+            clock: ports.clock,
+            tasks: ports.tasks,
+            grants: ports.grants,
+            records: ports.records,
+            page: Mutex::new(None),
+            interaction: ports.interaction,
+            asked: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns the consent page that a person is being asked on.
+    pub(super) fn consent_page_shown(&self) -> Option<String> {
+        self.page().clone()
+    }
+
+    /// Remembers the page for as long as `asking` takes.
+    pub(super) async fn asked_on<T>(&self, page: &str, asking: impl Future<Output = T>) -> T {
+        *self.page() = Some(page.to_owned());
+        let answer = asking.await;
+        *self.page() = None;
+        answer
+    }
+
+    fn page(&self) -> MutexGuard<'_, Option<String>> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how often a person was asked.
+    pub(super) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a person is about to be asked.
+    pub(super) fn ask_once_more(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Does something with the sign-ins, on a thread that may wait for the disk.
+    pub(super) async fn vault<T, W>(&self, work: W) -> Result<T, OAuthError>
+    where
+        T: Clone + Send + Sync + 'static,
+        W: FnOnce(&dyn GrantStore) -> Result<T, VaultError> + Send + 'static,
+    {
+        let grants = Arc::clone(&self.grants);
+        self.blocking(move || work(&*grants).map_err(|error| vault_error(&error)))
+            .await
+    }
+
+    /// Returns the client that was registered with an issuer, unless its secret has ended.
+    pub(super) async fn registration(&self, issuer: &str) -> Option<Registration> {
+        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
+        let found = self.blocking(move || records.get(&name)).await?;
+        let found = Registration::decode(found.expose())?;
+        (!found.has_ended(self.clock.wall())).then_some(found)
+    }
+
+    pub(super) async fn keep_registration(
+        &self,
+        issuer: &str,
+        registration: &Registration,
+    ) -> Result<(), OAuthError> {
+        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
+        let value = registration.encode();
+        self.blocking(move || {
+            let kept = records.put(&name, value.expose());
+            kept.map_err(|error| vault_error(&error))
+        })
+        .await
+    }
+
+    /// Forgets a client that an issuer does not know any more, unless there is another by now.
+    pub(super) async fn forget_client(&self, issuer: &str, id: &str) -> Result<(), OAuthError> {
+        match self.registration(issuer).await {
+            Some(kept) if kept.is_of(id) => self.forget_registration(issuer).await,
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) async fn forget_registration(&self, issuer: &str) -> Result<(), OAuthError> {
+        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
+        self.blocking(move || records.delete(&name).map_err(|error| vault_error(&error)))
+            .await
+    }
+
+    async fn blocking<T: Clone + Send + Sync + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let cell = Arc::new(OnceCell::new());
+        let result = Arc::clone(&cell);
+        self.tasks.block(Box::new(move || {
+            drop(result.set_blocking(work()));
+        }));
+        cell.wait().await.clone()
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+fn vault_error(error: &VaultError) -> OAuthError {
+    let fault = match error.fault() {
+        keyway_vault::Fault::Person => Fault::Person,
+        keyway_vault::Fault::Configuration => Fault::Configuration,
+        _ => Fault::Us,
+    };
+    OAuthError::Vault {
+        message: error.to_string(),
+        fault,
+        hint: error.hint(),
+    }
+}

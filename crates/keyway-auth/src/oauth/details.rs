@@ -1,0 +1,121 @@
+//! What is kept with the tokens of a sign-in, sealed like them: enough to renew and to end it
+//! without asking anybody anything.
+
+use keyway_secret::Secret;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::client::{Client, Origin};
+use super::sealed;
+use super::settings::{AuthMethod, ClientProof, Settings};
+use super::token::TokenKind;
+
+/// A sign-in besides its tokens.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Details {
+    pub(super) issuer: String,
+    pub(super) token_endpoint: Url,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<Url>,
+    pub(super) client_id: String,
+    pub(super) method: AuthMethod,
+    /// The secret of a client that registered itself; those of others stay where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "sealed")]
+    client_secret: Option<Secret<String>>,
+    /// Byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) resource: Option<String>,
+    pub(super) scopes: Vec<String>,
+    pub(super) kind: TokenKind,
+    /// The key that the tokens are bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "sealed")]
+    dpop: Option<Secret<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) account: Option<String>,
+    /// When a person last signed in, in seconds since 1970.
+    pub(super) signed_in_at: u64,
+}
+
+impl std::fmt::Debug for Details {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Details")
+            .field("issuer", &self.issuer)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What goes into [`Details`] when somebody signed in.
+#[derive(Debug)]
+pub(super) struct SignedIn<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) token_endpoint: &'a Url,
+    pub(super) revocation_endpoint: Option<&'a Url>,
+    pub(super) client: &'a Client,
+    pub(super) resource: Option<&'a str>,
+    pub(super) scopes: Vec<String>,
+    pub(super) kind: TokenKind,
+    pub(super) dpop: Option<Secret<String>>,
+    pub(super) account: Option<String>,
+    pub(super) at: u64,
+}
+
+impl Details {
+    pub(super) fn new(from: SignedIn<'_>) -> Self {
+        let client_secret = match (&from.client.proof, from.client.origin) {
+            (ClientProof::Secret(secret), Origin::Registered | Origin::Kept) => {
+                Some(secret.clone())
+            }
+            _ => None,
+        };
+        Self {
+            issuer: from.issuer.to_owned(),
+            token_endpoint: from.token_endpoint.clone(),
+            revocation_endpoint: from.revocation_endpoint.cloned(),
+            client_id: from.client.id.clone(),
+            method: from.client.method,
+            client_secret,
+            resource: from.resource.map(str::to_owned),
+            scopes: from.scopes,
+            kind: from.kind,
+            dpop: from.dpop,
+            account: from.account,
+            signed_in_at: from.at,
+        }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    pub(super) fn encode(&self) -> Secret<Vec<u8>> {
+        Secret::new(serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Returns the key that the tokens are bound to, in the form in which it is kept.
+    pub(super) fn dpop(&self) -> Option<Secret<String>> {
+        self.dpop.clone()
+    }
+
+    /// Returns the client; a secret that was configured is looked up in the configuration.
+    pub(super) fn client(&self, settings: &Settings) -> Client {
+        let configured = settings
+            .issuers
+            .iter()
+            .filter(|(issuer, _)| *issuer == self.issuer)
+            .map(|(_, client)| client)
+            .chain(&settings.client)
+            .find(|client| client.id == self.client_id);
+        let (proof, origin) = match (&self.client_secret, configured) {
+            (Some(secret), _) => (ClientProof::Secret(secret.clone()), Origin::Kept),
+            (None, Some(client)) => (client.proof.clone(), Origin::Configured),
+            (None, None) => (ClientProof::Public, Origin::Kept),
+        };
+        Client {
+            id: self.client_id.clone(),
+            proof,
+            method: self.method,
+            origin,
+        }
+    }
+}

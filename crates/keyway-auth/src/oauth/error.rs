@@ -1,0 +1,376 @@
+//! Which rule was broken on the way to a token, and by whom.
+//!
+//! Texts that a peer sent appear only after control characters were taken out of them and they were
+//! cut; tokens, codes and whole answers never do.
+
+use thiserror::Error;
+
+use super::document::DocumentError;
+use super::endpoint::EndpointError;
+use super::jose::JoseError;
+use super::random::NoRandomness;
+use crate::error::Fault;
+use crate::ports::{HttpFailure, InteractionError};
+
+/// Why there is no token.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum OAuthError {
+    /// Somebody has to sign in, and nobody is asked here.
+    #[error("nobody has signed in")]
+    SignInRequired {
+        /// Why the earlier sign-in does not count any more.
+        cause: SignInCause,
+        /// What has to be asked for; empty if the server decides.
+        scopes: Vec<String>,
+    },
+    /// A person is being asked right now.
+    #[error("somebody has to sign in, on this page: {address}")]
+    SignInUnderWay {
+        /// The consent page.
+        address: String,
+    },
+    /// The server offers no way to sign in.
+    #[error("the server asks for a credential and offers no way to sign in")]
+    NotOffered,
+    /// No document says where to sign in.
+    #[error("`{issuer}` publishes no metadata of an authorization server")]
+    NoMetadata {
+        /// Which issuer.
+        issuer: String,
+    },
+    /// A request got no answer.
+    #[error("{what}: {failure}")]
+    Http {
+        /// What was asked for.
+        what: What,
+        /// Why there is no answer.
+        failure: HttpFailure,
+    },
+    /// A request got an answer of a status that is none.
+    #[error("{what} was answered with status {status}")]
+    Status {
+        /// What was asked for.
+        what: What,
+        /// The status.
+        status: u16,
+        /// The seconds after which to ask again, if the server said so.
+        retry_after: Option<u64>,
+    },
+    /// A document cannot be used.
+    #[error("{what} cannot be used: {error}")]
+    Document {
+        /// Which.
+        what: What,
+        /// What is wrong with it.
+        error: DocumentError,
+    },
+    /// The metadata of the resource is that of another one (RFC 9728 section 3.3).
+    #[error("the metadata of the server speaks of another resource, `{found}`")]
+    ResourceMismatch {
+        /// What it speaks of.
+        found: String,
+    },
+    /// The metadata of an authorization server is that of another one (RFC 8414 section 3.3).
+    #[error("the metadata of `{expected}` names another issuer, `{found}`")]
+    IssuerMismatch {
+        /// Whom we asked.
+        expected: String,
+        /// Who answered.
+        found: String,
+    },
+    /// The answer came from another issuer than the one that was asked (RFC 9207 section 2.4).
+    #[error("the answer does not come from `{expected}`, which was asked")]
+    MixUp {
+        /// Whom we asked.
+        expected: String,
+    },
+    /// The authorization server does not say that it knows PKCE with S256 (RFC 7636 section 4.2).
+    #[error("`{issuer}` does not say that it supports PKCE with S256")]
+    PkceUnsupported {
+        /// Which.
+        issuer: String,
+    },
+    /// An address that a peer named may not be used.
+    #[error("{what} names an address that may not be used: {why}")]
+    Endpoint {
+        /// Which document.
+        what: What,
+        /// Why not.
+        why: EndpointError,
+    },
+    /// There is no endpoint for what has to be done.
+    #[error("`{issuer}` offers no {endpoint}")]
+    NoEndpoint {
+        /// Which issuer.
+        issuer: String,
+        /// Which endpoint.
+        endpoint: &'static str,
+    },
+    /// There is no client, and none can be registered.
+    #[error("`{issuer}` lets no client register itself")]
+    NoRegistration {
+        /// Which.
+        issuer: String,
+    },
+    /// The registration was refused (RFC 7591 section 3.2.2).
+    #[error("`{issuer}` refused to register this client: {refusal}")]
+    RegistrationRefused {
+        /// Which.
+        issuer: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A client that was configured has been used with another issuer.
+    #[error("the client belongs to `{issuer}`, and the server now relies on `{found}`")]
+    ClientOfOther {
+        /// The issuer that it was used with.
+        issuer: String,
+        /// The one that it would be sent to.
+        found: String,
+    },
+    /// A way of authenticating the client that we cannot or may not use.
+    #[error("`{issuer}` wants the client to authenticate in a way that it cannot")]
+    ClientAuthentication {
+        /// Which.
+        issuer: String,
+    },
+    /// No answer from the person.
+    #[error(transparent)]
+    Interaction(#[from] InteractionError),
+    /// The person, or the server for them, refused (RFC 6749 section 4.1.2.1).
+    #[error("`{issuer}` refused: {refusal}")]
+    AuthorizationRefused {
+        /// Which.
+        issuer: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The token endpoint refused (RFC 6749 section 5.2).
+    #[error("`{issuer}` gave no token: {refusal}")]
+    TokenRefused {
+        /// Which.
+        issuer: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The refresh token does not count any more.
+    #[error("`{issuer}` does not accept the sign-in any more")]
+    GrantRejected {
+        /// Which.
+        issuer: String,
+        /// Whether another process died while it renewed this sign-in.
+        interrupted: bool,
+    },
+    /// A token that was just issued is refused.
+    #[error("the server refuses a token that was just issued for it")]
+    Loop,
+    /// The server asks for more scopes each time.
+    #[error("the server still asks for scopes after {tries} sign-ins")]
+    ScopeLimit {
+        /// How many.
+        tries: u32,
+        /// What it asks for.
+        scopes: Vec<String>,
+    },
+    /// An assertion that the grant needs is not there.
+    #[error("{what} is not there")]
+    NoAssertion {
+        /// Which.
+        what: &'static str,
+    },
+    /// A renewal is under way elsewhere, and takes too long.
+    #[error("another process has been renewing this sign-in for too long")]
+    RenewalBusy,
+    /// The vault failed.
+    #[error("{message}")]
+    Vault {
+        /// In the vault's own words.
+        message: String,
+        /// Who can mend it.
+        fault: Fault,
+        /// What to do about it, if the vault knows.
+        hint: Option<String>,
+    },
+    /// This machine gave no random numbers, or a key cannot be used.
+    #[error("{what}")]
+    Crypto {
+        /// What failed.
+        what: &'static str,
+    },
+}
+
+/// Why an earlier sign-in does not count any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SignInCause {
+    /// There was none.
+    Never,
+    /// It ended, and cannot renew itself.
+    Ended,
+    /// The server does not accept its token.
+    Refused,
+    /// Its scopes do not suffice.
+    Scope,
+    /// The server has moved to another authorization server.
+    Moved,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum What {
+    /// RFC 9728.
+    #[error("the metadata of the server")]
+    ResourceMetadata,
+    /// RFC 8414.
+    #[error("the metadata of the authorization server")]
+    ServerMetadata,
+    /// RFC 7591.
+    #[error("the registration")]
+    Registration,
+    /// RFC 6749.
+    #[error("the token endpoint")]
+    Token,
+    /// RFC 8628.
+    #[error("the device endpoint")]
+    Device,
+    /// RFC 7009.
+    #[error("the revocation endpoint")]
+    Revocation,
+    /// RFC 8693.
+    #[error("the identity provider")]
+    IdentityProvider,
+    /// The consent page.
+    #[error("the consent page")]
+    Authorization,
+}
+
+/// A refusal as the server worded it, made fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The registered code.
+    pub code: String,
+    /// The same in words.
+    pub description: Option<String>,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.code)?;
+        match &self.description {
+            Some(text) => write!(f, " ({text})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<JoseError> for OAuthError {
+    fn from(error: JoseError) -> Self {
+        let what = match error {
+            JoseError::Signing => "a signature could not be made",
+            JoseError::Random(_) => "the operating system gives no random bytes",
+            _ => "a key cannot be used",
+        };
+        Self::Crypto { what }
+    }
+}
+
+impl From<NoRandomness> for OAuthError {
+    fn from(_: NoRandomness) -> Self {
+        let what = "the operating system gives no random bytes";
+        Self::Crypto { what }
+    }
+}
+
+/// Makes a text that a peer sent fit to be shown: without what moves a cursor, and not long.
+pub(super) fn shown(text: &str) -> String {
+    let text = keyway_secret::printable(text);
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+const MAX_SHOWN: usize = 200;
+
+impl OAuthError {
+    /// Says who can mend it.
+    #[must_use]
+    pub const fn fault(&self) -> Fault {
+        match self {
+            Self::SignInRequired { .. }
+            | Self::SignInUnderWay { .. }
+            | Self::GrantRejected { .. }
+            | Self::Interaction(_)
+            | Self::AuthorizationRefused { .. }
+            | Self::NoRegistration { .. }
+            | Self::ClientOfOther { .. } => Fault::Person,
+            Self::NotOffered
+            | Self::ResourceMismatch { .. }
+            | Self::Loop
+            | Self::ScopeLimit { .. } => Fault::McpServer,
+            Self::NoAssertion { .. } => Fault::Configuration,
+            Self::Vault { fault, .. } => *fault,
+            Self::Http { failure, .. } if failure.is_transient() => Fault::Network,
+            Self::RenewalBusy | Self::Crypto { .. } => Fault::Us,
+            _ => Fault::AuthorizationServer,
+        }
+    }
+
+    /// Says whether trying again later may help without anyone doing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Http { failure, .. } => failure.is_transient(),
+            Self::Status { status, .. } => matches!(*status, 408 | 429 | 500..=599),
+            Self::RenewalBusy => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the code used in every format.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::SignInRequired {
+                cause: SignInCause::Scope,
+                ..
+            }
+            | Self::ScopeLimit { .. } => "insufficient-scope",
+            Self::SignInRequired { .. } | Self::SignInUnderWay { .. } => "sign-in-required",
+            Self::NotOffered => "oauth-not-offered",
+            Self::NoMetadata { .. } => "no-metadata",
+            Self::Http { failure, .. } => match failure {
+                HttpFailure::Forbidden { .. } => "forbidden-address",
+                HttpFailure::Redirect { .. } => "redirect-refused",
+                HttpFailure::Protocol { .. } => "bad-metadata",
+                _ => "network-error",
+            },
+            Self::Status { .. } => "authorization-server-error",
+            Self::Document { .. } | Self::Endpoint { .. } => "bad-metadata",
+            Self::ResourceMismatch { .. } => "resource-mismatch",
+            Self::IssuerMismatch { .. } | Self::MixUp { .. } | Self::ClientOfOther { .. } => {
+                "issuer-mismatch"
+            }
+            Self::PkceUnsupported { .. } => "pkce-unsupported",
+            Self::NoEndpoint { .. } => "no-endpoint",
+            Self::NoRegistration { .. } => "dcr-unsupported",
+            Self::RegistrationRefused { .. } => "registration-refused",
+            Self::ClientAuthentication { .. } => "client-authentication",
+            Self::Interaction(error) => match error {
+                InteractionError::PortBusy { .. } => "callback-port-busy",
+                InteractionError::Nobody => "sign-in-required",
+                _ => "auth-failed",
+            },
+            Self::AuthorizationRefused { .. } => "auth-failed",
+            Self::TokenRefused { .. } => "token-refused",
+            Self::GrantRejected { .. } => "refresh-failed",
+            Self::Loop => "oauth-loop",
+            Self::NoAssertion { .. } => "no-assertion",
+            Self::RenewalBusy => "refresh-failed",
+            Self::Vault { .. } => "vault",
+            Self::Crypto { .. } => "internal",
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What one process remembers of a sign-in, so that most requests need nothing else.
+
+mod setback;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderName};
+use keyway_vault::{Grant, GrantState};
+
+use super::binding::Binding;
+use super::details::Details;
+use super::dpop::Nonces;
+use super::error::{OAuthError, SignInCause};
+use super::sign_in::Occasion;
+use super::token;
+use crate::authorizer::Credential;
+use crate::ports::Clock;
+
+use self::setback::Setback;
+
+/// What one process remembers.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// Grows with each credential.
+    pub(super) serial: u64,
+    pub(super) held: Option<Held>,
+    /// The headers that are sent without a token.
+    bare: Arc<Credential>,
+    /// When the store last had nothing for us.
+    pub(super) empty_at: Option<Instant>,
+    /// Why the sign-in in the store cannot be used.
+    pub(super) ended: Option<SignInCause>,
+    /// What the server said when it last refused.
+    pub(super) occasion: Occasion,
+    /// Renewals that failed.
+    pub(super) renewals: Setback,
+    /// Sign-ins that came to nothing.
+    pub(super) refusals: Setback,
+    /// Tokens that were refused as soon as they were issued.
+    pub(super) loops: Setback,
+    /// When a person was asked because the server wanted it.
+    windows: Vec<Instant>,
+    pub(super) is_renewing: bool,
+}
+
+/// A token in use.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub(super) grant: Arc<Grant>,
+    pub(super) details: Details,
+    pub(super) credential: Arc<Credential>,
+    pub(super) source: Source,
+    pub(super) dpop: Option<Binding>,
+    /// From then on it is renewed in the background.
+    soft: Option<Instant>,
+    /// From then on it is not used any more.
+    hard: Option<Instant>,
+}
+
+/// How a token came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// It was in the store.
+    Store,
+    /// Somebody signed in.
+    SignIn,
+    /// It was renewed.
+    Renewal,
+}
+
+/// What can be done with the token in use.
+#[derive(Debug)]
+pub(super) enum Use {
+    /// It is good.
+    Good(Arc<Credential>),
+    /// It is good, but should be renewed.
+    Aging(Arc<Credential>),
+    /// There is none.
+    None,
+}
+
+impl Memory {
+    pub(super) fn new(fixed: &[(HeaderName, HeaderValue)]) -> Self {
+        Self {
+            serial: 0,
+            held: None,
+            bare: Arc::new(Credential::new(fixed.to_vec(), 0)),
+            empty_at: None,
+            ended: None,
+            occasion: Occasion::default(),
+            renewals: Setback::default(),
+            refusals: Setback::default(),
+            loops: Setback::default(),
+            windows: Vec::new(),
+            is_renewing: false,
+        }
+    }
+
+    /// Says what can be used right now.
+    pub(super) fn at_hand(&self, now: Instant) -> Use {
+        let Some(held) = &self.held else {
+            let is_empty = self
+                .empty_at
+                .is_some_and(|at| now.duration_since(at) < LOOK_AGAIN);
+            return if is_empty {
+                Use::Good(Arc::clone(&self.bare))
+            } else {
+                Use::None
+            };
+        };
+        let credential = || Arc::clone(&held.credential);
+        if held.hard.is_some_and(|hard| now >= hard) {
+            Use::None
+        } else if held.soft.is_some_and(|soft| now >= soft) {
+            Use::Aging(credential())
+        } else {
+            Use::Good(credential())
+        }
+    }
+
+    /// Remembers that there is no usable sign-in.
+    pub(super) fn empty(&mut self, now: Instant, ended: Option<SignInCause>) -> Arc<Credential> {
+        self.held = None;
+        self.empty_at = Some(now);
+        self.ended = ended;
+        Arc::clone(&self.bare)
+    }
+
+    /// Takes a token into use.
+    pub(super) fn install(
+        &mut self,
+        grant: Grant,
+        source: Source,
+        fixed: &[(HeaderName, HeaderValue)],
+        (clock, nonces): (&Arc<dyn Clock>, &Arc<Nonces>),
+    ) -> Result<Arc<Credential>, OAuthError> {
+        let Some(details) = Details::decode(grant.details.expose()) else {
+            return Err(OAuthError::SignInRequired {
+                cause: SignInCause::Ended,
+                scopes: Vec::new(),
+            });
+        };
+        self.serial += 1;
+        let mut headers: Vec<_> = fixed.to_vec();
+        headers.push((AUTHORIZATION, token::header(details.kind, &grant.access)?));
+        let mut credential = Credential::new(headers, self.serial);
+        let mut dpop = None;
+        if let Some(key) = details.dpop() {
+            let key = Binding::import(&key, nonces)?;
+            credential = credential.with_proof(key.proof(&grant.access, clock));
+            dpop = Some(key);
+        }
+        let credential = Arc::new(credential);
+        let now = clock.monotonic();
+        let left = grant.expires_at.map(|at| at.since(grant.now));
+        self.held = Some(Held {
+            soft: left.map(|left| now + left.saturating_sub(skew(left))),
+            hard: left.map(|left| now + left),
+            grant: Arc::new(grant),
+            details,
+            credential: Arc::clone(&credential),
+            source,
+            dpop,
+        });
+        self.empty_at = None;
+        self.ended = None;
+        self.renewals.clear();
+        if source != Source::Renewal {
+            self.refusals.clear();
+        }
+        Ok(credential)
+    }
+
+    /// Stops renewing a token ahead of its end: it cannot be.
+    pub(super) fn let_end(&mut self, grant: &Grant) {
+        if let Some(held) = &mut self.held
+            && held.grant.generation == grant.generation
+        {
+            held.soft = None;
+        }
+    }
+
+    /// Forgets failures: a person wants it tried now.
+    pub(super) fn forgive(&mut self) {
+        self.renewals.clear();
+        self.refusals.clear();
+        self.loops.clear();
+        self.windows.clear();
+    }
+
+    /// Counts one more time that a person was asked. Other scopes each time are no way around the
+    /// limit.
+    pub(super) fn count_window(&mut self, now: Instant) {
+        self.windows.push(now);
+    }
+
+    /// Returns how often a person was asked of late.
+    pub(super) fn windows(&mut self, now: Instant) -> u32 {
+        self.windows
+            .retain(|at| now.duration_since(*at) < COUNT_TIME);
+        u32::try_from(self.windows.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Says whether the server refused a token right after it was issued, and has not stopped to.
+    pub(super) fn is_looping(&self, now: Instant) -> bool {
+        self.loops.is_within(now, COUNT_TIME)
+    }
+}
+
+/// Says whether a stored sign-in can be used as it is.
+pub(super) fn is_usable(grant: &Grant) -> bool {
+    grant.expires_at.is_none_or(|at| at > grant.now)
+}
+
+/// Says whether a stored sign-in can renew itself.
+pub(super) fn is_renewable(grant: &Grant) -> bool {
+    grant.refreshable && grant.state == GrantState::Good
+}
+
+/// Returns how long before its end a token is renewed: 30 s, or a quarter of what is left, and up
+/// to a third more so that not all processes begin at once.
+fn skew(left: Duration) -> Duration {
+    let skew = SKEW.min(left / 4);
+    let jitter = super::random::jitter();
+    skew + (skew / 3).mul_f64(jitter)
+}
+
+const SKEW: Duration = Duration::from_secs(30);
+/// How soon a sign-in that somebody else made is noticed.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How long a sign-in counts against the next.
+const COUNT_TIME: Duration = Duration::from_secs(600);

@@ -1,0 +1,74 @@
+//! What failed lately, and how long it is left alone.
+
+use std::time::{Duration, Instant};
+
+use crate::oauth::error::OAuthError;
+use crate::ports::InteractionError;
+
+/// One kind of thing that can fail; each failure in a row is waited for twice as long.
+#[derive(Debug, Default)]
+pub(in crate::oauth) struct Setback(Option<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    error: OAuthError,
+    at: Instant,
+    step: Duration,
+    pause: Duration,
+}
+
+impl Setback {
+    /// Returns the failure that it is too early to try again after.
+    pub(in crate::oauth) fn recent(&self, now: Instant) -> Option<OAuthError> {
+        let failure = self.0.as_ref()?;
+        let is_recent = now.duration_since(failure.at) < failure.pause;
+        is_recent.then(|| failure.error.clone())
+    }
+
+    /// Says whether there was a failure within some time.
+    pub(in crate::oauth) fn is_within(&self, now: Instant, time: Duration) -> bool {
+        let failure = self.0.as_ref();
+        failure.is_some_and(|failure| now.duration_since(failure.at) < time)
+    }
+
+    /// Remembers a failure.
+    pub(in crate::oauth) fn note(&mut self, now: Instant, error: &OAuthError) {
+        let step = match &self.0 {
+            Some(before) => (before.step * 2).min(LONGEST_STEP),
+            None => FIRST_STEP,
+        };
+        self.0 = Some(Failure {
+            error: error.clone(),
+            at: now,
+            step,
+            pause: step.max(asked_for(error)),
+        });
+    }
+
+    /// Forgets it.
+    pub(in crate::oauth) fn clear(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// Returns how long whoever caused a failure wants to be left alone.
+fn asked_for(error: &OAuthError) -> Duration {
+    match error {
+        OAuthError::Status { retry_after, .. } => {
+            Duration::from_secs(retry_after.unwrap_or_default()).min(LONGEST_WISH)
+        }
+        OAuthError::AuthorizationRefused { .. }
+        | OAuthError::Interaction(InteractionError::Cancelled) => DECLINED,
+        OAuthError::Interaction(InteractionError::Timeout { .. }) => UNANSWERED,
+        _ => Duration::ZERO,
+    }
+}
+
+const FIRST_STEP: Duration = Duration::from_secs(1);
+const LONGEST_STEP: Duration = Duration::from_secs(60);
+/// A server may ask for more time than this, and does not get it.
+const LONGEST_WISH: Duration = Duration::from_secs(600);
+/// Whoever said no is not asked again soon, unless they want to.
+const DECLINED: Duration = Duration::from_secs(600);
+/// Whoever was not there may be back.
+const UNANSWERED: Duration = Duration::from_secs(60);

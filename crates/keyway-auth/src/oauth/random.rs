@@ -1,0 +1,61 @@
+//! What nobody may guess: `state`, PKCE verifiers, the names of proofs.
+//!
+//! All of it comes from the operating system, which may fail; then nothing is sent.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use keyway_secret::Secret;
+use ring::rand::{SystemRandom, generate};
+use thiserror::Error;
+
+/// The operating system gave no random bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the operating system gives no random bytes")]
+pub struct NoRandomness;
+
+/// Returns 256 random bits as 43 characters that every part of an address may hold.
+///
+/// What comes back is compared by [`Secret::is_same_as`], in constant time.
+///
+/// # Errors
+///
+/// Returns [`NoRandomness`] if the operating system gives none.
+pub fn token() -> Result<Secret<String>, NoRandomness> {
+    let bytes = generate::<[u8; 32]>(&SystemRandom::new()).map_err(|_| NoRandomness)?;
+    let bytes = Secret::new(bytes.expose());
+    Ok(Secret::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.expose())))
+}
+
+/// Returns a fraction between 0 and 1 that differs from process to process; no secret.
+pub(crate) fn jitter() -> f64 {
+    let byte = generate::<[u8; 1]>(&SystemRandom::new()).map(|byte| byte.expose());
+    byte.map_or(0.5, |[byte]| f64::from(byte) / 255.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn b4_no_two_tokens_are_the_same_and_each_has_256_bits() {
+        let tokens: Vec<_> = (0..1000).map(|_| token().unwrap()).collect();
+        let distinct: HashSet<&str> = tokens.iter().map(|it| it.expose().as_str()).collect();
+        assert_eq!(distinct.len(), tokens.len());
+        for token in distinct {
+            assert_eq!(token.len(), 43);
+            assert_eq!(BASE64_URL_SAFE_NO_PAD.decode(token).unwrap().len(), 32);
+        }
+    }
+
+    #[test]
+    fn b4_a_token_is_the_same_as_itself_alone() {
+        let (one, other) = (token().unwrap(), token().unwrap());
+        assert!(one.is_same_as(&one.clone()));
+        assert!(!one.is_same_as(&other));
+        let cut = Secret::new(one.expose().chars().take(42).collect::<String>());
+        assert!(!one.is_same_as(&cut));
+        assert!(!one.is_same_as(&Secret::new(String::new())));
+    }
+}

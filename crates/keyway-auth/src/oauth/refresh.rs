@@ -1,0 +1,279 @@
+//! Renewing a sign-in exactly once, whoever else wants to: claim → redeem → commit.
+
+use std::time::{Duration, Instant};
+
+use keyway_vault::{Claim, Claimed, Commit, Generation, Grant, Marked};
+
+use super::binding::Binding;
+use super::client::Origin;
+use super::core::Core;
+use super::details::Details;
+use super::discovery::resource_metadata;
+use super::error::{OAuthError, SignInCause, What, shown};
+use super::sign_in::tokens;
+use super::token::{Issued, TokenEndpoint};
+use super::wire::Form;
+
+/// Why a sign-in is renewed.
+#[derive(Debug, Clone)]
+pub(super) enum Cause {
+    /// Its time is over, or nearly.
+    Expiry,
+    /// The server refused it, and may have said where its metadata is.
+    Refused(Option<String>),
+}
+
+/// What a renewal came to.
+#[derive(Debug)]
+pub(super) enum Renewed {
+    /// There is a newer sign-in, ours or somebody else's.
+    Stored(Box<Grant>),
+    /// A person has to sign in.
+    SignIn(SignInCause),
+    /// The refresh token was rejected.
+    Rejected { issuer: String, interrupted: bool },
+}
+
+impl Core {
+    /// Renews `seen`, or adopts what somebody else made of it.
+    pub(super) async fn renew(&self, seen: &Grant, cause: &Cause) -> Result<Renewed, OAuthError> {
+        let started = self.clock.monotonic();
+        let generation = seen.generation;
+        loop {
+            let key = self.key.clone();
+            let claim = self
+                .vault(move |grants| Ok(grants.claim(&key, generation, CLAIM)?.into()))
+                .await?;
+            match claim {
+                Turn::Ours(claimed) => return self.redeem(seen, cause, &claimed, started).await,
+                Turn::Moved => return self.adopt().await,
+                Turn::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
+                Turn::Hopeless => return Ok(Renewed::SignIn(SignInCause::Ended)),
+                Turn::Held => {}
+            }
+            if self.clock.monotonic().duration_since(started) > PATIENCE {
+                return Err(OAuthError::RenewalBusy);
+            }
+            self.tasks.sleep(POLL).await;
+        }
+    }
+
+    /// Returns what is stored now.
+    async fn adopt(&self) -> Result<Renewed, OAuthError> {
+        Ok(match self.stored().await? {
+            Some(grant) => Renewed::Stored(Box::new(grant)),
+            None => Renewed::SignIn(SignInCause::Never),
+        })
+    }
+
+    /// Reads the sign-in.
+    pub(super) async fn stored(&self) -> Result<Option<Grant>, OAuthError> {
+        let key = self.key.clone();
+        self.vault(move |grants| grants.read(&key)).await
+    }
+
+    async fn redeem(
+        &self,
+        seen: &Grant,
+        cause: &Cause,
+        claimed: &Ours,
+        started: Instant,
+    ) -> Result<Renewed, OAuthError> {
+        let Some(details) = Details::decode(seen.details.expose()) else {
+            self.release(claimed).await?;
+            return Ok(Renewed::SignIn(SignInCause::Ended));
+        };
+        if let Cause::Refused(hint) = cause
+            && self.has_moved(&details, hint.as_deref()).await
+        {
+            self.release(claimed).await?;
+            return Ok(Renewed::SignIn(SignInCause::Moved));
+        }
+        match self.ask(&details, claimed, started).await {
+            Ok(issued) => self.commit(seen.generation, &details, &issued).await,
+            Err(OAuthError::TokenRefused { refusal, .. })
+                if is_final(&refusal.code, details.client(&self.settings).origin) =>
+            {
+                if refusal.code.ends_with("_client") {
+                    self.forget_client(&details.issuer, &details.client_id)
+                        .await?;
+                }
+                self.reject(seen.generation, &details, claimed).await
+            }
+            Err(error) => {
+                self.release(claimed).await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        details: &Details,
+        claimed: &Ours,
+        started: Instant,
+    ) -> Result<Issued, OAuthError> {
+        let client = details.client(&self.settings);
+        let dpop = match details.dpop() {
+            Some(key) => Some(Binding::import(&key, &self.nonces)?),
+            None => None,
+        };
+        let endpoint = TokenEndpoint {
+            issuer: &details.issuer,
+            url: &details.token_endpoint,
+            client: &client,
+            dpop: dpop.as_ref(),
+            what: What::Token,
+        };
+        let form = Form::new("refresh_token")
+            .with_secret("refresh_token", &claimed.refresh)
+            .with_some("resource", details.resource.as_deref());
+        let used = self.clock.monotonic().duration_since(started);
+        let deadline = self.tasks.sleep(DEADLINE.saturating_sub(used));
+        let asking = endpoint.ask(&self.wire, form, self.clock.wall());
+        let late = async {
+            deadline.await;
+            Err(OAuthError::Http {
+                what: What::Token,
+                failure: crate::ports::HttpFailure::Timeout {
+                    host: shown(details.token_endpoint.host_str().unwrap_or_default()),
+                    seconds: DEADLINE.as_secs(),
+                },
+            })
+        };
+        futures_lite::future::or(asking, late).await
+    }
+
+    /// Keeps the new tokens before anybody uses them; tries again while others hold the store.
+    async fn commit(
+        &self,
+        generation: Generation,
+        details: &Details,
+        issued: &Issued,
+    ) -> Result<Renewed, OAuthError> {
+        let mut new = tokens(issued);
+        if issued.scopes.is_some() || issued.account.is_some() || issued.kind != details.kind {
+            let mut details = details.clone();
+            details.kind = issued.kind;
+            if let Some(scopes) = &issued.scopes {
+                details.scopes = scopes.as_slice().to_vec();
+            }
+            if issued.account.is_some() {
+                details.account.clone_from(&issued.account);
+            }
+            new = new.with_details(details.encode());
+        }
+        let mut tries = 0;
+        loop {
+            let (key, new) = (self.key.clone(), new.clone());
+            let committed = self
+                .vault(move |grants| grants.commit(&key, generation, &new))
+                .await;
+            match committed {
+                // Signed out meanwhile: nothing is kept against a person's will.
+                Ok(Commit::Superseded { current: None }) => {
+                    return Ok(Renewed::SignIn(SignInCause::Never));
+                }
+                Ok(_) => return self.adopt().await,
+                Err(error) if tries == COMMIT_TRIES => return Err(error),
+                Err(_) => tries += 1,
+            }
+            self.tasks.sleep(POLL).await;
+        }
+    }
+
+    async fn reject(
+        &self,
+        generation: Generation,
+        details: &Details,
+        claimed: &Ours,
+    ) -> Result<Renewed, OAuthError> {
+        let (key, fingerprint) = (self.key.clone(), claimed.fingerprint);
+        let marked = self
+            .vault(move |grants| grants.mark_reauth(&key, generation, &fingerprint))
+            .await?;
+        match marked {
+            Marked::Superseded { .. } => self.adopt().await,
+            _ => Ok(Renewed::Rejected {
+                issuer: shown(&details.issuer),
+                interrupted: claimed.interrupted > 0,
+            }),
+        }
+    }
+
+    async fn release(&self, claimed: &Ours) -> Result<(), OAuthError> {
+        let (key, epoch) = (self.key.clone(), claimed.epoch);
+        self.vault(move |grants| grants.release(&key, epoch).map(drop))
+            .await
+    }
+
+    /// Says whether the server relies on another issuer by now; then the old one's tokens are
+    /// refused for good, and the new one must never see them.
+    pub(super) async fn has_moved(&self, details: &Details, hint: Option<&str>) -> bool {
+        let found = resource_metadata(&self.wire, &self.server.url, hint).await;
+        let Ok(Some(found)) = found else { return false };
+        !found.issuers.is_empty() && !found.issuers.contains(&details.issuer)
+    }
+}
+
+/// An answer to a claim that can be handed from thread to thread.
+#[derive(Debug, Clone)]
+enum Turn {
+    Ours(Ours),
+    Held,
+    Moved,
+    Hopeless,
+    Absent,
+}
+
+#[derive(Debug, Clone)]
+struct Ours {
+    epoch: keyway_vault::Epoch,
+    refresh: keyway_secret::Secret<String>,
+    fingerprint: keyway_vault::Fingerprint,
+    interrupted: u32,
+}
+
+impl From<Claim> for Turn {
+    fn from(claim: Claim) -> Self {
+        match claim {
+            Claim::Claimed(Claimed {
+                epoch,
+                refresh,
+                fingerprint,
+                interrupted,
+                ..
+            }) => Self::Ours(Ours {
+                epoch,
+                refresh,
+                fingerprint,
+                interrupted,
+            }),
+            Claim::Held { .. } => Self::Held,
+            Claim::Moved { .. } => Self::Moved,
+            Claim::Absent => Self::Absent,
+            _ => Self::Hopeless,
+        }
+    }
+}
+
+/// Says whether a refusal will stay one. Of a client that registered itself, `invalid_client` means
+/// that the registration is gone, and the refresh token with it; of one that was configured, that
+/// somebody should look at its secret.
+fn is_final(code: &str, client: Origin) -> bool {
+    match code {
+        // The last two are GitHub's and Slack's words for the first.
+        "invalid_grant" | "bad_refresh_token" | "invalid_refresh_token" => true,
+        "invalid_client" | "unauthorized_client" => client != Origin::Configured,
+        _ => false,
+    }
+}
+
+/// From before the claim to the answer.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Longer than the deadline, so that a claim never ends under a request.
+const CLAIM: Duration = Duration::from_secs(15);
+/// How long others are waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(50);
+const COMMIT_TRIES: u32 = 5;

@@ -1,0 +1,218 @@
+//! Getting a client: configured → metadata document → registered earlier → registered now.
+
+use std::time::SystemTime;
+
+use keyway_secret::Secret;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::client::{Client, Origin, with_secret};
+use super::error::{OAuthError, What, shown};
+use super::jose::assertion::unix;
+use super::metadata::{Pkce, ServerMetadata};
+use super::sealed;
+use super::settings::{AuthMethod, ClientProof, GrantKind, Settings};
+use super::wire::{Answer, Wire, answer};
+
+/// A client that was registered, as it is kept: per issuer, never used with another.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Registration {
+    client_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "sealed")]
+    client_secret: Option<Secret<String>>,
+    method: AuthMethod,
+    /// Where its answers are received, port included.
+    pub(super) redirect_uri: Option<String>,
+    /// When the secret ends, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<u64>,
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registration")
+            .field("client_id", &self.client_id)
+            .field("redirect_uri", &self.redirect_uri)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Registration {
+    /// Reads what was kept.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// Returns what to keep.
+    pub(super) fn encode(&self) -> Secret<Vec<u8>> {
+        Secret::new(serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Says whether its secret has ended (RFC 7591 section 3.2.1).
+    pub(super) fn has_ended(&self, now: SystemTime) -> bool {
+        self.ends.is_some_and(|ends| ends <= unix(now))
+    }
+
+    /// Says whether it is that of the client with this identifier.
+    pub(super) fn is_of(&self, id: &str) -> bool {
+        self.client_id == id
+    }
+
+    /// Returns the client.
+    pub(super) fn client(&self, origin: Origin) -> Client {
+        let proof = match &self.client_secret {
+            Some(secret) => ClientProof::Secret(secret.clone()),
+            None => ClientProof::Public,
+        };
+        Client {
+            id: self.client_id.clone(),
+            proof,
+            method: self.method,
+            origin,
+        }
+    }
+
+    /// Returns the name under which it is kept.
+    pub(super) fn name(issuer: &str) -> String {
+        format!("registration {issuer}")
+    }
+}
+
+/// Returns the client that needs no registration, if there is one.
+pub(super) fn given(
+    settings: &Settings,
+    server: &ServerMetadata,
+) -> Result<Option<Client>, OAuthError> {
+    let for_issuer = settings
+        .issuers
+        .iter()
+        .find(|(issuer, _)| *issuer == server.issuer)
+        .map(|(_, client)| client);
+    if let Some(client) = for_issuer.or(settings.client.as_ref()) {
+        return Client::configured(client, server).map(Some);
+    }
+    let document = settings.client_metadata_url.as_deref();
+    let document = document.filter(|_| server.takes_metadata_documents);
+    Ok(document.map(Client::document))
+}
+
+/// Registers this client (RFC 7591).
+pub(super) async fn register(
+    wire: &Wire,
+    settings: &Settings,
+    server: &ServerMetadata,
+    redirect_uri: Option<&str>,
+) -> Result<Registration, OAuthError> {
+    let issuer = || shown(&server.issuer);
+    let Some(endpoint) = &server.registration_endpoint else {
+        return Err(OAuthError::NoRegistration { issuer: issuer() });
+    };
+    let mut request = json!({
+        "client_name": CLIENT_NAME,
+        "client_uri": CLIENT_URI,
+        "application_type": "native",
+        "grant_types": grant_types(&settings.grant),
+        "token_endpoint_auth_method": wanted_method(server).as_str(),
+    });
+    if let Some(fields) = request.as_object_mut() {
+        // Who says nothing of it gets `code`, which needs a redirect (RFC 7591 section 2).
+        let types: &[&str] = if redirect_uri.is_some() {
+            &["code"]
+        } else {
+            &[]
+        };
+        fields.insert("response_types".to_owned(), json!(types));
+        if let Some(uri) = redirect_uri {
+            fields.insert("redirect_uris".to_owned(), json!([uri]));
+        }
+    }
+    let what = What::Registration;
+    let response = wire.json(what, endpoint, &request).await?;
+    if server.pkce == Pkce::NoDocument && response.status == 404 {
+        return Err(OAuthError::NotOffered);
+    }
+    let document = match answer(what, &response)? {
+        Answer::Document(document) => document,
+        Answer::Refused(refusal) => {
+            let issuer = issuer();
+            return Err(OAuthError::RegistrationRefused { issuer, refusal });
+        }
+    };
+    let bad = |error| OAuthError::Document { what, error };
+    let client_id = document.text("client_id").map_err(bad)?;
+    let Some(client_id) = client_id.filter(|id| !id.is_empty()) else {
+        return Err(OAuthError::Document {
+            what,
+            error: super::document::DocumentError::Missing { field: "client_id" },
+        });
+    };
+    let secret = document.secret("client_secret").map_err(bad)?;
+    // Some servers give a public client an empty one.
+    let secret = secret.filter(|secret| !secret.expose().is_empty());
+    let method = document.text("token_endpoint_auth_method").map_err(bad)?;
+    let method = match (method, &secret) {
+        (Some(method), _) => AuthMethod::parse(method)
+            .ok_or_else(|| OAuthError::ClientAuthentication { issuer: issuer() })?,
+        (None, Some(_)) => with_secret(server),
+        (None, None) => AuthMethod::None,
+    };
+    // Told before a person is asked, since the token endpoint would refuse what they agree to.
+    let is_possible = match method {
+        AuthMethod::None => true,
+        AuthMethod::ClientSecretBasic | AuthMethod::ClientSecretPost => secret.is_some(),
+        AuthMethod::PrivateKeyJwt => false,
+    };
+    if !is_possible {
+        return Err(OAuthError::ClientAuthentication { issuer: issuer() });
+    }
+    let ends = document.seconds("client_secret_expires_at").map_err(bad)?;
+    Ok(Registration {
+        client_id: client_id.to_owned(),
+        client_secret: secret,
+        method,
+        redirect_uri: redirect_uri.map(str::to_owned),
+        ends: ends.map(|ends| ends.as_secs()).filter(|ends| *ends > 0),
+    })
+}
+
+/// Asks for no secret where that is possible: a program that is handed out can keep none.
+fn wanted_method(server: &ServerMetadata) -> AuthMethod {
+    let says_nothing = server.auth_methods.is_none();
+    if says_nothing || server.takes(AuthMethod::None) {
+        AuthMethod::None
+    } else {
+        with_secret(server)
+    }
+}
+
+const fn grant_types(grant: &GrantKind) -> &'static [&'static str] {
+    match grant {
+        GrantKind::Device => &[
+            "urn:ietf:params:oauth:grant-type:device_code",
+            "refresh_token",
+        ],
+        GrantKind::ClientCredentials => &["client_credentials"],
+        GrantKind::AuthorizationCode => &["authorization_code", "refresh_token"],
+        GrantKind::IdJag(_) | GrantKind::Workload(_) => {
+            &["urn:ietf:params:oauth:grant-type:jwt-bearer"]
+        }
+    }
+}
+
+/// Returns the document to host at `client_id`, by which authorization servers know this client.
+#[must_use]
+pub fn client_metadata(client_id: &str) -> serde_json::Value {
+    json!({
+        "client_id": client_id,
+        "client_name": CLIENT_NAME,
+        "client_uri": CLIENT_URI,
+        "application_type": "native",
+        "redirect_uris": ["http://localhost/callback", "http://127.0.0.1/callback"],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    })
+}
+
+const CLIENT_NAME: &str = "Keyway";
+const CLIENT_URI: &str = "https://github.com/keyway-mcp/keyway";

@@ -1,0 +1,236 @@
+//! What the person and the approved entry say about signing in to one server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use url::Url;
+
+use super::jose::SigningKey;
+use crate::BoxFuture;
+use crate::ports::Redirect;
+
+/// How to sign in to one server. The default is what the specification asks for.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// A client that was registered beforehand; it belongs to the first issuer that it is used with,
+    /// until somebody signs out or [`Self::issuer`] names another.
+    pub client: Option<ClientSettings>,
+    /// Clients that were registered beforehand, by issuer.
+    pub issuers: Vec<(String, ClientSettings)>,
+    /// Where the document that describes this client is hosted, which then is its identifier.
+    pub client_metadata_url: Option<String>,
+    /// The scopes to ask for, in place of what the server says.
+    pub scopes: Option<Vec<String>>,
+    /// Where the answer of a consent page is received.
+    pub redirect: Redirect,
+    /// Where the endpoints are, in place of what the server says.
+    pub endpoints: Endpoints,
+    /// What to send as `resource`.
+    pub resource: ResourceRule,
+    /// Whether an authorization server has to say that it knows PKCE.
+    pub pkce: PkceRule,
+    /// Issuers whose metadata may carry another name, with that name.
+    pub issuer_exceptions: Vec<(String, String)>,
+    /// The issuer to use, where the server names several or none.
+    pub issuer: Option<String>,
+    /// More parameters for the consent page.
+    pub authorize_params: Vec<(String, String)>,
+    /// By which grant tokens are obtained.
+    pub grant: GrantKind,
+    /// Whether tokens are bound to a key.
+    pub dpop: DpopRule,
+}
+
+/// A client that was registered beforehand.
+#[derive(Debug, Clone)]
+pub struct ClientSettings {
+    /// Its identifier.
+    pub id: String,
+    /// How it proves who it is.
+    pub proof: ClientProof,
+    /// By which method, if not the one that fits what the server supports.
+    pub method: Option<AuthMethod>,
+}
+
+/// How a client proves who it is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ClientProof {
+    /// Not at all.
+    Public,
+    /// With a secret.
+    Secret(Secret<String>),
+    /// With a secret that is asked for when it is needed.
+    SecretFrom(Assertion),
+    /// With a signature.
+    Key(Arc<SigningKey>),
+}
+
+/// How a client authenticates to the token endpoint (RFC 7591 section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AuthMethod {
+    /// By its identifier alone.
+    None,
+    /// Identifier and secret in the `Authorization` header.
+    ClientSecretBasic,
+    /// Identifier and secret in the body.
+    ClientSecretPost,
+    /// A signed assertion (RFC 7523).
+    PrivateKeyJwt,
+}
+
+impl AuthMethod {
+    /// Returns the registered name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
+        }
+    }
+
+    /// Reads a registered name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [
+            Self::None,
+            Self::ClientSecretBasic,
+            Self::ClientSecretPost,
+            Self::PrivateKeyJwt,
+        ];
+        all.into_iter().find(|method| method.as_str() == name)
+    }
+}
+
+/// Where the endpoints are.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum Endpoints {
+    /// Where the server and its authorization server say.
+    #[default]
+    Discovered,
+    /// In this metadata document of the authorization server, which is of the same origin.
+    Metadata(Url),
+    /// Here.
+    Fixed {
+        /// The consent page.
+        authorization: Url,
+        /// The token endpoint.
+        token: Url,
+    },
+}
+
+/// What to send as `resource` (RFC 8707).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResourceRule {
+    /// What the protected resource calls itself, or its address.
+    #[default]
+    Declared,
+    /// Nothing: for providers that refuse it.
+    Omit,
+    /// Exactly this.
+    Exactly(String),
+}
+
+/// Whether an authorization server has to say that it knows PKCE. S256 is sent in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PkceRule {
+    /// Nobody is sent to a server that does not.
+    #[default]
+    Advertised,
+    /// It is known to, though it does not say so.
+    AssumeS256,
+}
+
+/// Whether tokens are bound to a key (RFC 9449).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DpopRule {
+    /// Where the server asks for it.
+    #[default]
+    Auto,
+    /// Wherever the authorization server can.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// By which grant tokens are obtained.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum GrantKind {
+    /// A person agrees on a consent page.
+    #[default]
+    AuthorizationCode,
+    /// A person types a code on another device (RFC 8628).
+    Device,
+    /// The client acts for itself (RFC 6749 section 4.4).
+    ClientCredentials,
+    /// An identity provider vouches for the person (RFC 8693, then RFC 7523).
+    IdJag(IdJag),
+    /// The platform vouches for the workload (RFC 7523).
+    Workload(Assertion),
+}
+
+impl GrantKind {
+    /// Says whether a person has to be asked.
+    #[must_use]
+    pub const fn needs_person(&self) -> bool {
+        matches!(self, Self::AuthorizationCode | Self::Device)
+    }
+}
+
+/// How an identity provider is asked for an assertion.
+#[derive(Debug, Clone)]
+pub struct IdJag {
+    /// The identity provider.
+    pub issuer: Option<String>,
+    /// Its token endpoint; otherwise its metadata say.
+    pub token_endpoint: Option<Url>,
+    /// The client as the identity provider knows it.
+    pub client: ClientSettings,
+    /// The identity token of the person.
+    pub id_token: Assertion,
+}
+
+/// Where an assertion comes from; asked anew each time, since it is short-lived.
+#[derive(Clone)]
+pub struct Assertion(Arc<dyn Fn() -> AssertionFuture + Send + Sync>);
+
+/// An assertion on its way; `None` if there is none.
+pub type AssertionFuture = BoxFuture<'static, Option<Secret<String>>>;
+
+impl Assertion {
+    /// Asks `source` each time.
+    pub fn new(source: impl Fn() -> AssertionFuture + Send + Sync + 'static) -> Self {
+        Self(Arc::new(source))
+    }
+
+    /// Always the same.
+    #[must_use]
+    pub fn fixed(value: Secret<String>) -> Self {
+        Self::new(move || Box::pin(std::future::ready(Some(value.clone()))))
+    }
+
+    pub(super) fn get(&self) -> AssertionFuture {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Assertion")
+    }
+}
+
+/// How long a person may take to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);

@@ -1,0 +1,293 @@
+//! Signing in: discover → register → consent → exchange → keep.
+
+mod code;
+mod device;
+mod rehearsal;
+mod unattended;
+
+use keyway_vault::{Generation, Tokens};
+use url::Url;
+
+use super::binding::Binding;
+use super::client::{Client, Origin};
+use super::core::Core;
+use super::details::{Details, SignedIn};
+use super::discovery::{Discovered, discover};
+use super::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
+use super::error::{OAuthError, What, shown};
+use super::jose::assertion::unix;
+use super::metadata::ServerMetadata;
+use super::registration::given;
+use super::scope::Scopes;
+use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
+use super::token::{Issued, TokenEndpoint, TokenKind};
+
+/// What led to a sign-in.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Occasion {
+    /// Where the server says its metadata is.
+    pub(super) metadata: Option<String>,
+    /// The scopes that it asks for.
+    pub(super) scopes: Option<Scopes>,
+    /// The scopes that it has been granted before.
+    pub(super) before: Scopes,
+    /// The scopes without which it refuses.
+    pub(super) must: Scopes,
+    /// Whether it wants tokens that are bound to a key.
+    pub(super) wants_dpop: bool,
+    /// Whether a person said which scopes they want, and none besides.
+    pub(super) is_exact: bool,
+}
+
+/// Everything that is settled before anybody is asked.
+#[derive(Debug)]
+struct Prepared {
+    found: Discovered,
+    resource: Option<String>,
+    scopes: Scopes,
+    new_scopes: Scopes,
+    dpop: Option<Binding>,
+}
+
+/// Tokens, and to whom they were given.
+#[derive(Debug)]
+struct Obtained {
+    client: Client,
+    issued: Issued,
+}
+
+impl Core {
+    /// Signs in by the configured grant and keeps the result; returns its generation.
+    ///
+    /// An earlier sign-in stays as it is until the new one is on disk.
+    pub(super) async fn sign_in(&self, occasion: &Occasion) -> Result<Generation, OAuthError> {
+        let prepared = self.prepare(occasion).await?;
+        let obtained = match &self.settings.grant {
+            GrantKind::AuthorizationCode => self.by_code(&prepared).await?,
+            GrantKind::Device => self.by_device(&prepared).await?,
+            GrantKind::ClientCredentials => self.by_credentials(&prepared).await?,
+            GrantKind::IdJag(id_jag) => self.by_id_jag(&prepared, id_jag).await?,
+            GrantKind::Workload(assertion) => self.by_workload(&prepared, assertion).await?,
+        };
+        self.keep(&prepared, obtained).await
+    }
+
+    async fn prepare(&self, occasion: &Occasion) -> Result<Prepared, OAuthError> {
+        let hint = occasion.metadata.as_deref();
+        let found = discover(&self.wire, &self.settings, &self.server.url, hint).await?;
+        let resource = match &self.settings.resource {
+            ResourceRule::Omit => None,
+            ResourceRule::Exactly(text) => Some(text.clone()),
+            ResourceRule::Declared => {
+                let declared = found.resource.as_ref().and_then(|r| r.resource.clone());
+                Some(declared.unwrap_or_else(|| canonical(&self.server.url)))
+            }
+        };
+        let before = self.granted_before(occasion, &found.server).await?;
+        let scopes = self.scopes(occasion, &before, &found);
+        let new_scopes = scopes.difference(&before);
+        let dpop = self.dpop_key(occasion, &found)?;
+        Ok(Prepared {
+            found,
+            resource,
+            scopes,
+            new_scopes,
+            dpop,
+        })
+    }
+
+    /// Returns what is not to be lost by signing in again: what was granted before, by the same
+    /// issuer, unless somebody says exactly what they want.
+    async fn granted_before(
+        &self,
+        occasion: &Occasion,
+        server: &ServerMetadata,
+    ) -> Result<Scopes, OAuthError> {
+        let is_chosen = occasion.is_exact || self.settings.scopes.is_some();
+        if is_chosen || !occasion.before.is_empty() {
+            return Ok(occasion.before.clone());
+        }
+        let stored = self.stored().await?;
+        let before = stored.and_then(|grant| Details::decode(grant.details.expose()));
+        let before = before.filter(|before| before.issuer == server.issuer);
+        let scopes = before.map(|before| before.scopes.iter().map(String::as_str).collect());
+        Ok(scopes.unwrap_or_default())
+    }
+
+    /// Chooses scopes: configured, else what the server asks for, else what it lists, else none;
+    /// what was granted before is asked for again, so that nothing is lost.
+    fn scopes(&self, occasion: &Occasion, before: &Scopes, found: &Discovered) -> Scopes {
+        let scopes = |list: &Vec<String>| list.iter().map(String::as_str).collect::<Scopes>();
+        let listed = || found.resource.as_ref()?.scopes.as_ref().map(scopes);
+        let configured = self.settings.scopes.as_ref().map(scopes);
+        let asked = configured
+            .or_else(|| occasion.scopes.clone())
+            .or_else(listed)
+            .unwrap_or_default();
+        let mut scopes = before.union(&asked).union(&occasion.must);
+        // Without a word of the server's, its own default is better than this alone.
+        let is_offered = found.server.scopes.as_ref();
+        let is_offered = is_offered.is_some_and(|all| all.iter().any(|s| s == OFFLINE));
+        if is_offered && !scopes.is_empty() && self.settings.grant.needs_person() {
+            scopes = scopes.union(&Scopes::parse(OFFLINE));
+        }
+        scopes
+    }
+
+    fn dpop_key(
+        &self,
+        occasion: &Occasion,
+        found: &Discovered,
+    ) -> Result<Option<Binding>, OAuthError> {
+        let algorithms = found.server.dpop_algorithms.as_ref();
+        let is_wanted =
+            occasion.wants_dpop || found.resource.as_ref().is_some_and(|r| r.wants_dpop);
+        let is_used = match self.settings.dpop {
+            DpopRule::Never => false,
+            DpopRule::Always => algorithms.is_some(),
+            DpopRule::Auto => is_wanted,
+        };
+        if !is_used {
+            return Ok(None);
+        }
+        let key = Binding::generate(&self.nonces)?;
+        let is_possible =
+            algorithms.is_none_or(|all| all.iter().any(|name| name == key.algorithm()));
+        Ok(is_possible.then_some(key))
+    }
+
+    /// Returns the client that needs no registration, if there is one.
+    ///
+    /// Credentials from the configuration that name no issuer belong to the first that they were
+    /// used with: a server that points elsewhere later does not get them sent there. Signing out
+    /// frees them.
+    async fn given_client(&self, server: &ServerMetadata) -> Result<Option<Client>, OAuthError> {
+        let client = given(&self.settings, server)?;
+        let settings = &self.settings;
+        let is_named = settings.issuer.is_some()
+            || !matches!(settings.endpoints, Endpoints::Discovered)
+            || settings
+                .issuers
+                .iter()
+                .any(|(name, _)| *name == server.issuer);
+        let ours = client.as_ref().filter(|it| it.origin == Origin::Configured);
+        let Some(ours) = ours.filter(|_| !is_named) else {
+            return Ok(client);
+        };
+        let stored = self.stored().await?;
+        let before = stored.and_then(|grant| Details::decode(grant.details.expose()));
+        let is_other = |before: &Details| {
+            let is_same_client = before.client_id == ours.id;
+            before.issuer != server.issuer
+                && (is_same_client || matches!(settings.grant, GrantKind::Workload(_)))
+        };
+        match before.filter(is_other) {
+            Some(before) => Err(OAuthError::ClientOfOther {
+                issuer: shown(&before.issuer),
+                found: shown(&server.issuer),
+            }),
+            None => Ok(client),
+        }
+    }
+
+    /// Makes a page fit to be opened; a server elsewhere may not point a browser at this machine.
+    fn page_for_person(&self, what: What, page: &Url) -> Result<Url, OAuthError> {
+        let why = if is_loopback(page) && !is_loopback(&self.server.url) {
+            EndpointError::ThisMachine
+        } else {
+            match for_browser(page) {
+                Ok(page) => return Ok(page),
+                Err(why) => why,
+            }
+        };
+        Err(OAuthError::Endpoint { what, why })
+    }
+
+    /// Makes the token endpoint of the chosen server.
+    fn endpoint<'a>(
+        prepared: &'a Prepared,
+        client: &'a Client,
+    ) -> Result<TokenEndpoint<'a>, OAuthError> {
+        Ok(TokenEndpoint {
+            issuer: &prepared.found.server.issuer,
+            url: prepared.found.server.token_endpoint()?,
+            client,
+            dpop: prepared.dpop.as_ref(),
+            what: What::Token,
+        })
+    }
+
+    async fn keep(
+        &self,
+        prepared: &Prepared,
+        obtained: Obtained,
+    ) -> Result<Generation, OAuthError> {
+        let Obtained { client, issued } = obtained;
+        let server = &prepared.found.server;
+        let is_bound = issued.kind == TokenKind::Dpop;
+        let dpop = prepared.dpop.as_ref().filter(|_| is_bound);
+        let granted = issued.scopes.as_ref().unwrap_or(&prepared.scopes);
+        let details = Details::new(SignedIn {
+            issuer: &server.issuer,
+            token_endpoint: server.token_endpoint()?,
+            revocation_endpoint: server.revocation_endpoint.as_ref(),
+            client: &client,
+            resource: prepared.resource.as_deref(),
+            scopes: granted.as_slice().to_vec(),
+            kind: issued.kind,
+            dpop: dpop.map(Binding::export),
+            account: issued.account.clone(),
+            at: unix(self.clock.wall()),
+        });
+        let tokens = tokens(&issued).with_details(details.encode());
+        let key = self.key.clone();
+        self.vault(move |grants| grants.put(&key, &tokens)).await
+    }
+}
+
+/// Turns what was given out into what is kept.
+pub(super) fn tokens(issued: &Issued) -> Tokens {
+    let mut tokens = Tokens::new(issued.access.clone());
+    tokens.lifetime = issued.lifetime;
+    tokens.refresh.clone_from(&issued.refresh);
+    tokens
+}
+
+/// Returns the name of a server that has not given itself one: its address without a fragment,
+/// and without a slash at the end of an empty path (RFC 8707 section 2).
+fn canonical(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    url.set_query(None);
+    let text = String::from(url.clone());
+    match text.strip_suffix('/') {
+        Some(bare) if url.path() == "/" => bare.to_owned(),
+        _ => text,
+    }
+}
+
+/// Says whether the server does not know the client any more.
+fn is_client_refused(error: &OAuthError) -> bool {
+    let (OAuthError::TokenRefused { refusal, .. }
+    | OAuthError::AuthorizationRefused { refusal, .. }) = error
+    else {
+        return false;
+    };
+    matches!(
+        refusal.code.as_str(),
+        "invalid_client" | "unauthorized_client"
+    )
+}
+
+/// Returns the host of an issuer in ASCII, which cannot be mistaken for another.
+fn issuer_host(issuer: &str) -> String {
+    match Endpoint::parse(issuer) {
+        Ok(endpoint) => match endpoint.url().port() {
+            Some(port) => format!("{}:{port}", endpoint.host()),
+            None => endpoint.host().to_owned(),
+        },
+        Err(_) => shown(issuer),
+    }
+}
+
+const OFFLINE: &str = "offline_access";

@@ -1,0 +1,270 @@
+//! The authorization code grant with PKCE (RFC 6749 section 4.1, RFC 7636).
+
+use url::Url;
+
+use super::{OFFLINE, Obtained, Prepared, is_client_refused, issuer_host};
+use crate::oauth::client::{Client, Origin};
+use crate::oauth::core::Core;
+use crate::oauth::endpoint::EndpointError;
+use crate::oauth::error::{OAuthError, SignInCause, What, shown};
+use crate::oauth::metadata::{Pkce, ServerMetadata};
+use crate::oauth::pkce::{METHOD, Pkce as Verifier};
+use crate::oauth::random;
+use crate::oauth::registration::{Registration, register};
+use crate::oauth::settings::{PATIENCE, PkceRule};
+use crate::oauth::wire::{Form, refusal_of};
+use crate::ports::{Callback, Consent, ConsentQuestion, InteractionError, Redirect};
+
+/// A client, and somebody who listens for the answer to it.
+struct Asker {
+    client: Client,
+    consent: Box<dyn Consent>,
+}
+
+/// An authorization code, and what is needed to redeem it.
+struct Code {
+    callback: Callback,
+    verifier: Verifier,
+    redirect_uri: String,
+}
+
+impl Core {
+    pub(super) async fn by_code(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
+        let server = &prepared.found.server;
+        self.check_pkce(server)?;
+        let page = self.consent_page(server)?;
+        let mut kept = Kept::Use;
+        loop {
+            let Asker { client, consent } = self.asker(prepared, kept).await?;
+            let outcome = self.ask_and_redeem(prepared, &client, consent, page).await;
+            let error = match outcome {
+                Ok(issued) => return Ok(Obtained { client, issued }),
+                Err(error) => error,
+            };
+            if client.origin == Origin::Kept && is_about_client(&error) {
+                // Also where nobody answered: the page may have said that it knows no such client.
+                self.forget_registration(&server.issuer).await?;
+            }
+            if client.origin != Origin::Kept || !is_client_refused(&error) {
+                return Err(error);
+            }
+            kept = Kept::Ignore;
+        }
+    }
+
+    async fn ask_and_redeem(
+        &self,
+        prepared: &Prepared,
+        client: &Client,
+        consent: Box<dyn Consent>,
+        page: &Url,
+    ) -> Result<crate::oauth::token::Issued, OAuthError> {
+        let code = self.consent(prepared, client, consent, page).await?;
+        let server = &prepared.found.server;
+        check_issuer(server, &code.callback)?;
+        let callback = &code.callback;
+        if let Some(error) = &callback.error {
+            return Err(OAuthError::AuthorizationRefused {
+                issuer: shown(&server.issuer),
+                refusal: refusal_of(error, callback.error_description.as_deref()),
+            });
+        }
+        let Some(value) = &callback.code else {
+            return Err(OAuthError::AuthorizationRefused {
+                issuer: shown(&server.issuer),
+                refusal: refusal_of("no code", None),
+            });
+        };
+        let form = Form::new("authorization_code")
+            .with_secret("code", value)
+            .with("redirect_uri", &code.redirect_uri)
+            .with_secret("code_verifier", code.verifier.verifier())
+            .with_some("resource", prepared.resource.as_deref());
+        let endpoint = Self::endpoint(prepared, client)?;
+        endpoint.ask(&self.wire, form, self.clock.wall()).await
+    }
+
+    /// Asks the person on the consent page.
+    async fn consent(
+        &self,
+        prepared: &Prepared,
+        client: &Client,
+        consent: Box<dyn Consent>,
+        page: &Url,
+    ) -> Result<Code, OAuthError> {
+        let verifier = Verifier::new()?;
+        let state = random::token()?;
+        let redirect_uri = consent.redirect_uri().to_owned();
+        let mut url = page.clone();
+        {
+            let mut query = url.query_pairs_mut();
+            query
+                .append_pair("response_type", "code")
+                .append_pair("client_id", &client.id)
+                .append_pair("redirect_uri", &redirect_uri)
+                .append_pair("state", state.expose())
+                .append_pair("code_challenge", verifier.challenge())
+                .append_pair("code_challenge_method", METHOD);
+            if let Some(scopes) = prepared.scopes.to_parameter() {
+                query.append_pair("scope", &scopes);
+            }
+            if let Some(resource) = &prepared.resource {
+                query.append_pair("resource", resource);
+            }
+            if let Some(key) = &prepared.dpop {
+                query.append_pair("dpop_jkt", &key.thumbprint());
+            }
+            let params = &self.settings.authorize_params;
+            let has_prompt = params.iter().any(|(name, _)| name == "prompt");
+            // OpenID Connect Core section 11: without consent no offline access.
+            if prepared.scopes.contains(OFFLINE) && !has_prompt {
+                query.append_pair("prompt", "consent");
+            }
+            for (name, value) in params {
+                query.append_pair(name, value);
+            }
+        }
+        let url = self.page_for_person(What::Authorization, &url)?;
+        let question = ConsentQuestion {
+            url,
+            state,
+            server: self.server.name.clone(),
+            issuer: issuer_host(&prepared.found.server.issuer),
+            client: shown(&client.id),
+            scopes: prepared.scopes.as_slice().to_vec(),
+            new_scopes: prepared.new_scopes.as_slice().to_vec(),
+            patience: PATIENCE,
+        };
+        self.ask_once_more();
+        let page = question.url.to_string();
+        let callback = self.asked_on(&page, consent.ask(question)).await?;
+        Ok(Code {
+            callback,
+            verifier,
+            redirect_uri,
+        })
+    }
+
+    /// Returns a client with a listener on an address that is registered for it.
+    async fn asker(&self, prepared: &Prepared, kept: Kept) -> Result<Asker, OAuthError> {
+        let server = &prepared.found.server;
+        let wish = &self.settings.redirect;
+        if let Some(client) = self.given_client(server).await? {
+            let consent = self.listen(wish.clone()).await?;
+            return Ok(Asker { client, consent });
+        }
+        let kept = match kept {
+            Kept::Use => self.kept_registration(&server.issuer).await,
+            Kept::Ignore => None,
+        };
+        if let Some((registration, uri)) = kept {
+            let is_free = *wish == Redirect::default();
+            let mut again = wish.clone();
+            if is_free {
+                again.port = Some(uri.port_or_known_default().unwrap_or(80));
+            }
+            match self.listen(again).await {
+                Ok(consent) if consent.redirect_uri() == uri.as_str() => {
+                    let client = registration.client(Origin::Kept);
+                    return Ok(Asker { client, consent });
+                }
+                // Registered for another address than is wanted now, or for a port that is taken.
+                Ok(_) => {}
+                Err(OAuthError::Interaction(InteractionError::PortBusy { .. })) if is_free => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let consent = self.listen(wish.clone()).await?;
+        let uri = Some(consent.redirect_uri());
+        let registration = register(&self.wire, &self.settings, server, uri).await?;
+        self.keep_registration(&server.issuer, &registration)
+            .await?;
+        let client = registration.client(Origin::Registered);
+        Ok(Asker { client, consent })
+    }
+
+    async fn listen(&self, wish: Redirect) -> Result<Box<dyn Consent>, OAuthError> {
+        let Some(interaction) = &self.interaction else {
+            return Err(OAuthError::SignInRequired {
+                cause: SignInCause::Never,
+                scopes: Vec::new(),
+            });
+        };
+        Ok(interaction.prepare(wish).await?)
+    }
+
+    async fn kept_registration(&self, issuer: &str) -> Option<(Registration, Url)> {
+        let registration = self.registration(issuer).await?;
+        let uri = Url::parse(registration.redirect_uri.as_deref()?).ok()?;
+        Some((registration, uri))
+    }
+
+    /// Says why nobody could be asked there, if nobody could.
+    pub(super) fn check_sign_in_by_code(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
+        self.check_pkce(server)?;
+        self.consent_page(server).map(drop)
+    }
+
+    fn check_pkce(&self, server: &ServerMetadata) -> Result<(), OAuthError> {
+        if server.pkce == Pkce::Unsaid && self.settings.pkce == PkceRule::Advertised {
+            return Err(OAuthError::PkceUnsupported {
+                issuer: shown(&server.issuer),
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the consent page.
+    fn consent_page<'a>(&self, server: &'a ServerMetadata) -> Result<&'a Url, OAuthError> {
+        let page = server.authorization_endpoint.as_ref();
+        let page = page.ok_or_else(|| server.lacks("consent page"))?;
+        self.page_for_person(What::Authorization, page)?;
+        // RFC 6749 section 3.1: nothing stands twice, so that nobody reads the other one.
+        if page.query_pairs().any(|(name, _)| OURS.contains(&&*name)) {
+            return Err(OAuthError::Endpoint {
+                what: What::Authorization,
+                why: EndpointError::Parameter,
+            });
+        }
+        Ok(page)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Use,
+    Ignore,
+}
+
+/// Applies the four rows of RFC 9207 section 2.4: byte for byte, before anything else is looked at.
+fn check_issuer(server: &ServerMetadata, callback: &Callback) -> Result<(), OAuthError> {
+    let is_right = match &callback.iss {
+        Some(iss) => *iss == server.issuer,
+        None => !server.sends_iss,
+    };
+    if is_right {
+        return Ok(());
+    }
+    Err(OAuthError::MixUp {
+        expected: shown(&server.issuer),
+    })
+}
+
+fn is_about_client(error: &OAuthError) -> bool {
+    use InteractionError::{Cancelled, Timeout};
+    is_client_refused(error) || matches!(error, OAuthError::Interaction(Timeout { .. } | Cancelled))
+}
+
+/// What the address of a consent page may not hold: what we say, and what would replace all of it.
+const OURS: [&str; 10] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "scope",
+    "resource",
+    "request",
+    "request_uri",
+];

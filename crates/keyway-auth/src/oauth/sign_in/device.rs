@@ -1,0 +1,156 @@
+//! The device authorization grant (RFC 8628): the person types a code on another device.
+
+use std::time::Duration;
+
+use super::{Obtained, Prepared, issuer_host};
+use crate::oauth::client::Client;
+use crate::oauth::core::Core;
+use crate::oauth::document::{Document, DocumentError};
+use crate::oauth::error::{OAuthError, SignInCause, What, shown};
+use crate::oauth::metadata::named;
+use crate::oauth::token::{Issued, TokenEndpoint};
+use crate::oauth::wire::Form;
+use crate::ports::{DeviceQuestion, InteractionError};
+use keyway_secret::Secret;
+
+/// A code that a person types, and the one by which we ask whether they did.
+struct Codes {
+    device: Secret<String>,
+    question: DeviceQuestion,
+    interval: Duration,
+}
+
+impl Core {
+    pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
+        let Some(interaction) = &self.interaction else {
+            return Err(OAuthError::SignInRequired {
+                cause: SignInCause::Never,
+                scopes: Vec::new(),
+            });
+        };
+        let mut client = self.client_without_redirect(prepared).await?;
+        let codes = match self.device_codes(prepared, &client).await {
+            Err(error) if self.forgot(prepared, &client, &error).await? => {
+                client = self.client_without_redirect(prepared).await?;
+                self.device_codes(prepared, &client).await?
+            }
+            codes => codes?,
+        };
+        self.ask_once_more();
+        interaction.show_code(codes.question.clone()).await?;
+        let endpoint = Self::endpoint(prepared, &client)?;
+        let page = codes.question.complete.as_ref();
+        let page = page.unwrap_or(&codes.question.page).to_string();
+        let polling = self.poll(prepared, endpoint, codes);
+        let issued = self.asked_on(&page, polling).await?;
+        Ok(Obtained { client, issued })
+    }
+
+    async fn device_codes(
+        &self,
+        prepared: &Prepared,
+        client: &Client,
+    ) -> Result<Codes, OAuthError> {
+        let server = &prepared.found.server;
+        let url = server
+            .device_endpoint
+            .as_ref()
+            .ok_or_else(|| server.lacks("device authorization"))?;
+        let what = What::Device;
+        let scopes = prepared.scopes.to_parameter();
+        let form = Form::default()
+            .with_some("scope", scopes.as_deref())
+            .with_some("resource", prepared.resource.as_deref());
+        let endpoint = TokenEndpoint {
+            issuer: &server.issuer,
+            url,
+            client,
+            dpop: None,
+            what,
+        };
+        let document = endpoint
+            .ask_document(&self.wire, form, self.clock.wall())
+            .await?;
+        let text =
+            |name| text(&document, name).map_err(|error| OAuthError::Document { what, error });
+        let seconds = |name, default| {
+            let found = document.seconds(name);
+            let found = found.map_err(|error| OAuthError::Document { what, error })?;
+            Ok::<_, OAuthError>(found.unwrap_or(default))
+        };
+        // Google spells it otherwise.
+        let page = text("verification_uri")
+            .or_else(|error| text("verification_url").map_err(|_| error))?;
+        let complete = document.text("verification_uri_complete").ok().flatten();
+        Ok(Codes {
+            device: Secret::new(text("device_code")?.to_owned()),
+            interval: seconds("interval", INTERVAL)?.clamp(Duration::from_secs(1), MAX_INTERVAL),
+            question: DeviceQuestion {
+                page: self.page_for_person(what, &named(what, page)?)?,
+                complete: complete.and_then(|text| {
+                    let page = named(what, text).ok()?;
+                    self.page_for_person(what, &page).ok()
+                }),
+                code: shown(text("user_code")?),
+                server: self.server.name.clone(),
+                issuer: issuer_host(&server.issuer),
+                scopes: prepared.scopes.as_slice().to_vec(),
+                patience: seconds("expires_in", MAX_PATIENCE)?.min(MAX_PATIENCE),
+            },
+        })
+    }
+
+    /// Asks until the person is done (RFC 8628 section 3.5).
+    async fn poll(
+        &self,
+        prepared: &Prepared,
+        endpoint: TokenEndpoint<'_>,
+        codes: Codes,
+    ) -> Result<Issued, OAuthError> {
+        let started = self.clock.monotonic();
+        let patience = codes.question.patience;
+        let mut interval = codes.interval;
+        loop {
+            self.tasks.sleep(interval).await;
+            let form = Form::new("urn:ietf:params:oauth:grant-type:device_code")
+                .with_secret("device_code", &codes.device)
+                .with_some("resource", prepared.resource.as_deref());
+            let error = match endpoint.ask(&self.wire, form, self.clock.wall()).await {
+                Ok(issued) => return Ok(issued),
+                Err(error) => error,
+            };
+            match &error {
+                OAuthError::TokenRefused { refusal, .. } => match refusal.code.as_str() {
+                    "authorization_pending" => {}
+                    "slow_down" => interval += INTERVAL,
+                    "expired_token" => return Err(too_late(patience)),
+                    _ => return Err(error),
+                },
+                // RFC 8628 section 3.5: after a time-out ask less often.
+                error if error.is_transient() => interval *= 2,
+                _ => return Err(error),
+            }
+            interval = interval.min(MAX_INTERVAL);
+            if self.clock.monotonic().duration_since(started) >= patience {
+                return Err(too_late(patience));
+            }
+        }
+    }
+}
+
+fn too_late(patience: Duration) -> OAuthError {
+    InteractionError::Timeout {
+        seconds: patience.as_secs(),
+    }
+    .into()
+}
+
+fn text<'a>(document: &'a Document, name: &'static str) -> Result<&'a str, DocumentError> {
+    document
+        .text(name)?
+        .ok_or(DocumentError::Missing { field: name })
+}
+
+const INTERVAL: Duration = Duration::from_secs(5);
+const MAX_INTERVAL: Duration = Duration::from_secs(60);
+const MAX_PATIENCE: Duration = Duration::from_secs(1800);

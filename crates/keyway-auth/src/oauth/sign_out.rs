@@ -1,0 +1,162 @@
+//! Signing out: revoke where that is possible, delete in any case (RFC 7009).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use keyway_vault::{Claim, Grant, GrantKey, GrantStore, VaultError};
+
+use super::core::Core;
+use super::details::Details;
+use super::error::{OAuthError, What};
+use super::wire::Form;
+
+/// What signing out did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignedOut {
+    /// Whether there was a sign-in, which then is gone from this machine.
+    pub existed: bool,
+    /// What became of the tokens at the authorization server.
+    pub revoked: Revoked,
+}
+
+/// What became of tokens at the authorization server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Revoked {
+    /// They do not count any more.
+    Done,
+    /// The server takes no revocations; they count until they end.
+    NotOffered,
+    /// The server could not be told; they count until they end.
+    Failed,
+    /// There were none.
+    Nothing,
+}
+
+impl Core {
+    /// Revokes and deletes.
+    pub(super) async fn sign_out(&self) -> Result<SignedOut, OAuthError> {
+        let (existed, revoked) = match self.ending().await? {
+            Ending::Absent => {
+                return Ok(SignedOut {
+                    existed: false,
+                    revoked: Revoked::Nothing,
+                });
+            }
+            // What cannot be read can at least be got rid of.
+            Ending::Unreadable => (true, Revoked::Failed),
+            Ending::Known(grant, refresh) => match Details::decode(grant.details.expose()) {
+                Some(details) => {
+                    let revoked = self.revoke(&details, refresh.as_ref(), &grant.access);
+                    (true, revoked.await)
+                }
+                None => (true, Revoked::Failed),
+            },
+        };
+        let key = self.key.clone();
+        self.vault(move |grants| grants.delete(&key).map(drop))
+            .await?;
+        Ok(SignedOut { existed, revoked })
+    }
+
+    /// Claims what is about to end, so that nobody renews it; waits for whoever renews it already,
+    /// since what they are given would count on.
+    async fn ending(&self) -> Result<Ending, OAuthError> {
+        let started = self.clock.monotonic();
+        loop {
+            let key = self.key.clone();
+            let turn = self.vault(move |grants| turn(grants, &key)).await?;
+            let is_late = self.clock.monotonic().duration_since(started) > PATIENCE;
+            match turn {
+                Turn::Over(ending) => return Ok(ending),
+                Turn::Held(grant) if is_late => return Ok(Ending::Known(grant, None)),
+                Turn::Held(_) => self.tasks.sleep(POLL).await,
+            }
+        }
+    }
+
+    async fn revoke(
+        &self,
+        details: &Details,
+        refresh: Option<&Secret<String>>,
+        access: &Secret<String>,
+    ) -> Revoked {
+        if details.revocation_endpoint.is_none() {
+            return Revoked::NotOffered;
+        }
+        let mut all = true;
+        let tokens = [(refresh, "refresh_token"), (Some(access), "access_token")];
+        for (token, hint) in tokens {
+            if let Some(token) = token {
+                all &= self.revoke_one(details, token, hint).await.is_ok();
+            }
+        }
+        if all { Revoked::Done } else { Revoked::Failed }
+    }
+
+    async fn revoke_one(
+        &self,
+        details: &Details,
+        token: &Secret<String>,
+        hint: &str,
+    ) -> Result<(), OAuthError> {
+        let Some(url) = &details.revocation_endpoint else {
+            return Ok(());
+        };
+        let form = Form::default()
+            .with_secret("token", token)
+            .with("token_type_hint", hint);
+        let client = details.client(&self.settings);
+        let form = client
+            .sign(form, &details.issuer, self.clock.wall())
+            .await?;
+        let what = What::Revocation;
+        let response = self.wire.form(what, url, form).await?;
+        match response.status {
+            // RFC 7009 section 2.2: also for a token that did not count any more.
+            200..=299 => Ok(()),
+            status => Err(OAuthError::Status {
+                what,
+                status,
+                retry_after: None,
+            }),
+        }
+    }
+}
+
+/// What there is to be ended.
+#[derive(Debug, Clone)]
+enum Ending {
+    Absent,
+    Unreadable,
+    /// With its refresh token, if there is one that counts.
+    Known(Arc<Grant>, Option<Secret<String>>),
+}
+
+#[derive(Debug, Clone)]
+enum Turn {
+    Over(Ending),
+    /// Somebody renews it right now.
+    Held(Arc<Grant>),
+}
+
+fn turn(grants: &dyn GrantStore, key: &GrantKey) -> Result<Turn, VaultError> {
+    let grant = match grants.read(key) {
+        Ok(Some(grant)) => Arc::new(grant),
+        Ok(None) => return Ok(Turn::Over(Ending::Absent)),
+        Err(VaultError::Corrupt { .. }) => return Ok(Turn::Over(Ending::Unreadable)),
+        Err(error) => return Err(error),
+    };
+    Ok(match grants.claim(key, grant.generation, CLAIM)? {
+        Claim::Claimed(claimed) => Turn::Over(Ending::Known(grant, Some(claimed.refresh))),
+        Claim::Held { .. } | Claim::Moved { .. } => Turn::Held(grant),
+        Claim::Absent => Turn::Over(Ending::Absent),
+        _ => Turn::Over(Ending::Known(grant, None)),
+    })
+}
+
+const CLAIM: Duration = Duration::from_secs(30);
+/// Longer than a renewal takes.
+const PATIENCE: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(50);

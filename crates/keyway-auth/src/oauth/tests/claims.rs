@@ -1,0 +1,120 @@
+//! Whose turn it is: claims of the living and the dead, and a store that cannot be written to.
+
+use std::time::Duration;
+
+use keyway_vault::{Claim, GrantStore as _};
+
+use super::{redeemed, refused};
+use crate::Authorizer as _;
+use crate::oauth::testing::{Kit, TOKEN, cause};
+use crate::oauth::{Asking, OAuthError};
+
+#[test]
+fn rule_5_c6_without_a_claim_nothing_is_redeemed() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.honest.reset();
+    kit.shelf.lock(1);
+    let error = kit.call(&oauth).unwrap_err();
+    assert_eq!(error.code(), "vault");
+    assert_eq!(redeemed(&kit), 0);
+    assert_eq!(kit.person.windows(), 1);
+    kit.clock.advance(Duration::from_secs(2));
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+}
+
+#[test]
+fn rule_5_a_token_in_memory_is_used_while_the_store_is_locked() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.shelf.lock(u32::MAX);
+    kit.clock.advance(Duration::from_secs(3580));
+    for _ in 0..10 {
+        assert_eq!(kit.call(&oauth).unwrap(), 200);
+    }
+    assert_eq!(redeemed(&kit), 0);
+}
+
+#[test]
+fn rule_6_the_claim_of_a_dead_owner_is_taken_over_at_once() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let generation = kit.stored().unwrap().generation;
+    let dead = kit.other_shelf();
+    let claim = dead.claim(&kit.key, generation, Duration::from_secs(600));
+    assert!(matches!(claim.unwrap(), Claim::Claimed(_)));
+    drop(dead);
+    kit.honest.reset();
+    assert_eq!(
+        kit.call(&oauth).unwrap(),
+        200,
+        "time stands still, so nobody waited"
+    );
+    assert_eq!(redeemed(&kit), 1);
+}
+
+#[test]
+fn rule_6_a_token_that_a_dead_owner_may_have_redeemed_is_tried_once_and_the_cause_named() {
+    let mut kit = Kit::new();
+    kit.asking = Asking::Never;
+    kit.run(kit.oauth().sign_in(None)).unwrap();
+    let oauth = kit.oauth();
+    let generation = kit.stored().unwrap().generation;
+    let dead = kit.other_shelf();
+    drop(dead.claim(&kit.key, generation, Duration::from_secs(600)));
+    drop(dead);
+    kit.honest.reset();
+    kit.honest.revoke_family();
+    let error = cause(kit.call(&oauth).unwrap_err());
+    let OAuthError::GrantRejected { interrupted, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(interrupted);
+    for _ in 0..5 {
+        kit.call(&oauth).unwrap_err();
+    }
+    assert_eq!(redeemed(&kit), 1, "never a loop");
+}
+
+#[test]
+fn the_claim_of_a_living_owner_is_waited_for_but_not_for_ever() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let generation = kit.stored().unwrap().generation;
+    let other = kit.other_shelf();
+    drop(other.claim(&kit.key, generation, Duration::from_secs(600)));
+    kit.honest.reset();
+    kit.clock.let_pass(1000);
+    let error = kit.call(&oauth).unwrap_err();
+    assert!(matches!(cause(error), OAuthError::RenewalBusy));
+    assert_eq!(redeemed(&kit), 0);
+}
+
+#[test]
+fn a_sign_out_elsewhere_is_not_undone_by_a_renewal() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let (other, key, honest) = (kit.other_shelf(), kit.key.clone(), kit.honest.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        other.delete(&key).unwrap();
+        honest.token(seen)
+    });
+    let used = kit.run(oauth.obtain()).unwrap();
+    kit.honest.reset();
+    kit.person.will([crate::oauth::testing::Deed::Cancel]);
+    kit.run(oauth.challenged(&used, refused(1))).unwrap_err();
+    assert!(kit.stored().is_none());
+}
+
+#[test]
+fn a_sign_in_made_by_another_process_is_adopted_without_a_window() {
+    let mut kit = Kit::new();
+    kit.asking = Asking::Never;
+    let oauth = kit.oauth();
+    let error = kit.call(&oauth).unwrap_err();
+    assert_eq!(error.code(), "sign-in-required");
+    kit.run(kit.process(&kit.other_shelf()).sign_in(None))
+        .unwrap();
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    assert_eq!(kit.person.windows(), 1);
+}

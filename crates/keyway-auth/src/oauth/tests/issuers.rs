@@ -1,0 +1,231 @@
+//! Whom a client belongs to: what one issuer gave or was given, another never sees.
+
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use serde_json::json;
+
+use super::with_secret;
+use crate::oauth::testing::{AS, Kit, PRM, REGISTER, Reply, TOKEN, cause, metadata, resource};
+use crate::oauth::{Assertion, ClientProof, ClientSettings, Endpoints, GrantKind, OAuthError};
+
+const EVIL: &str = "https://evil.example";
+
+/// Another authorization server, which gives out tokens as well.
+fn open_evil(kit: &Kit) {
+    let at = format!("{EVIL}/.well-known/oauth-authorization-server");
+    kit.world.route(&at, [Reply::json(200, &metadata(EVIL))]);
+    let honest = kit.honest.clone();
+    kit.world
+        .answer(&format!("{EVIL}/register"), move |_| honest.register());
+    let honest = kit.honest.clone();
+    kit.world
+        .answer(&format!("{EVIL}/token"), move |_| honest.issue());
+}
+
+/// The server relies on the other one from now on.
+fn move_to_evil(kit: &Kit) {
+    open_evil(kit);
+    kit.world.route(PRM, [Reply::json(200, &resource(EVIL))]);
+}
+
+fn nothing_of(kit: &Kit, secret: &str) {
+    for seen in kit.world.seen_by("evil.example") {
+        assert!(!seen.text().contains(secret), "{}", seen.text());
+    }
+}
+
+#[test]
+fn a9_a_new_issuer_sees_neither_the_old_refresh_token_nor_the_old_client() {
+    let kit = Kit::new();
+    let registered = json!({
+        "client_id": "c-1", "client_secret": "CANARY-SECRET",
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    kit.world.route(REGISTER, [Reply::json(201, &registered)]);
+    let oauth = kit.signed_in();
+    move_to_evil(&kit);
+    kit.honest.reset();
+    assert_eq!(
+        kit.call(&oauth).unwrap(),
+        200,
+        "registered and signed in anew"
+    );
+    nothing_of(&kit, "CANARY-SECRET");
+    nothing_of(&kit, "rt-1");
+    nothing_of(&kit, "c-1");
+    assert_eq!(kit.world.seen(&format!("{EVIL}/register")).len(), 1);
+    assert!(kit.world.redeemed("refresh_token").is_empty());
+}
+
+#[test]
+fn a9_a_token_is_renewed_where_it_was_issued_whatever_the_server_says_now() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    move_to_evil(&kit);
+    kit.run(oauth.sign_out()).unwrap();
+    let oauth = {
+        kit.world.route(PRM, [Reply::json(200, &resource(AS))]);
+        kit.signed_in()
+    };
+    move_to_evil(&kit);
+    kit.clock.advance(Duration::from_secs(3601));
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    let renewed = kit.world.redeemed("refresh_token");
+    assert_eq!(renewed.len(), 1);
+    assert_eq!(renewed[0].url.as_str(), TOKEN);
+    nothing_of(&kit, "rt-");
+}
+
+#[test]
+fn the_secret_for_one_issuer_is_not_sent_to_another() {
+    let mut kit = Kit::new();
+    let known = (AS.to_owned(), with_secret("given", "CANARY-SECRET"));
+    kit.settings.issuers = vec![known];
+    kit.signed_in();
+    assert!(kit.world.seen(REGISTER).is_empty());
+    move_to_evil(&kit);
+    kit.honest.reset();
+    kit.call(&kit.oauth()).unwrap();
+    assert_eq!(kit.world.seen(&format!("{EVIL}/register")).len(), 1);
+    let basic = "Z2l2ZW46Q0FOQVJZLVNFQ1JFVA==";
+    assert!(kit.world.seen(TOKEN)[0].text().contains(basic));
+    nothing_of(&kit, basic);
+    nothing_of(&kit, "CANARY-SECRET");
+}
+
+#[test]
+fn an_issuer_that_we_have_a_client_for_goes_first() {
+    let mut kit = Kit::new();
+    open_evil(&kit);
+    let document = json!({ "authorization_servers": [EVIL, AS] });
+    kit.world.route(PRM, [Reply::json(200, &document)]);
+    kit.settings.issuers = vec![(AS.to_owned(), with_secret("given", "s"))];
+    kit.signed_in();
+    assert!(kit.world.seen_by("evil.example").is_empty());
+}
+
+#[test]
+fn the_issuer_that_the_person_chose_is_the_only_one() {
+    let mut kit = Kit::new();
+    open_evil(&kit);
+    kit.settings.issuer = Some(AS.to_owned());
+    kit.world.route(PRM, [Reply::json(200, &resource(EVIL))]);
+    let error = cause(kit.call(&kit.oauth()).unwrap_err());
+    assert!(
+        matches!(error, OAuthError::IssuerMismatch { .. }),
+        "{error}"
+    );
+    assert!(kit.world.seen_by("evil.example").is_empty());
+    let both = json!({ "authorization_servers": [EVIL, AS] });
+    kit.world.route(PRM, [Reply::json(200, &both)]);
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
+    assert!(kit.world.seen_by("evil.example").is_empty());
+}
+
+#[test]
+fn a5_a_document_that_an_entry_names_speaks_for_its_own_origin_alone() {
+    let mut kit = Kit::new();
+    let known = (AS.to_owned(), with_secret("given", "CANARY-SECRET"));
+    kit.settings.issuers = vec![known];
+    let at = format!("{EVIL}/metadata.json");
+    kit.settings.endpoints = Endpoints::Metadata(at.parse().unwrap());
+    let mut document = metadata(EVIL);
+    for issuer in [
+        json!(AS),
+        json!(""),
+        json!(null),
+        json!("https://evil.example:8443"),
+    ] {
+        document["issuer"] = issuer.clone();
+        kit.world.route(&at, [Reply::json(200, &document)]);
+        let error = kit.call(&kit.oauth()).unwrap_err();
+        assert_eq!(error.code(), "issuer-mismatch", "{issuer}");
+        assert_eq!(kit.person.windows(), 0);
+        nothing_of(&kit, "Basic");
+    }
+    open_evil(&kit);
+    document["issuer"] = json!(format!("{EVIL}/tenant"));
+    kit.world.route(&at, [Reply::json(200, &document)]);
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
+    nothing_of(&kit, "Basic");
+}
+
+#[test]
+fn a5_a_registration_with_one_issuer_is_not_used_by_a_document_that_only_names_it() {
+    let mut kit = Kit::new();
+    let registered = json!({
+        "client_id": "c-1", "client_secret": "CANARY-SECRET",
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    kit.world.route(REGISTER, [Reply::json(201, &registered)]);
+    kit.signed_in();
+    open_evil(&kit);
+    kit.key = kit.key.clone().plugin("evil");
+    let at = format!("{EVIL}/metadata.json");
+    let mut document = metadata(EVIL);
+    document["issuer"] = json!(AS);
+    kit.world.route(&at, [Reply::json(200, &document)]);
+    kit.settings.endpoints = Endpoints::Metadata(at.parse().unwrap());
+    kit.call(&kit.oauth()).unwrap_err();
+    nothing_of(&kit, "CANARY-SECRET");
+    assert!(kit.world.seen(&format!("{EVIL}/token")).is_empty());
+}
+
+#[test]
+fn a9_a_configured_client_is_not_sent_to_another_issuer_than_its_first() {
+    let proofs = [
+        ClientProof::Secret(Secret::new("CANARY-SECRET".to_owned())),
+        ClientProof::Public,
+    ];
+    for proof in proofs {
+        let mut kit = Kit::new();
+        kit.settings.client = Some(ClientSettings {
+            proof,
+            ..with_secret("CANARY-GIVEN", "")
+        });
+        let oauth = kit.signed_in();
+        move_to_evil(&kit);
+        kit.honest.reset();
+        let error = cause(kit.call(&oauth).unwrap_err());
+        let OAuthError::ClientOfOther { issuer, found } = error else {
+            panic!("{error}");
+        };
+        assert_eq!((issuer.as_str(), found.as_str()), (AS, EVIL));
+        assert!(kit.world.seen(&format!("{EVIL}/token")).is_empty());
+        assert_eq!(kit.person.windows(), 1, "nobody is sent there either");
+        assert_eq!(kit.stored_access(), "at-1", "nothing is lost");
+        kit.run(oauth.sign_out()).unwrap();
+        assert_eq!(kit.call(&oauth).unwrap(), 200, "the person has let it go");
+    }
+}
+
+#[test]
+fn a9_a_configured_client_follows_the_issuer_that_the_person_names() {
+    let mut kit = Kit::new();
+    kit.settings.client = Some(with_secret("given", "s"));
+    kit.signed_in();
+    move_to_evil(&kit);
+    kit.honest.reset();
+    kit.settings.issuer = Some(EVIL.to_owned());
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
+}
+
+#[test]
+fn a9_the_token_of_a_workload_is_not_sent_to_another_issuer_than_its_first() {
+    let mut kit = Kit::new();
+    let assertion = Assertion::fixed(Secret::new("CANARY-JWT".to_owned()));
+    kit.settings.grant = GrantKind::Workload(assertion);
+    kit.settings.client = Some(with_secret("given", "s"));
+    kit.honest.add(json!({ "refresh_token": null }));
+    let oauth = kit.signed_in();
+    move_to_evil(&kit);
+    kit.honest.reset();
+    let mut moved = kit.settings.clone();
+    moved.client = Some(with_secret("new", "s"));
+    kit.settings = moved;
+    for oauth in [oauth, kit.oauth()] {
+        kit.call(&oauth).unwrap_err();
+        nothing_of(&kit, "CANARY-JWT");
+    }
+}

@@ -1,0 +1,154 @@
+//! Signing out: what is told to whom, and that nothing is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_lock::Semaphore;
+use keyway_vault::GrantStore as _;
+use serde_json::json;
+
+use crate::oauth::Revoked;
+use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN};
+
+#[test]
+fn c13_t17_the_refresh_token_is_revoked_before_the_access_token_and_nothing_is_left() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let ended = kit.run(oauth.sign_out()).unwrap();
+    assert!(ended.existed);
+    assert_eq!(ended.revoked, Revoked::Done);
+    let told = kit.world.seen(REVOKE);
+    let told: Vec<_> = told
+        .iter()
+        .map(|seen| {
+            (
+                seen.field("token"),
+                seen.field("token_type_hint"),
+                seen.field("client_id"),
+            )
+        })
+        .collect();
+    let of = |token: &str, hint: &str| (token.to_owned(), hint.to_owned(), "client-1".to_owned());
+    assert_eq!(
+        told,
+        [of("rt-1", "refresh_token"), of("at-1", "access_token")]
+    );
+    assert!(kit.stored().is_none());
+    assert!(kit.shelf.list("default").unwrap().is_empty());
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    assert_eq!(kit.person.windows(), 2, "the next use asks again");
+}
+
+#[test]
+fn c13_a_token_at_hand_is_not_used_after_signing_out() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.run(oauth.sign_out()).unwrap();
+    kit.person.will([Deed::Cancel]);
+    kit.world.forget();
+    kit.call(&oauth).unwrap_err();
+    for seen in kit.world.journal() {
+        assert_eq!(seen.header("authorization"), "");
+    }
+}
+
+#[test]
+fn c13_signing_out_succeeds_whatever_the_server_says() {
+    for reply in [
+        Reply::raw(500, ""),
+        Reply::raw(400, "garbage"),
+        Reply::raw(302, ""),
+        Reply::times_out(),
+    ] {
+        let kit = Kit::new();
+        let oauth = kit.signed_in();
+        kit.world.route(REVOKE, [reply]);
+        let ended = kit.run(oauth.sign_out()).unwrap();
+        assert_eq!(ended.revoked, Revoked::Failed);
+        assert!(kit.stored().is_none());
+    }
+}
+
+#[test]
+fn c13_a_server_that_takes_no_revocations_is_not_asked() {
+    let kit = Kit::new();
+    kit.honest.say("revocation_endpoint", json!(null));
+    let oauth = kit.signed_in();
+    let ended = kit.run(oauth.sign_out()).unwrap();
+    assert_eq!(ended.revoked, Revoked::NotOffered);
+    assert!(kit.stored().is_none());
+}
+
+#[test]
+fn c13_without_a_sign_in_nothing_is_sent() {
+    let kit = Kit::new();
+    let ended = kit.run(kit.oauth().sign_out()).unwrap();
+    assert!(!ended.existed);
+    assert_eq!(ended.revoked, Revoked::Nothing);
+    assert!(kit.world.journal().is_empty());
+}
+
+#[test]
+fn c13_a_store_that_is_locked_is_an_error_and_the_sign_in_stays() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.shelf.lock(1);
+    kit.run(oauth.sign_out()).unwrap_err();
+    assert!(kit.stored().is_some());
+    assert!(kit.world.seen(REVOKE).is_empty());
+}
+
+#[test]
+fn c13_a_renewal_under_way_elsewhere_is_waited_for_and_its_token_revoked() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let other = kit.process(&kit.other_shelf());
+    let gate = Arc::new(Semaphore::new(0));
+    let (honest, held) = (kit.honest.clone(), Arc::clone(&gate));
+    kit.world
+        .answer(TOKEN, move |seen| honest.token(seen).behind(&held));
+    kit.clock.let_pass(20);
+    std::thread::scope(|scope| {
+        let renewing = scope.spawn(|| kit.run(other.renew()));
+        super::eventually("it is under way", || super::redeemed(&kit) == 1);
+        let ending = scope.spawn(|| kit.run(oauth.sign_out()));
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(kit.world.seen(REVOKE).is_empty());
+        gate.add_permits(1);
+        renewing.join().unwrap().unwrap();
+        assert_eq!(ending.join().unwrap().unwrap().revoked, Revoked::Done);
+    });
+    let told = kit.world.seen(REVOKE);
+    let told: Vec<_> = told.iter().map(|seen| seen.field("token")).collect();
+    assert_eq!(told, ["rt-2", "at-2"]);
+    assert_eq!(kit.honest.current(), "", "nothing counts any more");
+    assert!(kit.stored().is_none());
+}
+
+#[test]
+fn c13_an_owner_that_never_ends_its_claim_does_not_stop_a_sign_out() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let other = kit.other_shelf();
+    let generation = kit.stored().unwrap().generation;
+    drop(other.claim(&kit.key, generation, Duration::from_secs(600)));
+    kit.clock.let_pass(1000);
+    kit.run(oauth.sign_out()).unwrap();
+    assert!(kit.stored().is_none());
+}
+
+#[test]
+fn c13_a_sign_in_that_was_tampered_with_can_be_got_rid_of() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.shelf.spoil();
+    let ended = kit.run(oauth.sign_out()).unwrap();
+    assert!(ended.existed);
+    assert_eq!(
+        ended.revoked,
+        Revoked::Failed,
+        "it is said that the tokens count on"
+    );
+    kit.shelf.mend();
+    assert!(kit.stored().is_none());
+}

@@ -1,0 +1,166 @@
+//! The token endpoint: one request, one answer (RFC 6749 sections 4.1.3, 5 and 6).
+
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::HeaderValue;
+use keyway_secret::Secret;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::binding::Binding;
+use super::client::Client;
+use super::document::{Document, DocumentError};
+use super::dpop::{SCHEME, USE_NONCE};
+use super::error::{OAuthError, Refusal, What, shown};
+use super::scope::Scopes;
+use super::wire::{Answer, Form, Wire, answer};
+
+/// Where tokens are asked for, and as whom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenEndpoint<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) url: &'a Url,
+    pub(super) client: &'a Client,
+    /// The key that tokens are bound to, if they are.
+    pub(super) dpop: Option<&'a Binding>,
+    pub(super) what: What,
+}
+
+/// What the token endpoint gave out.
+#[derive(Debug, Clone)]
+pub(super) struct Issued {
+    pub(super) access: Secret<String>,
+    pub(super) kind: TokenKind,
+    pub(super) lifetime: Option<Duration>,
+    pub(super) refresh: Option<Secret<String>>,
+    /// What was granted, if that is not what was asked for.
+    pub(super) scopes: Option<Scopes>,
+    /// Who signed in, if the server says so.
+    pub(super) account: Option<String>,
+}
+
+/// How a token is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum TokenKind {
+    Bearer,
+    #[serde(rename = "DPoP")]
+    Dpop,
+}
+
+impl TokenKind {
+    pub(super) const fn scheme(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::Dpop => SCHEME,
+        }
+    }
+}
+
+impl TokenEndpoint<'_> {
+    /// Asks for tokens; a refusal is an error that carries it.
+    pub(super) async fn ask(
+        &self,
+        wire: &Wire,
+        form: Form,
+        now: SystemTime,
+    ) -> Result<Issued, OAuthError> {
+        let document = self.ask_document(wire, form, now).await?;
+        self.read(&document)
+    }
+
+    /// Asks, and returns the answer as it is.
+    pub(super) async fn ask_document(
+        &self,
+        wire: &Wire,
+        form: Form,
+        now: SystemTime,
+    ) -> Result<Document, OAuthError> {
+        let mut may_repeat = true;
+        loop {
+            let mut form = self.client.sign(form.clone(), self.issuer, now).await?;
+            if let Some(key) = self.dpop {
+                let (name, proof) = key.token_header(self.url, now)?;
+                form.headers.insert(name, proof);
+            }
+            let response = wire.form(self.what, self.url, form).await?;
+            let is_new = self
+                .dpop
+                .is_some_and(|key| key.learn(self.url, &response.headers));
+            match answer(self.what, &response)? {
+                Answer::Document(document) => return Ok(document),
+                // RFC 9449 section 8: the same once more, with what the server wants in it.
+                Answer::Refused(refusal)
+                    if refusal.code == USE_NONCE && is_new && std::mem::take(&mut may_repeat) => {}
+                Answer::Refused(refusal) => return Err(self.refused(refusal)),
+            }
+        }
+    }
+
+    fn refused(&self, refusal: Refusal) -> OAuthError {
+        OAuthError::TokenRefused {
+            issuer: shown(self.issuer),
+            refusal,
+        }
+    }
+
+    fn read(&self, document: &Document) -> Result<Issued, OAuthError> {
+        let what = self.what;
+        let read = || -> Result<Issued, DocumentError> {
+            let access = document
+                .text("access_token")?
+                .filter(|token| is_sendable(token))
+                .ok_or(DocumentError::Missing {
+                    field: "access_token",
+                })?;
+            let kind = match document.text("token_type")? {
+                // Bound to a key that is not ours: of no use (RFC 6749 section 7.1).
+                Some(kind) if kind.eq_ignore_ascii_case(SCHEME) && self.dpop.is_none() => {
+                    return Err(DocumentError::Unexpected {
+                        field: "token_type",
+                    });
+                }
+                Some(kind) if kind.eq_ignore_ascii_case(SCHEME) => TokenKind::Dpop,
+                // Some providers leave it out, or make up a name; what they mean is this.
+                _ => TokenKind::Bearer,
+            };
+            let refresh = document.text("refresh_token")?.filter(|t| !t.is_empty());
+            Ok(Issued {
+                access: Secret::new(access.to_owned()),
+                kind,
+                lifetime: document.seconds("expires_in")?.filter(|t| !t.is_zero()),
+                refresh: refresh.map(|token| Secret::new(token.to_owned())),
+                scopes: document.text("scope")?.map(Scopes::parse),
+                account: document.text("id_token")?.and_then(account),
+            })
+        };
+        read().map_err(|error| OAuthError::Document { what, error })
+    }
+}
+
+/// Says whether a token can stand in a header (RFC 6750 section 2.1, generously).
+fn is_sendable(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Reads who signed in out of an identity token. It came from the token endpoint itself, and is
+/// only ever shown, so its signature does not matter (OpenID Connect Core section 3.1.3.7).
+fn account(id_token: &str) -> Option<String> {
+    let body = id_token.split('.').nth(1)?;
+    let claims = Secret::new(BASE64_URL_SAFE_NO_PAD.decode(body).ok()?);
+    let claims = Document::parse(claims.expose()).ok()?;
+    let names = ["email", "preferred_username", "name", "sub"];
+    let text = |name| claims.text(name).ok().flatten().map(shown);
+    names.into_iter().find_map(text)
+}
+
+/// Makes the header that carries a token.
+pub(super) fn header(kind: TokenKind, access: &Secret<String>) -> Result<HeaderValue, OAuthError> {
+    let text = Secret::new(format!("{} {}", kind.scheme(), access.expose()));
+    let mut value = HeaderValue::from_str(text.expose()).map_err(|_| OAuthError::Crypto {
+        what: "the token cannot be sent in a header",
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,180 @@
+//! Requests to authorization servers: which answer counts as a document, and which as a refusal.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use keyway_secret::Secret;
+use url::{Url, form_urlencoded};
+
+use super::document::Document;
+use super::error::{OAuthError, Refusal, What, shown};
+use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse};
+
+/// Sends the requests of one sign-in.
+#[derive(Debug, Clone)]
+pub(super) struct Wire(Arc<dyn HttpClient>);
+
+impl Wire {
+    pub(super) fn new(client: Arc<dyn HttpClient>) -> Self {
+        Self(client)
+    }
+
+    /// Asks for a document; `None` if there is none at this address.
+    pub(super) async fn document(
+        &self,
+        what: What,
+        url: Url,
+    ) -> Result<Option<Document>, OAuthError> {
+        let mut request = HttpRequest::get(url);
+        request.headers.insert(ACCEPT, JSON);
+        let response = self.send(what, request).await?;
+        match response.status {
+            200 => Document::parse(response.body.expose())
+                .map(Some)
+                .map_err(|error| OAuthError::Document { what, error }),
+            // Whoever is asked too often may well have one.
+            408 | 429 => Err(status_error(what, &response)),
+            // Whoever has no such document may say so in many ways, a login page included.
+            300..=499 => Ok(None),
+            _ => Err(status_error(what, &response)),
+        }
+    }
+
+    /// Posts a form and returns the answer, whatever its status.
+    pub(super) async fn form(
+        &self,
+        what: What,
+        url: &Url,
+        form: Form,
+    ) -> Result<HttpResponse, OAuthError> {
+        let mut request = HttpRequest::post(url.clone(), form.encode());
+        request.headers = form.headers;
+        request.headers.insert(ACCEPT, JSON);
+        request.headers.insert(CONTENT_TYPE, FORM);
+        self.send(what, request).await
+    }
+
+    /// Posts a JSON document and returns the answer, whatever its status.
+    pub(super) async fn json(
+        &self,
+        what: What,
+        url: &Url,
+        body: &serde_json::Value,
+    ) -> Result<HttpResponse, OAuthError> {
+        let body = Secret::new(body.to_string().into_bytes());
+        let mut request = HttpRequest::post(url.clone(), body);
+        request.headers.insert(ACCEPT, JSON);
+        request.headers.insert(CONTENT_TYPE, JSON);
+        self.send(what, request).await
+    }
+
+    /// Sends something that is no part of OAuth.
+    pub(super) async fn raw(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
+        self.0.send(request).await
+    }
+
+    async fn send(&self, what: What, request: HttpRequest) -> Result<HttpResponse, OAuthError> {
+        let answer = self.0.send(request).await;
+        answer.map_err(|failure| OAuthError::Http { what, failure })
+    }
+}
+
+/// A form to be posted, with headers of its own.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Form {
+    fields: Vec<(&'static str, Secret<String>)>,
+    pub(super) headers: HeaderMap,
+}
+
+impl Form {
+    pub(super) fn new(grant_type: &str) -> Self {
+        Self::default().with("grant_type", grant_type)
+    }
+
+    pub(super) fn with(self, name: &'static str, value: &str) -> Self {
+        self.with_secret(name, &Secret::new(value.to_owned()))
+    }
+
+    pub(super) fn with_some(self, name: &'static str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    pub(super) fn with_secret(mut self, name: &'static str, value: &Secret<String>) -> Self {
+        self.fields.push((name, value.clone()));
+        self
+    }
+
+    fn encode(&self) -> Secret<Vec<u8>> {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in &self.fields {
+            text.append_pair(name, value.expose());
+        }
+        Secret::new(text.finish().into_bytes())
+    }
+}
+
+/// Reads an answer of an endpoint that refuses with a JSON document (RFC 6749 section 5.2).
+///
+/// Some providers refuse with status 200; a document with `error` is a refusal whatever its status.
+pub(super) fn answer(what: What, response: &HttpResponse) -> Result<Answer, OAuthError> {
+    let is_success = (200..300).contains(&response.status);
+    let document = match Document::parse(response.body.expose()) {
+        Ok(document) => document,
+        Err(error) if is_success => return Err(OAuthError::Document { what, error }),
+        Err(_) => return Err(status_error(what, response)),
+    };
+    if let Some(refusal) = refusal(&document) {
+        // A server in trouble is not a server that says no.
+        let is_trouble = matches!(response.status, 408 | 429 | 500..=599)
+            || matches!(
+                refusal.code.as_str(),
+                "temporarily_unavailable" | "server_error"
+            );
+        if is_trouble && refusal.code != "invalid_grant" {
+            return Err(status_error(what, response));
+        }
+        return Ok(Answer::Refused(refusal));
+    }
+    if is_success {
+        Ok(Answer::Document(document))
+    } else {
+        Err(status_error(what, response))
+    }
+}
+
+/// What an endpoint answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Document(Document),
+    Refused(Refusal),
+}
+
+fn refusal(document: &Document) -> Option<Refusal> {
+    let code = document.text("error").ok().flatten()?;
+    let description = document.text("error_description").ok().flatten();
+    Some(refusal_of(code, description))
+}
+
+/// Makes a refusal fit to be shown.
+pub(super) fn refusal_of(code: &str, description: Option<&str>) -> Refusal {
+    Refusal {
+        code: shown(code),
+        description: description.map(shown),
+    }
+}
+
+fn status_error(what: What, response: &HttpResponse) -> OAuthError {
+    let seconds = response.headers.get(RETRY_AFTER);
+    OAuthError::Status {
+        what,
+        status: response.status,
+        retry_after: seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok()),
+    }
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");

@@ -1,0 +1,145 @@
+//! What only a person can do: look at a consent page and agree.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use keyway_vault::GrantKey;
+use thiserror::Error;
+use url::Url;
+
+use crate::BoxFuture;
+
+/// Asks a person.
+pub trait Interaction: Send + Sync + Debug {
+    /// Makes ready to receive the answer, before the address of the consent page is made.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InteractionError::PortBusy`] if a fixed port is taken.
+    fn prepare(
+        &self,
+        redirect: Redirect,
+    ) -> BoxFuture<'_, Result<Box<dyn Consent>, InteractionError>>;
+
+    /// Shows a code to be typed elsewhere (RFC 8628); returns at once.
+    fn show_code(&self, question: DeviceQuestion) -> BoxFuture<'_, Result<(), InteractionError>>;
+
+    /// Waits until nobody else asks the person for the same sign-in; what it returns is kept until
+    /// the answer is. Whoever had to wait finds the other's answer in the store.
+    fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Send + Sync>>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// One question, ready to be asked.
+pub trait Consent: Send + Debug {
+    /// Returns where the answer will be received, exactly as it has to be sent.
+    fn redirect_uri(&self) -> &str;
+
+    /// Opens the page and waits for the answer that carries the right `state`.
+    ///
+    /// Answers with another or no `state` are turned away and change nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no answer.
+    fn ask(
+        self: Box<Self>,
+        question: ConsentQuestion,
+    ) -> BoxFuture<'static, Result<Callback, InteractionError>>;
+}
+
+/// Where an answer is to be received.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Redirect {
+    /// A port of the loopback interface; any free one if absent.
+    pub port: Option<u16>,
+    /// A whole loopback address that was registered beforehand; `http://localhost:{port}/callback`
+    /// if absent.
+    pub uri: Option<Url>,
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone)]
+pub struct ConsentQuestion {
+    /// The consent page. Checked: `https`, or `http` on this machine; no user name.
+    pub url: Url,
+    /// What the answer has to carry.
+    pub state: Secret<String>,
+    /// The MCP server, by its name.
+    pub server: String,
+    /// The host of the issuer, in ASCII.
+    pub issuer: String,
+    /// As whom we ask: the identifier of the client.
+    pub client: String,
+    /// What is asked for, all of it.
+    pub scopes: Vec<String>,
+    /// What of it was not asked for before.
+    pub new_scopes: Vec<String>,
+    /// How long the answer may take.
+    pub patience: Duration,
+}
+
+/// A code to be typed on another device.
+#[derive(Debug, Clone)]
+pub struct DeviceQuestion {
+    /// The page on which to type it.
+    pub page: Url,
+    /// The page with the code filled in.
+    pub complete: Option<Url>,
+    /// The code.
+    pub code: String,
+    /// The MCP server, by its name.
+    pub server: String,
+    /// The host of the issuer, in ASCII.
+    pub issuer: String,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// How long the code is good.
+    pub patience: Duration,
+}
+
+/// What came back with the right `state`.
+#[derive(Debug, Clone, Default)]
+pub struct Callback {
+    /// The authorization code.
+    pub code: Option<Secret<String>>,
+    /// The issuer's own name (RFC 9207).
+    pub iss: Option<String>,
+    /// Why there is no code.
+    pub error: Option<String>,
+    /// The same in words.
+    pub error_description: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InteractionError {
+    /// Nobody is there to be asked.
+    #[error("nobody can be asked to sign in here")]
+    Nobody,
+    /// The fixed port is taken.
+    #[error("port {port}, which the redirect address needs, is in use")]
+    PortBusy {
+        /// Which.
+        port: u16,
+    },
+    /// No listener could be made.
+    #[error("no callback can be received: {why}")]
+    Listener {
+        /// In a few words.
+        why: String,
+    },
+    /// The person gave up.
+    #[error("the sign-in was cancelled")]
+    Cancelled,
+    /// The time is over.
+    #[error("nobody answered within {seconds} seconds")]
+    Timeout {
+        /// The limit.
+        seconds: u64,
+    },
+}

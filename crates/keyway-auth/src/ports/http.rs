@@ -1,0 +1,139 @@
+//! Requests to authorization servers and for metadata: bounded, guarded, never retried below.
+
+use std::fmt::Debug;
+
+use http::{HeaderMap, Method};
+use keyway_secret::Secret;
+use thiserror::Error;
+use url::Url;
+
+use crate::BoxFuture;
+
+/// Sends requests that a peer's word may have led to.
+///
+/// One client serves one MCP server and reaches no address that is less public than that server.
+/// It sends no credential of its own, answers of more than 1 MiB or after more than 5 s fail, and
+/// it resolves, checks and connects to one and the same address.
+pub trait HttpClient: Send + Sync + Debug {
+    /// Sends one request.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no answer. An answer of any status is no error.
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>>;
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HttpRequest {
+    /// `GET` or `POST`.
+    pub method: Method,
+    /// Where it goes.
+    pub url: Url,
+    /// All headers but those of the connection.
+    pub headers: HeaderMap,
+    /// The body, which may hold a secret.
+    pub body: Option<Secret<Vec<u8>>>,
+    /// Which redirects are followed.
+    pub redirects: Redirects,
+}
+
+impl HttpRequest {
+    /// Asks for a document, following redirects inside its origin.
+    #[must_use]
+    pub fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            body: None,
+            redirects: Redirects::SameOrigin,
+        }
+    }
+
+    /// Sends a body, following no redirect: it may hold a secret.
+    #[must_use]
+    pub fn post(url: Url, body: Secret<Vec<u8>>) -> Self {
+        Self {
+            method: Method::POST,
+            url,
+            headers: HeaderMap::new(),
+            body: Some(body),
+            redirects: Redirects::None,
+        }
+    }
+}
+
+/// Which redirects are followed. None ever leads to another origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Redirects {
+    /// At most 10, inside the origin.
+    SameOrigin,
+    /// None; the redirect itself is the answer.
+    None,
+}
+
+/// One answer.
+#[derive(Debug, Clone)]
+pub struct HttpResponse {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The whole body, which may hold a secret.
+    pub body: Secret<Vec<u8>>,
+}
+
+/// Why there is no answer. Never holds anything that was sent or received.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum HttpFailure {
+    /// The address is less public than the MCP server, or never allowed.
+    #[error("`{host}` may not be reached on the word of this server")]
+    Forbidden {
+        /// Which host.
+        host: String,
+    },
+    /// No connection, or it broke.
+    #[error("`{host}` cannot be reached: {why}")]
+    Unreachable {
+        /// Which host.
+        host: String,
+        /// In a few words.
+        why: String,
+        /// Whether the request may have arrived.
+        sent: bool,
+    },
+    /// No answer in time.
+    #[error("`{host}` did not answer within {seconds} seconds")]
+    Timeout {
+        /// Which host.
+        host: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// The answer breaks a limit or a rule of HTTP.
+    #[error("`{host}` answered with {what}")]
+    Protocol {
+        /// Which host.
+        host: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The answer leads to another origin.
+    #[error("`{host}` redirects to another origin")]
+    Redirect {
+        /// Which host.
+        host: String,
+    },
+}
+
+impl HttpFailure {
+    /// Says whether the same request may succeed later.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
+    }
+}
