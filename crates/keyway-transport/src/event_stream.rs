@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 use thiserror::Error;
 
@@ -88,7 +88,7 @@ impl EventStream {
         if self.after_cr && !self.input.is_empty() {
             self.after_cr = false;
             if self.input.starts_with(b"\n") {
-                drop(self.input.split_to(1));
+                self.input.advance(1);
             }
         }
         let Some(end) = memchr2(b'\r', b'\n', &self.input) else {
@@ -96,7 +96,8 @@ impl EventStream {
             return Ok(None);
         };
         let tail = self.input.split_to(end);
-        self.after_cr = self.input.split_to(1).starts_with(b"\r");
+        self.after_cr = self.input.starts_with(b"\r");
+        self.input.advance(1);
         let mut line = if self.line.is_empty() {
             tail
         } else {
@@ -109,7 +110,7 @@ impl EventStream {
         if !self.past_bom {
             self.past_bom = true;
             if line.starts_with(BOM) {
-                drop(line.split_to(BOM.len()));
+                line.advance(BOM.len());
             }
         }
         Ok(Some(line))
@@ -124,7 +125,7 @@ impl EventStream {
         Ok(())
     }
 
-    fn take_line(&mut self, line: Bytes) -> Result<Option<StreamEvent>, StreamError> {
+    fn take_line(&mut self, mut line: Bytes) -> Result<Option<StreamEvent>, StreamError> {
         if line.is_empty() {
             return Ok(self.dispatch());
         }
@@ -133,13 +134,17 @@ impl EventStream {
         if line.get(start) == Some(&b' ') {
             start += 1;
         }
-        let value = line.slice(start..);
+        let value = line.get(start..).unwrap_or_default();
         match line.get(..colon).unwrap_or_default() {
-            b"data" => self.data.add(value)?,
-            b"event" => self.name = Some(small(&value)?),
+            b"data" => {
+                line.advance(start);
+                self.data.add(line)?;
+            }
+            b"event" if value.is_empty() || value == b"message" => self.name = None,
+            b"event" => self.name = Some(small(value)?),
             // A NUL in an id makes the field void.
-            b"id" if !value.contains(&0) => self.id = Some(small(&value)?),
-            b"retry" => self.take_retry(&value),
+            b"id" if !value.contains(&0) => self.id = Some(small(value)?),
+            b"retry" => self.take_retry(value),
             // A comment begins with the colon; other fields are for others.
             _ => {}
         }
@@ -159,7 +164,7 @@ impl EventStream {
             // An empty id takes the last one back.
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
-        let name = self.name.take().filter(|name| !is_default_name(name));
+        let name = self.name.take();
         let data = std::mem::take(&mut self.data).finish();
         (!data.is_empty()).then_some(StreamEvent { name, data })
     }
@@ -217,10 +222,6 @@ fn small(value: &[u8]) -> Result<Bytes, StreamError> {
         return Err(StreamError::FieldTooLong);
     }
     Ok(Bytes::copy_from_slice(value))
-}
-
-fn is_default_name(name: &[u8]) -> bool {
-    name.is_empty() || name == b"message"
 }
 
 /// Which limit a stream broke.

@@ -4,27 +4,37 @@
 //! proxies, roots and the client certificate are handed in. Errors name a host, never a URL.
 
 mod address;
+mod body;
+mod connector;
+mod failure;
+mod pool;
 mod proxy;
 mod resolver;
 mod response;
+mod stream;
 mod tls;
 
-use std::error::Error;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::LOCATION;
+use http::header::{HeaderValue, LOCATION, USER_AGENT};
 use http::{HeaderMap, Method};
 use keyway_secret::Secret;
 use url::{Host, Url};
 
-use self::resolver::{ForbiddenAddress, Guarded, System, is_localhost};
+use self::body::Once;
+use self::connector::Connector;
+use self::pool::Pool;
+use self::proxy::Proxies;
+use self::resolver::{Guarded, System, Witness, is_localhost};
 use self::tls::Tls;
 use crate::error::TransportError;
 
 pub use self::address::{AddressPolicy, Reach};
+pub(crate) use self::failure::{Fate, SendError, find_cause, is_tls_failure};
 pub use self::proxy::ProxySettings;
 pub use self::resolver::Lookup;
 pub(crate) use self::response::{Media, Response, Upgraded};
@@ -46,9 +56,8 @@ pub struct HttpSettings {
 /// A client for one [`AddressPolicy`]. Cloning is cheap and shares connections.
 #[derive(Clone)]
 pub struct HttpClient {
-    inner: reqwest::Client,
+    pool: Arc<Pool>,
     policy: AddressPolicy,
-    purpose: Purpose,
     shared: Arc<Shared>,
 }
 
@@ -64,6 +73,7 @@ enum Purpose {
 struct Shared {
     tls: Tls,
     settings: HttpSettings,
+    witness: Arc<Witness>,
 }
 
 impl HttpClient {
@@ -74,7 +84,11 @@ impl HttpClient {
     /// Returns [`TransportError::Settings`] for unreadable certificates or proxies.
     pub fn new(settings: HttpSettings) -> Result<Self, TransportError> {
         let tls = Tls::new(&settings.trust, settings.identity.as_ref())?;
-        let shared = Arc::new(Shared { tls, settings });
+        let shared = Arc::new(Shared {
+            tls,
+            settings,
+            witness: Arc::default(),
+        });
         Self::build(shared, AddressPolicy::Configured, Purpose::Exchange)
     }
 
@@ -84,7 +98,7 @@ impl HttpClient {
     ///
     /// Returns [`TransportError::Settings`] for settings that were refused already.
     pub fn with_policy(&self, policy: AddressPolicy) -> Result<Self, TransportError> {
-        Self::build(Arc::clone(&self.shared), policy, self.purpose)
+        Self::build(Arc::clone(&self.shared), policy, self.pool.purpose)
     }
 
     /// Returns a client with the same settings whose connections may change to another protocol.
@@ -133,53 +147,34 @@ impl HttpClient {
         Ok(url)
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the guarded client that everybody else uses"
-    )]
     fn build(
         shared: Arc<Shared>,
         policy: AddressPolicy,
         purpose: Purpose,
     ) -> Result<Self, TransportError> {
         let settings = &shared.settings;
-        let mut tls = shared.tls.config();
         let resolver = Guarded {
             lookup: settings.lookup.clone().unwrap_or_else(|| Arc::new(System)),
             policy,
-            exempt: settings.proxies.hosts().into(),
+            witness: Arc::clone(&shared.witness),
         };
-        let mut builder = reqwest::Client::builder()
-            .dns_resolver(resolver)
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .no_proxy()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(POOL_IDLE)
-            .pool_max_idle_per_host(POOL_SIZE)
-            .http1_max_headers(MAX_HEADERS)
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .http2_adaptive_window(true)
-            .http2_keep_alive_interval(H2_PING)
-            .tcp_keepalive(TCP_KEEPALIVE)
-            .tcp_nodelay(true)
-            .user_agent(USER_AGENT);
-        if purpose == Purpose::Upgrade {
-            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-            builder = builder.http1_only();
-        }
-        for proxy in settings.proxies.build()? {
-            builder = builder.proxy(proxy);
-        }
-        let what = "the HTTP client cannot be set up";
-        let inner = builder
-            .tls_backend_preconfigured(tls)
-            .build()
-            .map_err(|_| TransportError::Settings { what })?;
+        let mut hop_config = shared.tls.config();
+        hop_config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let hop_config = Arc::new(hop_config);
+        let config = match purpose {
+            Purpose::Exchange => Arc::new(shared.tls.config()),
+            Purpose::Upgrade => Arc::clone(&hop_config),
+        };
+        let connector = Connector {
+            resolver,
+            proxies: Proxies::new(&settings.proxies)?,
+            tls: shared.tls.clone(),
+            config,
+            hop_config,
+        };
         Ok(Self {
-            inner,
+            pool: Arc::new(Pool::new(connector, purpose)),
             policy,
-            purpose,
             shared,
         })
     }
@@ -189,14 +184,11 @@ impl HttpClient {
     where
         H: Fn() -> HeaderMap,
     {
-        let mut url = request.url.clone();
-        if url.scheme() == "https" {
-            self.shared.tls.ready().await.map_err(SendError::hopeless)?;
-        }
+        let mut url = Cow::Borrowed(request.url);
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_once(&request, &url).await?;
             match next_hop(&request.method, &url, &response).map_err(SendError::hopeless)? {
-                Some(next) if self.purpose == Purpose::Exchange => url = next,
+                Some(next) if self.pool.purpose == Purpose::Exchange => url = Cow::Owned(next),
                 _ => return Ok(response),
             }
         }
@@ -205,21 +197,41 @@ impl HttpClient {
         }))
     }
 
-    async fn send_once<H>(&self, request: &Request<'_, H>, url: &Url) -> Result<Response, SendError>
+    /// Sends one request to `url` and returns the answer, whatever it is.
+    pub(crate) async fn send_once<H>(
+        &self,
+        request: &Request<'_, H>,
+        url: &Url,
+    ) -> Result<Response, SendError>
     where
         H: Fn() -> HeaderMap,
     {
-        let mut message = reqwest::Request::new(request.method.clone(), url.clone());
-        *message.headers_mut() = (request.headers)();
-        if !request.body.is_empty() {
-            *message.body_mut() = Some(request.body.clone().into());
-        }
-        let answer = self.inner.execute(message).await;
-        let answer = answer.map_err(|error| SendError::of(error, url))?;
+        let answer = self.pool.exchange(request, url).await?;
         Response::new(answer).map_err(SendError::hopeless)
     }
 
-    fn check(&self, url: &Url) -> Result<(), TransportError> {
+    /// Returns how public a server is: its address, or the most public that its name stands for.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no connection if the name stands for nothing.
+    pub(crate) async fn reach_of(&self, url: &Url) -> Result<Reach, SendError> {
+        let connector = &self.pool.connector;
+        // A proxy resolves the name, and what it stands for here says nothing.
+        if matches!(url.host(), Some(Host::Domain(_))) && connector.proxies.hop(url).is_some() {
+            return Ok(Reach::Public);
+        }
+        let reach = connector.resolver.reach(url.host_str().unwrap_or_default());
+        let reach = reach.await;
+        reach.map_err(|failure| SendError::connect(failure, url))
+    }
+
+    /// Checks what can be checked of an address without a connection.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TransportError::Settings`] or [`TransportError::Forbidden`].
+    pub(crate) fn check(&self, url: &Url) -> Result<(), TransportError> {
         let host = url.host().ok_or(TransportError::Settings {
             what: "the address of the server has no host",
         })?;
@@ -268,85 +280,22 @@ pub(crate) struct Request<'a, H> {
     pub(crate) body: Bytes,
 }
 
-/// Why there is no answer, and what that says about sending the request again.
-#[derive(Debug)]
-pub(crate) struct SendError {
-    pub(crate) error: TransportError,
-    pub(crate) fate: Fate,
-}
-
-/// What became of a request that got no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Nothing of it left, and it may fare better next time.
-    Unsent,
-    /// The server may have seen it.
-    Sent,
-    /// It would fare the same again.
-    Hopeless,
-}
-
-impl SendError {
-    const fn hopeless(error: TransportError) -> Self {
-        let fate = Fate::Hopeless;
-        Self { error, fate }
+impl<H: Fn() -> HeaderMap> Request<'_, H> {
+    /// Returns what is sent, but for the address.
+    fn message(&self) -> http::Request<Once> {
+        let mut message = http::Request::new(Once::new(self.body.clone()));
+        *message.method_mut() = self.method.clone();
+        *message.headers_mut() = (self.headers)();
+        message.headers_mut().insert(USER_AGENT, AGENT);
+        message
     }
-
-    fn of(error: reqwest::Error, url: &Url) -> Self {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let is_forbidden = has_cause(&error, |cause| cause.is::<ForbiddenAddress>());
-        let fate = if is_forbidden || has_cause(&error, is_tls_failure) {
-            Fate::Hopeless
-        } else if error.is_connect() {
-            Fate::Unsent
-        } else {
-            Fate::Sent
-        };
-        let error = if is_forbidden {
-            TransportError::Forbidden { host }
-        } else if error.is_timeout() {
-            TransportError::Timeout {
-                seconds: CONNECT_TIMEOUT.as_secs(),
-            }
-        } else {
-            let source = Box::new(error.without_url());
-            TransportError::Unreachable { host, source }
-        };
-        Self { error, fate }
-    }
-}
-
-fn has_cause(
-    error: &(dyn Error + 'static),
-    is_it: impl Fn(&(dyn Error + 'static)) -> bool,
-) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if is_it(error) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
-/// Says whether the two sides could not agree on TLS: a certificate does not get better.
-fn is_tls_failure(cause: &(dyn Error + 'static)) -> bool {
-    let mut wrapped = cause.downcast_ref::<std::io::Error>();
-    while let Some(inner) = wrapped.and_then(std::io::Error::get_ref) {
-        if inner.is::<rustls::Error>() {
-            return true;
-        }
-        wrapped = inner.downcast_ref();
-    }
-    false
 }
 
 /// Returns where to ask next, if the answer is a redirect that may be followed.
 ///
 /// A `GET` follows all of them, a `POST` those that keep method and body (RFC 9110 §15.4.8, 15.4.9).
 /// Nothing ever goes to another origin: it would get credential and body.
-fn next_hop(
+pub(crate) fn next_hop(
     method: &Method,
     url: &Url,
     response: &Response,
@@ -374,12 +323,10 @@ fn next_hop(
     Ok(may_follow.then_some(target))
 }
 
-const USER_AGENT: &str = concat!("keyway/", env!("CARGO_PKG_VERSION"));
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("keyway/", env!("CARGO_PKG_VERSION")));
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const POOL_IDLE: Duration = Duration::from_secs(90);
-const POOL_SIZE: usize = 128;
-const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
-const H2_PING: Duration = Duration::from_secs(30);
-const MAX_HEADERS: usize = 128;
-const MAX_HEADER_BYTES: u32 = 64 * 1024;
-const MAX_REDIRECTS: usize = 10;
+const MAX_HEADER_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_REDIRECTS: usize = 10;
+
+#[cfg(test)]
+mod tests;

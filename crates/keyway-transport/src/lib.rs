@@ -5,6 +5,9 @@
 //! the only sockets and starts the only child processes of the product.
 
 mod answer;
+mod callback;
+mod capture;
+mod cause;
 mod challenge;
 mod child_env;
 mod connection;
@@ -18,8 +21,10 @@ mod in_flight;
 mod launch;
 mod legacy_sse;
 mod lines;
+mod oauth_http;
 mod peer;
 mod redact;
+mod serve;
 mod stdio;
 mod streamable;
 #[cfg(test)]
@@ -27,6 +32,9 @@ mod testing;
 mod turn;
 mod websocket;
 
+pub use self::callback::{CallbackListener, RedirectFault, read_redirect};
+pub use self::capture::capture;
+pub use self::cause::NetworkCause;
 pub use self::child_env::{ChildEnv, EnvReader, EnvRules, HostEnv, Inherit};
 pub use self::connection::{Connection, Event, Link};
 pub use self::error::TransportError;
@@ -42,6 +50,10 @@ pub use self::launch::{
     launcher_main,
 };
 pub use self::legacy_sse::connect_sse;
+pub use self::oauth_http::OAuthHttp;
+pub use self::serve::{
+    BodyFault, Guest, Inbound, ListenError, Listener, MAX_BODY_BYTES, Reply, Service, serve,
+};
 pub use self::stdio::{ChildStream, Log, StdioServer, Verify};
-pub use self::streamable::connect_http;
+pub use self::streamable::{ToolHeaders, connect_http, read_header_text};
 pub use self::websocket::connect_ws;

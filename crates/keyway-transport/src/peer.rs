@@ -1,5 +1,5 @@
 //! One server as seen by a transport over HTTP: its address, its credential, and the rules for
-//! sending a request once, once more, or not again.
+//! sending a request once, again, or not at all.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -43,43 +43,47 @@ impl Peer {
         self.url.origin().ascii_serialization()
     }
 
-    /// Sends a request with the credential; after a refusal asks the authorizer once.
+    /// Sends a request with the credential; after a refusal asks the authorizer, and sends it again
+    /// while that has something better.
     ///
-    /// The answer has any status but 401 and 403.
+    /// 401 and 403 say that the request was not carried out, so it cannot run twice. The answer has any status but 401 and 403.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Response, TransportError> {
         let mut credential = match self.authorizer.at_hand() {
             Some(credential) => credential,
             None => self.authorizer.obtain().await?,
         };
-        let mut may_ask = true;
+        let mut attempt = 1;
         loop {
             let response = self.send(call, &credential).await?;
             if !matches!(response.status(), 401 | 403) {
                 return Ok(response);
             }
             // Boxed because it is rare, and the task of every call would be as large.
-            credential = Box::pin(self.ask(response, &credential, may_ask)).await?;
-            may_ask = false;
+            credential = Box::pin(self.ask(response, &credential, attempt)).await?;
+            attempt += 1;
         }
     }
 
-    /// Returns a better credential than the one that was refused, if the authorizer may be asked.
+    /// Returns a better credential than the one that was refused, if there is one.
     async fn ask(
         &self,
         response: Response,
         used: &Credential,
-        may_ask: bool,
+        attempt: u32,
     ) -> Result<Arc<Credential>, TransportError> {
         let status = response.status();
         let told = response.headers().get_all(WWW_AUTHENTICATE);
         let told: Vec<HeaderValue> = told.iter().cloned().collect();
+        let dpop_nonce = response.headers().get(DPOP_NONCE).cloned();
         response.finish().await;
-        if !may_ask {
+        if attempt > MAX_CHALLENGES {
             return Err(refusal(status, &told));
         }
         let challenge = Challenge {
             status,
             www_authenticate: told.clone(),
+            dpop_nonce,
+            attempt,
         };
         match self.authorizer.challenged(used, challenge).await? {
             Verdict::Retry(better) => Ok(better),
@@ -102,7 +106,7 @@ impl Peer {
                 headers: || call.headers_with(credential),
                 body: call.body.clone(),
             };
-            let SendError { error, fate } = match self.client.send(request).await {
+            let SendError { error, fate, .. } = match self.client.send(request).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
@@ -143,6 +147,7 @@ impl Call<'_> {
         for (name, value) in own.iter().chain(self.headers) {
             headers.insert(name, value.clone());
         }
+        headers.extend(credential.proof_for(&self.method, self.url));
         headers
     }
 }
@@ -159,8 +164,11 @@ fn backoff(tries: u32) -> Duration {
     Duration::from_millis(full / 2 + random % (full / 2 + 1))
 }
 
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 const MAX_TRIES: u32 = 3;
+/// Three for more scopes, one for a nonce.
+const MAX_CHALLENGES: u32 = 4;
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

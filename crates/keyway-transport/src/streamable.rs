@@ -26,9 +26,10 @@ use keyway_secret::Secret;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+pub use self::header_value::decode as read_header_text;
 use self::outgoing::{Kind, Outgoing};
 use self::session::Sessions;
-use self::tool_headers::ToolHeaders;
+pub use self::tool_headers::ToolHeaders;
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};

@@ -1,6 +1,7 @@
 //! A server for tests that says exactly what it is told, honest or not, and remembers what it heard.
 
 mod authority;
+mod renewing;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) use self::authority::Authority;
+pub(crate) use self::renewing::Renewing;
 use crate::connection::{Connection, Event};
 use crate::error::TransportError;
 use crate::frame::Frame;

@@ -3,16 +3,18 @@
 //! The client asks here at the moment it connects and uses nothing but the answer, so that a name
 //! cannot lead to one address when it is checked and to another when it is used.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use keyway_auth::BoxFuture;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use thiserror::Error;
+use url::Host;
 
-use super::address::AddressPolicy;
+use super::address::{AddressPolicy, Reach};
+use super::failure::ConnectFailure;
+use crate::cause::NameNotFound;
 
 /// Looks names up, so that tests can say what they stand for.
 pub trait Lookup: Send + Sync + fmt::Debug {
@@ -38,49 +40,76 @@ impl Lookup for System {
 pub(super) struct Guarded {
     pub(super) lookup: Arc<dyn Lookup>,
     pub(super) policy: AddressPolicy,
-    /// Hosts of proxies, which the person chose and which may be anywhere.
-    pub(super) exempt: Arc<[String]>,
+    pub(super) witness: Arc<Witness>,
 }
 
-impl Resolve for Guarded {
-    fn resolve(&self, name: Name) -> Resolving {
-        let this = self.clone();
-        Box::pin(async move {
-            let found = this.addresses(name.as_str()).await?;
-            Ok(Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs)
-        })
+/// Remembers how public the addresses of configured servers were.
+///
+/// A server whose name turns private between its refusal and the sign-in stays as public as it was,
+/// and so leads nowhere that is less so.
+#[derive(Debug, Default)]
+pub(super) struct Witness(Mutex<HashMap<String, Reach>>);
+
+impl Witness {
+    /// Notes one more sight of `name`, and returns the most public one so far.
+    fn note(&self, name: &str, reach: Reach) -> Reach {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = seen.entry(name.to_ascii_lowercase()).or_insert(reach);
+        *most = reach.max(*most);
+        *most
     }
 }
 
 impl Guarded {
-    async fn addresses(
-        &self,
-        name: &str,
-    ) -> Result<Vec<IpAddr>, Box<dyn std::error::Error + Send + Sync>> {
-        // RFC 6761 §6.3; and the system's resolver would cost a thread.
-        let mut found = if is_localhost(name) {
-            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-        } else {
-            self.lookup.lookup(name).await?
-        };
-        let policy = if self.exempt.iter().any(|host| host == name) {
-            AddressPolicy::DangerousLinkLocal
-        } else {
-            self.policy
+    /// Returns the addresses of a server that may be connected to.
+    pub(super) async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ConnectFailure> {
+        let found = self.find(host, self.policy).await?;
+        if let Some(reach) = most_public(&found)
+            && !matches!(self.policy, AddressPolicy::AtLeast(_))
+        {
+            self.witness.note(host, reach);
+        }
+        Ok(found)
+    }
+
+    /// Returns the addresses of a proxy, which the person chose and which may be anywhere.
+    pub(super) async fn proxy_addresses(&self, host: &str) -> Result<Vec<IpAddr>, ConnectFailure> {
+        self.find(host, AddressPolicy::DangerousLinkLocal).await
+    }
+
+    /// Returns how public a configured server is: the most public of all it was ever seen at.
+    pub(super) async fn reach(&self, name: &str) -> Result<Reach, ConnectFailure> {
+        let found = self.addresses(name).await?;
+        let reach =
+            most_public(&found).ok_or_else(|| ConnectFailure::Broken("no address".into()))?;
+        Ok(self.witness.note(name, reach))
+    }
+
+    async fn find(&self, host: &str, policy: AddressPolicy) -> Result<Vec<IpAddr>, ConnectFailure> {
+        let mut found = match Host::parse(host) {
+            Ok(Host::Ipv4(address)) => vec![address.into()],
+            Ok(Host::Ipv6(address)) => vec![address.into()],
+            // RFC 6761 §6.3; and the system's resolver would cost a thread.
+            _ if is_localhost(host) => {
+                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+            }
+            _ => {
+                let found = self.lookup.lookup(host).await;
+                found.map_err(|source| ConnectFailure::Broken(NameNotFound { source }.into()))?
+            }
         };
         let any = !found.is_empty();
         found.retain(|&address| policy.allows(address));
         if any && found.is_empty() {
-            return Err(ForbiddenAddress.into());
+            return Err(ConnectFailure::Forbidden);
         }
         Ok(found)
     }
 }
 
-/// A name stands for forbidden addresses only.
-#[derive(Debug, Clone, Copy, Error)]
-#[error("the address may not be connected to")]
-pub(super) struct ForbiddenAddress;
+fn most_public(addresses: &[IpAddr]) -> Option<Reach> {
+    addresses.iter().copied().map(Reach::of).max()
+}
 
 /// Says whether `name` is this machine by definition.
 pub(super) fn is_localhost(name: &str) -> bool {
@@ -92,7 +121,6 @@ pub(super) fn is_localhost(name: &str) -> bool {
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::address::Reach;
     use super::*;
 
     #[derive(Debug)]
@@ -111,7 +139,7 @@ mod tests {
         Guarded {
             lookup: Arc::new(Script(Mutex::new(answers))),
             policy,
-            exempt: Arc::from(["proxy.example".to_owned()]),
+            witness: Arc::default(),
         }
     }
 
@@ -123,9 +151,20 @@ mod tests {
         );
         assert_eq!(resolver.addresses("x.example").await.unwrap().len(), 1);
         let error = resolver.addresses("x.example").await.unwrap_err();
-        assert!(error.is::<ForbiddenAddress>());
+        assert!(matches!(error, ConnectFailure::Forbidden), "{error:?}");
         let mixed = resolver.addresses("x.example").await.unwrap();
         assert_eq!(mixed, ["1.0.0.1".parse::<IpAddr>().unwrap()]);
+    }
+
+    #[tokio::test]
+    async fn a3_server_whose_name_turns_private_stays_as_public_as_it_was() {
+        let resolver = guarded(
+            AddressPolicy::Configured,
+            &[&["1.1.1.1"], &["127.0.0.1"], &["10.0.0.1", "127.0.0.1"]],
+        );
+        resolver.addresses("x.example").await.unwrap();
+        assert_eq!(resolver.reach("X.example").await.unwrap(), Reach::Public);
+        assert_eq!(resolver.reach("y.example").await.unwrap(), Reach::Private);
     }
 
     #[tokio::test]
@@ -145,7 +184,17 @@ mod tests {
             AddressPolicy::AtLeast(Reach::Public),
             &[&["10.0.0.1"], &["10.0.0.1"]],
         );
-        assert!(resolver.addresses("proxy.example").await.is_ok());
-        assert!(resolver.addresses("other.example").await.is_err());
+        assert!(resolver.proxy_addresses("x.example").await.is_ok());
+        assert!(resolver.addresses("x.example").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a2_literal_is_checked_where_it_is_connected_to() {
+        let resolver = guarded(AddressPolicy::AtLeast(Reach::Public), &[]);
+        for host in ["127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254"] {
+            let error = resolver.addresses(host).await.unwrap_err();
+            assert!(matches!(error, ConnectFailure::Forbidden), "{host}");
+        }
+        assert_eq!(resolver.addresses("1.1.1.1").await.unwrap().len(), 1);
     }
 }

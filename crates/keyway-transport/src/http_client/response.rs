@@ -1,26 +1,38 @@
 //! An answer, checked for what no honest server sends, and its body in bounded pieces.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER, TRANSFER_ENCODING,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
 };
 
-pub(crate) use reqwest::Upgraded;
+use hyper::body::{Body, Incoming};
+use hyper_util::rt::TokioIo;
 
+use super::pool::{Exchange, Lease};
 use crate::error::TransportError;
 use crate::frame::FrameError;
 
+/// A connection that has changed to another protocol.
+pub(crate) type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
+
 /// The head of an answer, with a body still to be read.
 #[derive(Debug)]
-pub(crate) struct Response(reqwest::Response);
+pub(crate) struct Response {
+    inner: http::Response<Incoming>,
+    /// The connection, until the body has been read to its end.
+    lease: Option<Lease>,
+}
 
 impl Response {
-    /// Refuses two lengths at once (RFC 9112 §6.3), compression we did not ask for, and huge heads.
-    pub(super) fn new(response: reqwest::Response) -> Result<Self, TransportError> {
-        let headers = response.headers();
+    /// Refuses two lengths at once (RFC 9112 §6.3), and compression we did not ask for.
+    pub(super) fn new(exchange: Exchange) -> Result<Self, TransportError> {
+        let headers = exchange.response.headers();
         if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
-            return Err(protocol("an answer with two lengths"));
+            return Err(protocol("two lengths for one body"));
         }
         let encodings = headers.get_all(CONTENT_ENCODING);
         if encodings
@@ -29,23 +41,35 @@ impl Response {
         {
             return Err(protocol("a compressed answer that nobody asked for"));
         }
-        let size = |(name, value): (&HeaderName, &http::HeaderValue)| {
-            name.as_str().len() + value.as_bytes().len()
+        let mut response = Self {
+            inner: exchange.response,
+            lease: exchange.lease,
         };
-        if headers.iter().map(size).sum::<usize>() > super::MAX_HEADER_BYTES as usize {
-            return Err(protocol("an answer with too many headers"));
+        response.release_at_end();
+        Ok(response)
+    }
+
+    /// Gives the connection back if nothing more comes on it for us.
+    fn release_at_end(&mut self) {
+        if self.inner.body().is_end_stream() && self.status() != SWITCHING_PROTOCOLS {
+            self.release();
         }
-        Ok(Self(response))
+    }
+
+    fn release(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.end();
+        }
     }
 
     /// Returns the status code.
     pub(crate) fn status(&self) -> u16 {
-        self.0.status().as_u16()
+        self.inner.status().as_u16()
     }
 
     /// Returns the headers.
     pub(crate) fn headers(&self) -> &HeaderMap {
-        self.0.headers()
+        self.inner.headers()
     }
 
     /// Says what the body claims to be.
@@ -77,14 +101,27 @@ impl Response {
 
     /// Waits for the next piece of the body; `None` is its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
-        self.0.chunk().await.map_err(|_| TransportError::Closed)
+        loop {
+            let body = self.inner.body_mut();
+            let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+            let frame = frame.transpose().map_err(|_| TransportError::Closed)?;
+            let Some(frame) = frame else {
+                self.release();
+                return Ok(None);
+            };
+            // What is no data is a trailer.
+            if let Ok(data) = frame.into_data() {
+                self.release_at_end();
+                return Ok(Some(data));
+            }
+        }
     }
 
     /// Reads the whole body, of at most `limit` bytes.
     ///
     /// A body of known length that comes in one piece is not copied, and in several only once.
     pub(crate) async fn collect(&mut self, limit: usize) -> Result<Bytes, TransportError> {
-        let length = self.0.content_length();
+        let length = self.inner.body().size_hint().exact();
         let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if let Some(bytes) = length.filter(|&bytes| bytes > limit) {
             return Err(FrameError::TooLarge { bytes }.into());
@@ -110,11 +147,17 @@ impl Response {
 
     /// Takes the connection over, after an answer that changes its protocol.
     pub(crate) async fn upgrade(self) -> Result<Upgraded, TransportError> {
-        self.0.upgrade().await.map_err(|_| TransportError::Closed)
+        let upgraded = hyper::upgrade::on(self.inner).await;
+        upgraded
+            .map(TokioIo::new)
+            .map_err(|_| TransportError::Closed)
     }
 
     /// Reads on to the end if it is near, so that the connection can be used again.
     pub(crate) async fn finish(mut self) {
+        if self.lease.is_none() {
+            return;
+        }
         let drain = async {
             let mut left = DRAIN_BYTES;
             while let Ok(Some(piece)) = self.chunk().await {
@@ -144,5 +187,6 @@ const fn protocol(what: &'static str) -> TransportError {
     TransportError::Protocol { what }
 }
 
+const SWITCHING_PROTOCOLS: u16 = 101;
 const DRAIN_BYTES: usize = 64 * 1024;
 const DRAIN_TIME: std::time::Duration = std::time::Duration::from_millis(500);

@@ -65,6 +65,30 @@ async fn messages_are_posted_to_the_endpoint_and_answers_come_by_the_stream() {
 }
 
 #[tokio::test]
+async fn stream_and_messages_are_tried_again_while_the_authorizer_has_something_better() {
+    let server = Server::start(|seen| {
+        let is_accepted = match seen.method.as_str() {
+            "GET" => "CANARY-3",
+            _ => "CANARY-8",
+        };
+        match seen.header("authorization") == Some(is_accepted) {
+            false => Reply::status(401, ""),
+            true if seen.method == "GET" => Reply::stream("")
+                .events("event: endpoint\ndata: /messages\n\n")
+                .hang(),
+            true => Reply::status(202, ""),
+        }
+    })
+    .await;
+    let authorizer = Arc::new(Renewing::default());
+    let connected = connect_sse(&server.url(), Arc::clone(&authorizer) as _, &client()).await;
+    let connection = connected.unwrap();
+    send(&connection, INITIALIZED).await;
+    server.heard(9).await;
+    assert_eq!(*authorizer.heard.lock().unwrap(), [1, 2, 3, 1, 2, 3, 4]);
+}
+
+#[tokio::test]
 async fn c3_endpoint_in_another_origin_is_refused_and_nothing_is_posted() {
     let other = Server::start(|seen| seen.ok()).await;
     let port = other.port;

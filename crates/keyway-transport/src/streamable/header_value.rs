@@ -22,6 +22,17 @@ pub(super) fn encode(text: &str) -> HeaderValue {
     HeaderValue::from_str(&encoded).unwrap_or(HeaderValue::from_static(""))
 }
 
+/// Reads what a client wrote; `None` if it is not text, or the Base64 between the markers is none.
+#[must_use]
+pub fn decode(value: &HeaderValue) -> Option<String> {
+    let text = value.to_str().ok()?.trim_matches([' ', '\t']);
+    let inner = text.strip_prefix(PREFIX);
+    match inner.and_then(|inner| inner.strip_suffix(SUFFIX)) {
+        None => Some(text.to_owned()),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+    }
+}
+
 const PREFIX: &str = "=?base64?";
 const SUFFIX: &str = "?=";
 
@@ -44,6 +55,18 @@ mod tests {
             ("file:///a/b?c=d", "file:///a/b?c=d"),
         ] {
             assert_eq!(encode(text).as_bytes(), expected.as_bytes(), "{text:?}");
+            assert_eq!(decode(&encode(text)).as_deref(), Some(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_between_the_markers_is_refused() {
+        for text in [
+            "=?base64?SGVsbG8?=",
+            "=?base64?SGVs!!!bG8=?=",
+            "=?base64?/w==?=",
+        ] {
+            assert_eq!(decode(&HeaderValue::from_static(text)), None, "{text}");
         }
     }
 }

@@ -171,6 +171,8 @@ struct Params<'a> {
     name: Option<&'a RawValue>,
     #[serde(borrow)]
     uri: Option<&'a RawValue>,
+    #[serde(borrow, rename = "taskId")]
+    task: Option<&'a RawValue>,
     #[serde(borrow)]
     cursor: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -188,6 +190,8 @@ impl Params<'_> {
         let name = match method {
             "tools/call" | "prompts/get" => self.name,
             "resources/read" => self.uri,
+            // SEP-2663, "Streamable HTTP: Routing Headers".
+            "tasks/get" | "tasks/update" | "tasks/cancel" => self.task,
             _ => None,
         };
         let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());

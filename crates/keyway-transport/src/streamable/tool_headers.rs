@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
 use bytes::BytesMut;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use crate::frame::{Frame, FrameError};
 
 /// What is known of the tools of one server.
 #[derive(Debug, Default)]
-pub(super) struct ToolHeaders(RwLock<HashMap<String, Vec<Annotation>>>);
+pub struct ToolHeaders(RwLock<HashMap<String, Vec<Annotation>>>);
 
 /// A tool that was taken out of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +78,32 @@ impl ToolHeaders {
             .collect();
         let kept = without(&frame, &places, &cut)?;
         Ok((kept, dropped))
+    }
+
+    /// Learns from an answer to `tools/list`, of which `from_start` says that it is the first page.
+    pub fn note(&self, answer: &Frame, from_start: bool) {
+        // What is wrong with a tool is for its caller to find out.
+        drop(self.learn(answer.clone(), from_start));
+    }
+
+    /// Says whether the headers of a call of `tool` repeat its arguments as the tool demands.
+    ///
+    /// `arguments` is asked for only if the tool demands anything.
+    pub fn agree(
+        &self,
+        tool: &str,
+        arguments: impl FnOnce() -> Option<Value>,
+        headers: &HeaderMap,
+    ) -> bool {
+        if !self.knows(tool) {
+            return true;
+        }
+        let arguments = arguments().unwrap_or_default();
+        let expected = self.headers(tool, &arguments);
+        expected.iter().all(|(name, value)| {
+            let told = headers.get(name).and_then(header_value::decode);
+            told.is_some() && told == header_value::decode(value)
+        })
     }
 
     /// Says whether calls of `tool` need headers.

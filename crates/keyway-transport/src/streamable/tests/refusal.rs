@@ -1,56 +1,11 @@
-//! 401 and 403: the authorizer is asked once, and the request sent once more.
+//! 401 and 403: the authorizer is asked, and the request sent again while it has an answer.
 
-use std::sync::atomic::AtomicU64;
-
-use keyway_auth::{AuthError, Challenge, Credential, Fixed, HelperFault, Verdict};
+use keyway_auth::Fixed;
 
 use super::*;
 
-/// Counts how often it is asked; each credential carries its number.
-#[derive(Debug, Default)]
-struct Renewing {
-    runs: AtomicU64,
-    fails: bool,
-}
-
-impl Renewing {
-    fn credential(generation: u64) -> Arc<Credential> {
-        let value = http::HeaderValue::from_str(&format!("CANARY-{generation}")).unwrap();
-        let headers = vec![(http::header::AUTHORIZATION, value)];
-        Arc::new(Credential::new(headers, generation))
-    }
-
-    fn next(&self) -> Result<Arc<Credential>, AuthError> {
-        let generation = self.runs.fetch_add(1, Ordering::SeqCst);
-        if self.fails {
-            let fault = HelperFault::Empty;
-            return Err(AuthError::Helper { fault });
-        }
-        Ok(Self::credential(generation))
-    }
-}
-
-impl Authorizer for Renewing {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
-        None
-    }
-
-    fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>> {
-        Box::pin(async { self.next() })
-    }
-
-    fn challenged<'a>(
-        &'a self,
-        _used: &'a Credential,
-        challenge: Challenge,
-    ) -> BoxFuture<'a, Result<Verdict, AuthError>> {
-        assert!(matches!(challenge.status, 401 | 403));
-        Box::pin(async { self.next().map(Verdict::Retry) })
-    }
-}
-
 #[tokio::test]
-async fn refused_call_is_sent_once_more_with_the_new_credential() {
+async fn refused_call_is_sent_again_with_the_new_credential() {
     for status in [401, 403] {
         let server = Server::start(move |seen| match seen.header("authorization") {
             Some("CANARY-0") => Reply::json(status, "{\"error\":\"invalid_token\"}"),
@@ -71,7 +26,7 @@ async fn refused_call_is_sent_once_more_with_the_new_credential() {
 }
 
 #[tokio::test]
-async fn second_refusal_stands_with_its_reason() {
+async fn refusal_that_stands_is_told_with_its_reason() {
     let server = Server::start(|_| {
         Reply::status(
             403,
@@ -79,7 +34,10 @@ async fn second_refusal_stands_with_its_reason() {
         )
     })
     .await;
-    let authorizer = Arc::new(Renewing::default());
+    let authorizer = Arc::new(Renewing {
+        stands_at: 2,
+        ..Renewing::default()
+    });
     let mut connection = server.connect_as(Arc::clone(&authorizer) as Arc<dyn Authorizer>);
     send(&connection, modern(1, "tools/list", "")).await;
     let error = next_error(&mut connection).await;
@@ -95,6 +53,32 @@ async fn second_refusal_stands_with_its_reason() {
     assert_eq!(scope.as_deref(), Some("read write"));
     assert_eq!(server.journal().len(), 2);
     assert_eq!(authorizer.runs.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn b10_server_that_is_never_satisfied_is_asked_five_times_and_no_more() {
+    for (accepted, answered) in [("CANARY-4", true), ("nothing", false)] {
+        let server = Server::start(move |seen| match seen.header("authorization") {
+            Some(value) if value == accepted => seen.ok(),
+            _ => Reply::status(403, "WWW-Authenticate: Bearer scope=\"admin\"\r\n"),
+        })
+        .await;
+        let authorizer = Arc::new(Renewing::default());
+        let mut connection = server.connect_as(Arc::clone(&authorizer) as Arc<dyn Authorizer>);
+        send(&connection, modern(1, "tools/call", "")).await;
+        if answered {
+            assert!(next_text(&mut connection).await.contains("result"));
+        } else {
+            let error = next_error(&mut connection).await;
+            assert_eq!(error.code(), "insufficient-scope");
+        }
+        assert_eq!(server.journal().len(), 5);
+        assert_eq!(*authorizer.heard.lock().unwrap(), [1, 2, 3, 4]);
+        // The next request begins anew.
+        send(&connection, modern(2, "tools/call", "")).await;
+        drop(next(&mut connection).await);
+        assert_eq!(authorizer.heard.lock().unwrap()[4], 1);
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::http_client::{HttpSettings, ProxySettings};
-use crate::testing::{Authority, Reply, Server};
+use crate::testing::{Authority, Renewing, Reply, Server};
 
 /// A helper whose header counts its runs.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +29,10 @@ struct Wall;
 impl Clock for Wall {
     fn monotonic(&self) -> Instant {
         Instant::now()
+    }
+
+    fn wall(&self) -> std::time::SystemTime {
+        std::time::SystemTime::UNIX_EPOCH
     }
 }
 
@@ -101,6 +105,22 @@ async fn second_refusal_stands_with_what_the_challenge_says() {
     }
     assert_eq!(runs.0.load(Ordering::Relaxed), 2);
     assert_eq!(server.journal().len(), 2);
+}
+
+#[tokio::test]
+async fn handshake_is_tried_again_while_the_authorizer_has_something_better() {
+    let answer = |headers: &HeaderMap, response: Response| match headers["authorization"].to_str() {
+        Ok("CANARY-4") => Ok(response),
+        _ => {
+            let refused = http::Response::builder().status(403).body(None);
+            Err(Box::new(refused.unwrap()))
+        }
+    };
+    let server = WsServer::start_with(None, answer, echo).await;
+    let authorizer = Arc::new(Renewing::default());
+    let connected = connect_ws(&server.url(), Arc::clone(&authorizer) as _, &client()).await;
+    assert!(connected.is_ok());
+    assert_eq!(*authorizer.heard.lock().unwrap(), [1, 2, 3, 4]);
 }
 
 #[tokio::test]

@@ -1,0 +1,110 @@
+//! What exactly kept a connection from coming about, as far as the layers below say.
+
+use std::error::Error;
+use std::io;
+
+use thiserror::Error as ThisError;
+
+use crate::error::TransportError;
+use crate::http_client::find_cause;
+
+/// What kept a connection from coming about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetworkCause {
+    /// The name leads nowhere.
+    Name,
+    /// The certificate is past its end, or not valid yet.
+    CertificateExpired,
+    /// Nobody that we know vouches for the certificate.
+    CertificateUntrusted,
+    /// The certificate is made for another name.
+    CertificateName,
+    /// The two sides could not agree on TLS for another reason.
+    Tls,
+    /// A proxy did not connect us.
+    Proxy {
+        /// What it answered.
+        status: u16,
+    },
+}
+
+impl TransportError {
+    /// Returns what exactly kept a connection from coming about, if that is known.
+    #[must_use]
+    pub fn network_cause(&self) -> Option<NetworkCause> {
+        let Self::Unreachable { source, .. } = self else {
+            return None;
+        };
+        find_cause(source.as_ref(), |cause| {
+            if cause.is::<NameNotFound>() {
+                return Some(NetworkCause::Name);
+            }
+            if let Some(refused) = cause.downcast_ref::<TunnelRefused>() {
+                let status = refused.status;
+                return Some(NetworkCause::Proxy { status });
+            }
+            tls_error(cause).map(of_tls)
+        })
+        // What TLS itself says comes first: it knows more than that it failed.
+        .or_else(|| {
+            let is_tls = |cause: &(dyn Error + 'static)| cause.is::<NoTls>().then_some(());
+            find_cause(source.as_ref(), is_tls).map(|()| NetworkCause::Tls)
+        })
+    }
+}
+
+/// Finds the error of TLS, which travels inside errors of input and output.
+fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    if let Some(found) = cause.downcast_ref() {
+        return Some(found);
+    }
+    let mut wrapped = cause.downcast_ref::<io::Error>();
+    while let Some(inner) = wrapped.and_then(io::Error::get_ref) {
+        if let Some(found) = inner.downcast_ref() {
+            return Some(found);
+        }
+        wrapped = inner.downcast_ref();
+    }
+    None
+}
+
+const fn of_tls(error: &rustls::Error) -> NetworkCause {
+    use rustls::CertificateError as Certificate;
+    let rustls::Error::InvalidCertificate(certificate) = error else {
+        return NetworkCause::Tls;
+    };
+    match certificate {
+        Certificate::Expired
+        | Certificate::ExpiredContext { .. }
+        | Certificate::NotValidYet
+        | Certificate::NotValidYetContext { .. } => NetworkCause::CertificateExpired,
+        Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+            NetworkCause::CertificateName
+        }
+        _ => NetworkCause::CertificateUntrusted,
+    }
+}
+
+/// The name service knows no such name, or does not answer.
+#[derive(Debug, ThisError)]
+#[error("the name cannot be resolved")]
+pub(crate) struct NameNotFound {
+    #[source]
+    pub(crate) source: io::Error,
+}
+
+/// The other side was reached, and spoke no TLS with us.
+#[derive(Debug, ThisError)]
+#[error("no encrypted connection came about")]
+pub(crate) struct NoTls {
+    #[source]
+    pub(crate) source: io::Error,
+}
+
+/// A proxy did not do as it was asked.
+#[derive(Debug, ThisError)]
+#[error("the proxy answered HTTP {status}")]
+pub(crate) struct TunnelRefused {
+    pub(crate) status: u16,
+}

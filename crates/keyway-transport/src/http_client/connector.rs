@@ -1,0 +1,195 @@
+//! How a connection comes about: resolve, check, connect to just that, tunnel, encrypt.
+
+use std::error::Error;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{HOST, PROXY_AUTHORIZATION, USER_AGENT};
+use http::{HeaderValue, Method, Uri};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use url::Host;
+
+use super::body::Once;
+use super::failure::ConnectFailure;
+use super::pool::Origin;
+use super::proxy::{Hop, Proxies};
+use super::resolver::Guarded;
+use super::stream::Stream;
+use super::tls::Tls;
+use super::{AGENT, CONNECT_TIMEOUT};
+use crate::cause::{NoTls, TunnelRefused};
+
+/// Makes connections for one client.
+#[derive(Debug)]
+pub(super) struct Connector {
+    pub(super) resolver: Guarded,
+    pub(super) proxies: Proxies,
+    pub(super) tls: Tls,
+    /// For servers.
+    pub(super) config: Arc<ClientConfig>,
+    /// For proxies, which are asked in HTTP/1.1.
+    pub(super) hop_config: Arc<ClientConfig>,
+}
+
+impl Connector {
+    /// Connects to a server, through a proxy if one stands in between.
+    pub(super) async fn connect(&self, origin: &Origin) -> Result<Stream, ConnectFailure> {
+        let connecting = timeout(CONNECT_TIMEOUT, self.open(origin));
+        connecting.await.unwrap_or(Err(ConnectFailure::TimedOut))
+    }
+
+    async fn open(&self, origin: &Origin) -> Result<Stream, ConnectFailure> {
+        if !origin.is_encrypted() {
+            // Only this machine is reached so, and never through a proxy.
+            return self.direct(origin).await.map(Stream::Plain);
+        }
+        self.tls.ready().await.map_err(ConnectFailure::Settings)?;
+        let stream = match self.proxies.hop(origin.url()) {
+            Some(hop) => self.tunnel(&hop, origin).await?,
+            None => self.direct(origin).await.map(Stream::Plain)?,
+        };
+        encrypt(stream, origin.host(), &self.config).await
+    }
+
+    async fn direct(&self, origin: &Origin) -> Result<TcpStream, ConnectFailure> {
+        let addresses = self.resolver.addresses(origin.host()).await?;
+        dial(&addresses, origin.port()).await
+    }
+
+    /// Asks a proxy to connect us with a server; the proxy may be anywhere.
+    async fn tunnel(&self, hop: &Hop, origin: &Origin) -> Result<Stream, ConnectFailure> {
+        let addresses = self.resolver.proxy_addresses(&hop.host).await?;
+        let mut stream = Stream::Plain(dial(&addresses, hop.port).await?);
+        if hop.is_encrypted {
+            stream = encrypt(stream, &hop.host, &self.hop_config).await?;
+        }
+        let target = format!("{}:{}", origin.host(), origin.port());
+        let opening = tunnel_through(stream, &target, hop.credential.as_ref());
+        opening.await.map_err(ConnectFailure::Broken)
+    }
+}
+
+/// Connects to the first address that answers.
+///
+/// If the first family is slow, the other gets its chance beside it (RFC 8305).
+async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, ConnectFailure> {
+    let is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
+    let (preferred, other): (Vec<_>, Vec<_>) = addresses
+        .iter()
+        .map(|&address| SocketAddr::new(address, port))
+        .partition(|address| address.is_ipv6() == is_v6);
+    let stream = if other.is_empty() {
+        dial_one_by_one(&preferred).await
+    } else {
+        race(&preferred, &other).await
+    };
+    let stream = stream.map_err(|error| ConnectFailure::Broken(error.into()))?;
+    // Where the system knows no such thing, it goes without.
+    drop(stream.set_nodelay(true));
+    let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
+    let _ = rustix::net::sockopt::set_tcp_keepidle(&stream, TCP_KEEPALIVE);
+    Ok(stream)
+}
+
+async fn race(preferred: &[SocketAddr], other: &[SocketAddr]) -> io::Result<TcpStream> {
+    let first = dial_one_by_one(preferred);
+    tokio::pin!(first);
+    tokio::select! {
+        stream = &mut first => match stream {
+            Ok(stream) => return Ok(stream),
+            Err(_) => return dial_one_by_one(other).await,
+        },
+        () = sleep(HEAD_START) => {}
+    }
+    let second = dial_one_by_one(other);
+    tokio::pin!(second);
+    tokio::select! {
+        stream = &mut first => match stream {
+            Ok(stream) => Ok(stream),
+            Err(_) => second.await,
+        },
+        stream = &mut second => match stream {
+            Ok(stream) => Ok(stream),
+            Err(_) => first.await,
+        },
+    }
+}
+
+async fn dial_one_by_one(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+async fn encrypt(
+    stream: Stream,
+    host: &str,
+    config: &Arc<ClientConfig>,
+) -> Result<Stream, ConnectFailure> {
+    let name = match Host::parse(host) {
+        Ok(Host::Ipv4(address)) => Ok(ServerName::from(IpAddr::from(address))),
+        Ok(Host::Ipv6(address)) => Ok(ServerName::from(IpAddr::from(address))),
+        _ => ServerName::try_from(host.trim_end_matches('.').to_owned()),
+    };
+    let name = name.map_err(|error| ConnectFailure::Broken(error.into()))?;
+    let connecting = TlsConnector::from(Arc::clone(config)).connect(name, stream);
+    match connecting.await {
+        Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+        Err(source) => Err(ConnectFailure::Broken(NoTls { source }.into())),
+    }
+}
+
+/// Asks a proxy for a tunnel (RFC 9110 §9.3.6) and returns its inside.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the guarded client that everybody else uses"
+)]
+async fn tunnel_through(
+    stream: Stream,
+    target: &str,
+    credential: Option<&HeaderValue>,
+) -> Result<Stream, Box<dyn Error + Send + Sync>> {
+    let mut request = http::Request::new(Once::default());
+    *request.method_mut() = Method::CONNECT;
+    *request.uri_mut() = Uri::builder().authority(target).build()?;
+    let headers = request.headers_mut();
+    headers.insert(HOST, HeaderValue::from_str(target)?);
+    headers.insert(USER_AGENT, AGENT);
+    if let Some(credential) = credential {
+        headers.insert(PROXY_AUTHORIZATION, credential.clone());
+    }
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(MAX_TUNNEL_HEAD)
+        .handshake(TokioIo::new(stream))
+        .await?;
+    // Ends with the tunnel's beginning.
+    drop(tokio::spawn(connection.with_upgrades()));
+    let response = sender.send_request(request).await?;
+    if response.status() != http::StatusCode::OK {
+        let status = response.status().as_u16();
+        return Err(TunnelRefused { status }.into());
+    }
+    let inside = hyper::upgrade::on(response).await?;
+    let parts = inside.downcast::<TokioIo<Stream>>();
+    match parts {
+        Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io.into_inner()),
+        _ => Err(TunnelRefused { status: 200 }.into()),
+    }
+}
+
+const HEAD_START: Duration = Duration::from_millis(300);
+const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+const MAX_TUNNEL_HEAD: usize = 8 * 1024;

@@ -1,0 +1,384 @@
+//! Connections that are used again, by origin.
+//!
+//! A connection of HTTP/1.1 is lent to one exchange at a time and comes back when its answer has
+//! been read to the end; one of HTTP/2 is shared by all. Whoever finds none opens one.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use http::header::HOST;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::time::{Instant, sleep};
+use url::{Position, Url};
+
+use super::body::Once;
+use super::connector::Connector;
+use super::failure::{ConnectFailure, SendError};
+use super::stream::Stream;
+use super::{MAX_HEADER_BYTES, Purpose, Request};
+
+/// The connections of one client.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) connector: Connector,
+    pub(super) purpose: Purpose,
+    origins: Mutex<Vec<Arc<Origin>>>,
+}
+
+/// One server, and the connections to it that wait for work.
+#[derive(Debug)]
+pub(super) struct Origin {
+    url: Url,
+    /// What goes into `Host`.
+    authority: HeaderValue,
+    port: u16,
+    state: Mutex<State>,
+    /// Held while it is not known yet what the server speaks, so that one connection finds out.
+    finding_out: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The one used last is at the end.
+    idle: Vec<Idle>,
+    shared: Option<http2::SendRequest<Once>>,
+    is_known: bool,
+    is_reaping: bool,
+}
+
+#[derive(Debug)]
+struct Idle {
+    sender: http1::SendRequest<Once>,
+    since: Instant,
+}
+
+/// A connection for one exchange.
+enum Sender {
+    Lent(http1::SendRequest<Once>),
+    Shared(http2::SendRequest<Once>),
+}
+
+/// What the pool has to offer.
+enum Offer {
+    Sender(Sender),
+    /// A connection that will be free in a moment.
+    Soon,
+    Nothing,
+}
+
+/// The head of an answer with its body, and the connection to give back behind it.
+pub(super) struct Exchange {
+    pub(super) response: http::Response<Incoming>,
+    pub(super) lease: Option<Lease>,
+}
+
+/// A connection to give back once nothing of the answer is left on it.
+#[derive(Debug)]
+pub(super) struct Lease {
+    origin: Arc<Origin>,
+    sender: http1::SendRequest<Once>,
+}
+
+impl Lease {
+    /// Gives the connection back.
+    pub(super) fn end(self) {
+        self.origin.put(self.sender);
+    }
+}
+
+impl Pool {
+    pub(super) const fn new(connector: Connector, purpose: Purpose) -> Self {
+        Self {
+            connector,
+            purpose,
+            origins: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Sends one request to `url` and waits for the head of its answer.
+    pub(super) async fn exchange<H>(
+        &self,
+        request: &Request<'_, H>,
+        url: &Url,
+    ) -> Result<Exchange, SendError>
+    where
+        H: Fn() -> HeaderMap,
+    {
+        let origin = self.origin(url)?;
+        let mut may_wait = true;
+        loop {
+            let (sender, is_fresh) = match origin.take() {
+                Offer::Sender(sender) => (sender, false),
+                Offer::Soon if std::mem::take(&mut may_wait) => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                // Boxed because it is rare, and the task of every call would be as large.
+                _ => match Box::pin(self.connect(&origin)).await {
+                    Ok(sender) => (sender, true),
+                    Err(failure) => return Err(SendError::connect(failure, url)),
+                },
+            };
+            let mut message = request.message();
+            let (sent, lease) = match sender {
+                Sender::Lent(mut sender) => {
+                    origin.address_alone(&mut message, url);
+                    let sent = sender.try_send_request(message).await;
+                    (sent, Some(sender))
+                }
+                Sender::Shared(mut sender) => {
+                    origin.address_among(&mut message, url);
+                    (sender.try_send_request(message).await, None)
+                }
+            };
+            let mut failed = match sent {
+                Ok(response) => {
+                    let lease = lease.map(|sender| Lease { origin, sender });
+                    return Ok(Exchange { response, lease });
+                }
+                Err(failed) => failed,
+            };
+            let has_left = failed.take_message().is_none();
+            // The connection may have been closed while it waited: then another is taken.
+            if has_left || is_fresh {
+                return Err(SendError::exchange(failed.into_error(), url, has_left));
+            }
+        }
+    }
+
+    fn origin(&self, url: &Url) -> Result<Arc<Origin>, SendError> {
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = origins.iter().find(|origin| origin.is_of(url)) {
+            return Ok(Arc::clone(known));
+        }
+        let origin = Arc::new(Origin::new(url)?);
+        origins.push(Arc::clone(&origin));
+        Ok(origin)
+    }
+
+    /// Opens a connection, unless somebody else opened one meanwhile that can be shared.
+    async fn connect(&self, origin: &Arc<Origin>) -> Result<Sender, ConnectFailure> {
+        let mut finding_out = None;
+        if !origin.is_known() {
+            finding_out = Some(origin.finding_out.lock().await);
+        }
+        if let Some(shared) = origin.shared() {
+            return Ok(Sender::Shared(shared));
+        }
+        if origin.is_known() {
+            // Somebody found out that connections are not shared here: all open theirs at once.
+            drop(finding_out.take());
+        }
+        let stream = self.connector.connect(origin).await?;
+        let sender = if stream.speaks_h2() {
+            let sender = begin_h2(stream).await?;
+            origin.lock().shared = Some(sender.clone());
+            Sender::Shared(sender)
+        } else {
+            Sender::Lent(begin_h1(stream, self.purpose).await?)
+        };
+        origin.lock().is_known = true;
+        Ok(sender)
+    }
+}
+
+impl Origin {
+    fn new(url: &Url) -> Result<Self, SendError> {
+        let authority = &url[Position::BeforeHost..Position::AfterPort];
+        let authority = HeaderValue::from_str(authority).ok();
+        let (Some(authority), Some(port)) = (authority, url.port_or_known_default()) else {
+            return Err(SendError::no_host());
+        };
+        let state = State {
+            // Without TLS there is nothing to agree on.
+            is_known: url.scheme() != "https",
+            ..State::default()
+        };
+        let mut url = url.clone();
+        url.set_path("");
+        url.set_query(None);
+        url.set_fragment(None);
+        Ok(Self {
+            url,
+            authority,
+            port,
+            state: Mutex::new(state),
+            finding_out: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Returns its address, without a path.
+    pub(super) const fn url(&self) -> &Url {
+        &self.url
+    }
+
+    pub(super) fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    pub(super) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    fn is_of(&self, url: &Url) -> bool {
+        url.port_or_known_default() == Some(self.port)
+            && url.host_str() == self.url.host_str()
+            && url.scheme() == self.url.scheme()
+    }
+
+    fn is_known(&self) -> bool {
+        self.lock().is_known
+    }
+
+    fn shared(&self) -> Option<http2::SendRequest<Once>> {
+        let mut state = self.lock();
+        drop(state.shared.take_if(|sender| sender.is_closed()));
+        state.shared.clone()
+    }
+
+    fn take(&self) -> Offer {
+        let mut state = self.lock();
+        if let Some(shared) = &state.shared {
+            if !shared.is_closed() {
+                return Offer::Sender(Sender::Shared(shared.clone()));
+            }
+            state.shared = None;
+        }
+        let now = Instant::now();
+        let is_ready = |idle: &Idle| idle.sender.is_ready() && !idle.is_old(now);
+        if let Some(place) = state.idle.iter().rposition(is_ready) {
+            return Offer::Sender(Sender::Lent(state.idle.remove(place).sender));
+        }
+        state.prune(now);
+        match state.idle.is_empty() {
+            true => Offer::Nothing,
+            false => Offer::Soon,
+        }
+    }
+
+    fn put(self: &Arc<Self>, sender: http1::SendRequest<Once>) {
+        if sender.is_closed() {
+            return;
+        }
+        let mut state = self.lock();
+        let since = Instant::now();
+        if state.idle.len() >= MAX_IDLE {
+            state.prune(since);
+        }
+        if state.idle.len() < MAX_IDLE {
+            state.idle.push(Idle { sender, since });
+        }
+        if !std::mem::replace(&mut state.is_reaping, true) {
+            drop(tokio::spawn(reap(Arc::downgrade(self))));
+        }
+    }
+
+    /// Addresses a request as HTTP/1.1 has it.
+    fn address_alone(&self, message: &mut http::Request<Once>, url: &Url) {
+        *message.uri_mut() = target(url).into();
+        let headers = message.headers_mut();
+        headers.insert(HOST, self.authority.clone());
+    }
+
+    /// Addresses a request as HTTP/2 has it.
+    fn address_among(&self, message: &mut http::Request<Once>, url: &Url) {
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(http::uri::Scheme::HTTPS);
+        parts.authority = self.authority.as_bytes().try_into().ok();
+        parts.path_and_query = Some(target(url));
+        *message.uri_mut() = parts.try_into().unwrap_or_default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn prune(&mut self, now: Instant) {
+        let is_good = |idle: &Idle| !idle.sender.is_closed() && !idle.is_old(now);
+        self.idle.retain(is_good);
+    }
+}
+
+impl Idle {
+    fn is_old(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) > IDLE_TIME
+    }
+}
+
+/// Closes what nobody has used for long, until nothing is left.
+async fn reap(origin: Weak<Origin>) {
+    loop {
+        sleep(IDLE_TIME).await;
+        let Some(origin) = origin.upgrade() else {
+            return;
+        };
+        let mut state = origin.lock();
+        state.prune(Instant::now());
+        if state.idle.is_empty() {
+            state.is_reaping = false;
+            return;
+        }
+    }
+}
+
+/// Returns path and query as they are written.
+fn target(url: &Url) -> PathAndQuery {
+    let target = PathAndQuery::try_from(&url[Position::BeforePath..Position::AfterQuery]);
+    target.unwrap_or_else(|_| PathAndQuery::from_static("/"))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the guarded client that everybody else uses"
+)]
+async fn begin_h1(
+    stream: Stream,
+    purpose: Purpose,
+) -> Result<http1::SendRequest<Once>, ConnectFailure> {
+    let (sender, connection) = http1::Builder::new()
+        .max_headers(MAX_HEADERS)
+        .max_header_size(MAX_HEADER_BYTES)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| ConnectFailure::Broken(error.into()))?;
+    match purpose {
+        Purpose::Exchange => drop(tokio::spawn(connection)),
+        Purpose::Upgrade => drop(tokio::spawn(connection.with_upgrades())),
+    }
+    Ok(sender)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the guarded client that everybody else uses"
+)]
+async fn begin_h2(stream: Stream) -> Result<http2::SendRequest<Once>, ConnectFailure> {
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .adaptive_window(true)
+        .keep_alive_interval(H2_PING)
+        .max_header_list_size(MAX_HEADER_BYTES as u32)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| ConnectFailure::Broken(error.into()))?;
+    drop(tokio::spawn(connection));
+    Ok(sender)
+}
+
+const IDLE_TIME: Duration = Duration::from_secs(90);
+const MAX_IDLE: usize = 128;
+const MAX_HEADERS: usize = 128;
+const H2_PING: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! HTTP/2, where both sides agree on it.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::*;
+use crate::testing::Authority;
+
+struct H2Server {
+    port: u16,
+    connections: Arc<AtomicUsize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl H2Server {
+    /// Answers with what it was asked; each connection lives for `life`.
+    async fn start(authority: &Authority, life: Duration) -> Self {
+        let mut config = (**authority.acceptor(false).config()).clone();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let tls = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
+                let stream = tls.accept(stream).await.unwrap();
+                let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                    .serve_connection(TokioIo::new(stream), service_fn(answer));
+                drop(tokio::spawn(tokio::time::timeout(life, serving)));
+            }
+        });
+        Self {
+            port,
+            connections,
+            task,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.port)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for H2Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(
+    request: http::Request<hyper::body::Incoming>,
+) -> Result<http::Response<String>, Infallible> {
+    assert_eq!(request.version(), http::Version::HTTP_2);
+    assert!(!request.headers().contains_key("host"));
+    sleep(Duration::from_millis(20)).await;
+    let body = match request.uri().path() {
+        "/large" => "x".repeat(1 << 23),
+        _ => format!("{} {}", request.method(), request.uri()),
+    };
+    Ok(http::Response::new(body))
+}
+
+fn client(authority: &Authority) -> HttpClient {
+    let settings = HttpSettings {
+        trust: authority.trust(),
+        ..HttpSettings::default()
+    };
+    HttpClient::new(settings).unwrap()
+}
+
+#[tokio::test]
+async fn fifty_requests_at_once_share_one_connection() {
+    let authority = Authority::new();
+    let server = H2Server::start(&authority, Duration::from_secs(60)).await;
+    let client = client(&authority);
+    let url = server.url("/mcp?q=1");
+    let calls = (0..50).map(|_| send(&client, Method::POST, &url, "{}"));
+    for answer in futures_util::future::join_all(calls).await {
+        let (status, body) = answer.unwrap();
+        assert_eq!(status, 200);
+        assert_eq!(body, format!("POST {url}"));
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+/// A resolver that takes its time.
+#[derive(Debug)]
+struct Slow;
+
+impl Lookup for Slow {
+    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async {
+            sleep(Duration::from_millis(300)).await;
+            Ok(vec![std::net::Ipv4Addr::LOCALHOST.into()])
+        })
+    }
+}
+
+#[tokio::test]
+async fn only_one_connection_finds_out_what_a_server_speaks_and_the_others_follow_at_once() {
+    let authority = Authority::new();
+    let acceptor = authority.acceptor_as("slow.example", false);
+    let server = Server::start_with(Some(acceptor), |_| Reply::json(200, "{}").wait(500)).await;
+    let settings = HttpSettings {
+        trust: authority.trust(),
+        lookup: Some(Arc::new(Slow)),
+        ..HttpSettings::default()
+    };
+    let client = HttpClient::new(settings).unwrap();
+    let url = format!("https://slow.example:{}/", server.port);
+    let began = std::time::Instant::now();
+    let calls = (0..10).map(|_| get(&client, &url));
+    for answer in futures_util::future::join_all(calls).await {
+        assert_eq!(answer.unwrap(), 200);
+    }
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(600), "{took:?}");
+    assert!(took < Duration::from_millis(2500), "{took:?}");
+}
+
+#[tokio::test]
+async fn large_answers_fit_through() {
+    let authority = Authority::new();
+    let server = H2Server::start(&authority, Duration::from_secs(60)).await;
+    let answer = send(&client(&authority), Method::GET, &server.url("/large"), "").await;
+    assert_eq!(answer.unwrap().1.len(), 1 << 23);
+}
+
+#[tokio::test]
+async fn connection_that_has_ended_is_replaced() {
+    let authority = Authority::new();
+    let server = H2Server::start(&authority, Duration::from_millis(150)).await;
+    let client = client(&authority);
+    for connections in 1..=3 {
+        assert_eq!(get(&client, &server.url("/")).await.unwrap(), 200);
+        assert_eq!(server.connections(), connections);
+        sleep(Duration::from_millis(250)).await;
+    }
+}
+
+#[tokio::test]
+async fn connection_that_may_change_its_protocol_speaks_http_1() {
+    let authority = Authority::new();
+    let server = Server::start_with(Some(authority.acceptor(false)), hello).await;
+    let client = client(&authority).for_upgrade().unwrap();
+    let url = format!("https://localhost:{}/", server.port);
+    assert_eq!(get(&client, &url).await.unwrap(), 200);
+    assert!(server.journal()[0].head.contains(" HTTP/1.1\r\n"));
+    let h2 = H2Server::start(&authority, Duration::from_secs(60)).await;
+    assert!(
+        get(&client, &h2.url("/")).await.is_err(),
+        "this server speaks HTTP/2 only"
+    );
+}

@@ -1,0 +1,224 @@
+//! Requests to authorization servers: where a peer's word leads, and no further.
+//!
+//! The addresses come from documents that strangers wrote. So nothing is reached that is less
+//! public than the MCP server itself, a secret is posted to one address and never to the next, and
+//! every answer is bounded in size and time.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, HeaderValue};
+use http::{HeaderMap, Method};
+use keyway_auth::BoxFuture;
+use keyway_auth::ports::{self, HttpFailure, HttpRequest, HttpResponse, Redirects};
+use keyway_secret::Secret;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::error::TransportError;
+use crate::http_client::{
+    AddressPolicy, HttpClient, MAX_REDIRECTS, Request, Response, SendError, find_cause,
+    is_tls_failure, next_hop,
+};
+
+/// The client for everything that one MCP server leads to during sign-in.
+///
+/// It shares roots, proxies and the client certificate with the connection to that server, and
+/// neither its connections nor its headers.
+#[derive(Debug)]
+pub struct OAuthHttp {
+    client: HttpClient,
+    server: Url,
+    /// The client for addresses that are public enough, once it is known what that means.
+    guarded: OnceCell<HttpClient>,
+}
+
+impl OAuthHttp {
+    /// Prepares a client for what `server` leads to; nothing is looked up or connected to yet.
+    #[must_use]
+    pub fn new(client: &HttpClient, server: &Url) -> Self {
+        Self {
+            client: client.clone(),
+            server: server.clone(),
+            guarded: OnceCell::new(),
+        }
+    }
+
+    /// The same for a server of which the person said that it may lead to less public addresses.
+    ///
+    /// # Errors
+    ///
+    /// Returns why no client can be made.
+    pub fn dangerous_private(client: &HttpClient, server: &Url) -> Result<Self, TransportError> {
+        let made = Self::new(client, server);
+        let guarded = client.with_policy(AddressPolicy::Configured)?;
+        Ok(Self {
+            guarded: OnceCell::new_with(Some(guarded)),
+            ..made
+        })
+    }
+
+    async fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, HttpFailure> {
+        let host = host_of(&request.url);
+        let client = self.guarded.get_or_try_init(|| self.guard()).await?;
+        client.check(&request.url).map_err(|_| {
+            let host = host.clone();
+            HttpFailure::Forbidden { host }
+        })?;
+        let mut response = fetch(client, request)
+            .await
+            .map_err(|failed| failure(&host, &failed))?;
+        let body = response.collect(MAX_BODY).await.map_err(|error| {
+            let host = host.clone();
+            match error {
+                TransportError::Frame(_) => HttpFailure::Protocol {
+                    host,
+                    what: "more than 1 MiB",
+                },
+                _ => HttpFailure::Unreachable {
+                    host,
+                    why: "the connection broke".to_owned(),
+                    sent: true,
+                },
+            }
+        })?;
+        Ok(HttpResponse {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: Secret::new(Vec::from(body)),
+        })
+    }
+
+    /// Finds out how public the MCP server is, and makes the client for what is as public.
+    async fn guard(&self) -> Result<HttpClient, HttpFailure> {
+        let host = host_of(&self.server);
+        let reach = self.client.reach_of(&self.server).await;
+        let reach = reach.map_err(|failed| failure(&host, &failed))?;
+        let guarded = self.client.with_policy(AddressPolicy::AtLeast(reach));
+        guarded.map_err(|error| failure(&host, &SendError::unsent(error)))
+    }
+}
+
+impl ports::HttpClient for OAuthHttp {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
+        Box::pin(async move {
+            let limit = match request.method {
+                Method::GET => DOCUMENT_TIME,
+                _ => POST_TIME,
+            };
+            let answer = timeout(limit, self.exchange(&request)).await;
+            answer.unwrap_or_else(|_| {
+                Err(HttpFailure::Timeout {
+                    host: host_of(&request.url),
+                    seconds: limit.as_secs(),
+                })
+            })
+        })
+    }
+}
+
+/// Sends a request, and a `GET` again where a redirect inside the origin leads.
+async fn fetch(client: &HttpClient, request: &HttpRequest) -> Result<Response, SendError> {
+    let body = match &request.body {
+        Some(body) => Bytes::from_owner(Body(body.clone())),
+        None => Bytes::new(),
+    };
+    let message = Request {
+        method: request.method.clone(),
+        url: &request.url,
+        headers: || headers_of(request),
+        body,
+    };
+    let follows = request.redirects == Redirects::SameOrigin && request.method == Method::GET;
+    let mut url = request.url.clone();
+    for _ in 0..=MAX_REDIRECTS {
+        let response = client.send_once(&message, &url).await?;
+        if !follows {
+            return Ok(response);
+        }
+        match next_hop(&message.method, &url, &response).map_err(SendError::hopeless)? {
+            Some(next) => url = next,
+            None => return Ok(response),
+        }
+    }
+    let what = "too many redirects";
+    Err(SendError::hopeless(TransportError::Protocol { what }))
+}
+
+fn headers_of(request: &HttpRequest) -> HeaderMap {
+    let mut headers = request.headers.clone();
+    // What is not compressed cannot explode.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers
+}
+
+/// A body that is wiped once it has been sent.
+struct Body(Secret<Vec<u8>>);
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        self.0.expose()
+    }
+}
+
+fn failure(host: &str, failed: &SendError) -> HttpFailure {
+    let host = host.to_owned();
+    match &failed.error {
+        TransportError::Forbidden { .. } => HttpFailure::Forbidden { host },
+        TransportError::Redirect => HttpFailure::Redirect { host },
+        TransportError::Protocol { what } => HttpFailure::Protocol { host, what },
+        TransportError::Timeout { seconds } => HttpFailure::Timeout {
+            host,
+            seconds: *seconds,
+        },
+        TransportError::Unreachable { source, .. } => unreachable(host, source.as_ref(), failed),
+        TransportError::Settings { what } => HttpFailure::Unreachable {
+            host,
+            why: (*what).to_owned(),
+            sent: false,
+        },
+        _ => HttpFailure::Unreachable {
+            host,
+            why: "the connection broke".to_owned(),
+            sent: failed.may_have_arrived,
+        },
+    }
+}
+
+/// Says in a few words why there is no connection; nothing that a peer sent is quoted.
+fn unreachable(
+    host: String,
+    source: &(dyn std::error::Error + 'static),
+    failed: &SendError,
+) -> HttpFailure {
+    let is_tls = find_cause(source, |cause| is_tls_failure(cause).then_some(())).is_some();
+    let kind = find_cause(source, |cause| cause.downcast_ref::<io::Error>());
+    let why = match kind.map(io::Error::kind) {
+        _ if is_tls => "no agreement on TLS",
+        Some(io::ErrorKind::ConnectionRefused) => "the connection was refused",
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
+            "there is no way to it"
+        }
+        Some(io::ErrorKind::TimedOut) => "the connection was not answered",
+        _ if failed.may_have_arrived => "the connection broke",
+        _ => "no connection came about",
+    };
+    HttpFailure::Unreachable {
+        host,
+        why: why.to_owned(),
+        sent: failed.may_have_arrived,
+    }
+}
+
+fn host_of(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_owned()
+}
+
+const MAX_BODY: usize = 1024 * 1024;
+const DOCUMENT_TIME: Duration = Duration::from_secs(5);
+const POST_TIME: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The listening side of HTTP: sockets of this machine, and requests handed to a [`Service`].
+//!
+//! Nothing here knows what is served. What arrives is bounded in size, number and time, so that a
+//! guest who is slow or greedy harms nobody else; who may come in is for the service to decide.
+
+mod body;
+mod patience;
+mod request;
+mod sockets;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use keyway_auth::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use self::patience::{Patient, Pulse};
+use self::sockets::Accepted;
+
+pub use self::request::{BodyFault, Inbound, MAX_BODY_BYTES, Reply};
+pub use self::sockets::{Guest, ListenError, Listener};
+
+/// Answers requests.
+pub trait Service: Send + Sync + 'static {
+    /// Answers one request; dropping the future means that the guest went away.
+    fn answer(self: Arc<Self>, request: Inbound) -> BoxFuture<'static, Reply>;
+}
+
+/// Serves until `stop` is done, and then until the requests under way have been answered.
+pub async fn serve(
+    listeners: Vec<Listener>,
+    service: Arc<dyn Service>,
+    stop: impl Future<Output = ()>,
+) {
+    let (stopping, stopped) = watch::channel(false);
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut doors = JoinSet::new();
+    for listener in listeners {
+        let (service, room, stopped) = (Arc::clone(&service), Arc::clone(&room), stopped.clone());
+        doors.spawn(accept(listener, service, room, stopped));
+    }
+    stop.await;
+    stopping.send_replace(true);
+    while doors.join_next().await.is_some() {}
+}
+
+/// Accepts connections until the end, and waits for those that are open.
+async fn accept(
+    listener: Listener,
+    service: Arc<dyn Service>,
+    room: Arc<Semaphore>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut open = JoinSet::new();
+    let last = stopped.clone();
+    let accepting = async {
+        loop {
+            let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+                return;
+            };
+            let accepted = listener.accept().await;
+            while open.try_join_next().is_some() {}
+            let guest = accepted.guest();
+            let (service, last) = (Arc::clone(&service), last.clone());
+            match accepted {
+                Accepted::Tcp(stream, _) => {
+                    open.spawn(attend(stream, guest, service, (place, last)));
+                }
+                Accepted::Unix(stream) => {
+                    open.spawn(attend(stream, guest, service, (place, last)));
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        () = over(&mut stopped) => {}
+    }
+    drop(listener);
+    let finished = timeout(FINISH_TIME, async {
+        while open.join_next().await.is_some() {}
+    });
+    drop(finished.await);
+}
+
+/// Serves one connection.
+async fn attend<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    guest: Guest,
+    service: Arc<dyn Service>,
+    (_place, mut stopped): (OwnedSemaphorePermit, watch::Receiver<bool>),
+) {
+    let pulse = Arc::new(Pulse::default());
+    let stream = Patient::new(stream, Arc::clone(&pulse));
+    let answering = service_fn(move |request: Request<Incoming>| {
+        let busy = pulse.begin(request.version());
+        let answer = Arc::clone(&service).answer(Inbound::new(guest, request));
+        async move { Ok::<_, Infallible>(answer.await.into_response(busy)) }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .header_read_timeout(None)
+        .max_buf_size(MAX_HEAD);
+    builder
+        .http2()
+        .max_header_list_size(MAX_HEAD_H2)
+        .max_concurrent_streams(MAX_STREAMS);
+    let connection = builder.serve_connection(TokioIo::new(stream), answering);
+    tokio::pin!(connection);
+    tokio::select! {
+        // A guest that broke off is nobody's concern.
+        ended = connection.as_mut() => drop(ended),
+        () = over(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
+    }
+}
+
+/// Waits for the end; whoever would tell of it is gone at the end as well.
+async fn over(stopped: &mut watch::Receiver<bool>) {
+    drop(stopped.wait_for(|stopped| *stopped).await);
+}
+
+/// How many connections may be open at once.
+const MAX_CONNECTIONS: usize = 8192;
+const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEAD_H2: u32 = 64 * 1024;
+const MAX_STREAMS: u32 = 128;
+/// How long requests under way may take when everything else has ended.
+const FINISH_TIME: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests;

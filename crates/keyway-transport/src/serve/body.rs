@@ -1,0 +1,66 @@
+//! The body of an answer: all of it at once, or piece by piece.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
+
+use super::patience::Busy;
+
+/// What is still to be sent.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    content: Content,
+    /// Ends the request when the body has been sent.
+    _busy: Busy,
+}
+
+/// What an answer carries.
+#[derive(Debug)]
+pub(super) enum Content {
+    Whole(Bytes),
+    Pieces(mpsc::Receiver<Bytes>),
+}
+
+impl Outgoing {
+    pub(super) const fn new(content: Content, busy: Busy) -> Self {
+        Self {
+            content,
+            _busy: busy,
+        }
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.get_mut().content {
+            Content::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
+            Content::Pieces(pieces) => pieces
+                .poll_recv(context)
+                .map(|piece| piece.map(|piece| Ok(Frame::data(piece)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.content, Content::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Pieces(_) => SizeHint::default(),
+        }
+    }
+}

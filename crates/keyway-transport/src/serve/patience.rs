@@ -1,0 +1,187 @@
+//! How long a guest may take: to send the head of a request, to read an answer, to say nothing.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use http::Version;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// What a connection is doing, as far as waiting for its guest is concerned.
+#[derive(Debug, Default)]
+pub(super) struct Pulse(AtomicU8);
+
+/// The first bytes of a head have to be followed by the rest.
+const HEAD: u8 = 0;
+/// A request is being answered, and nothing is expected of the guest.
+const BUSY: u8 = 1;
+/// The guest may send another request.
+const IDLE: u8 = 2;
+/// Requests come side by side, so that nothing can be told from silence.
+const MANY: u8 = 3;
+
+impl Pulse {
+    /// Notes that a head has been read; the request lasts until the value is dropped.
+    pub(super) fn begin(self: &Arc<Self>, version: Version) -> Busy {
+        let state = if version == Version::HTTP_2 {
+            MANY
+        } else {
+            BUSY
+        };
+        self.0.store(state, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    fn state(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes that something arrived.
+    fn heard(&self) {
+        let _other = self
+            .0
+            .compare_exchange(IDLE, HEAD, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(super) struct Busy(Arc<Pulse>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _many = self
+            .0
+            .0
+            .compare_exchange(BUSY, IDLE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// A stream that fails when its guest takes too long.
+#[derive(Debug)]
+pub(super) struct Patient<S> {
+    stream: S,
+    pulse: Arc<Pulse>,
+    /// For which state the clock runs.
+    armed: Option<u8>,
+    read_clock: Pin<Box<Sleep>>,
+    write_clock: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    pub(super) fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+        Self {
+            stream,
+            pulse,
+            armed: Some(HEAD),
+            read_clock: Box::pin(sleep(HEAD_TIME)),
+            write_clock: None,
+        }
+    }
+
+    /// Looks at the clock while nothing arrives.
+    fn wait_for_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let state = self.pulse.state();
+        let limit = match state {
+            HEAD => HEAD_TIME,
+            IDLE => IDLE_TIME,
+            _ => {
+                self.armed = None;
+                return Poll::Pending;
+            }
+        };
+        if self.armed != Some(state) {
+            self.armed = Some(state);
+            self.read_clock.as_mut().reset(Instant::now() + limit);
+        }
+        ready!(self.read_clock.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Looks at the clock while nothing can be written.
+    fn wait_for_reader(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let clock = self
+            .write_clock
+            .get_or_insert_with(|| Box::pin(sleep(WRITE_TIME)));
+        ready!(clock.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        match Pin::new(&mut this.stream).poll_read(context, buffer) {
+            Poll::Ready(read) => {
+                if buffer.filled().len() > before {
+                    if this.pulse.state() == IDLE {
+                        this.armed = None;
+                    }
+                    this.pulse.heard();
+                }
+                Poll::Ready(read)
+            }
+            Poll::Pending => this.wait_for_more(context),
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        match Pin::new(&mut this.stream).poll_write(context, bytes) {
+            Poll::Ready(written) => {
+                this.write_clock = None;
+                Poll::Ready(written)
+            }
+            Poll::Pending => this.wait_for_reader(context),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        match Pin::new(&mut this.stream).poll_write_vectored(context, slices) {
+            Poll::Ready(written) => {
+                this.write_clock = None;
+                Poll::Ready(written)
+            }
+            Poll::Pending => this.wait_for_reader(context),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}
+
+/// For the head of a request, from its first byte on; of the first one, from the beginning.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Between requests.
+const IDLE_TIME: Duration = Duration::from_secs(120);
+/// While an answer waits for its reader.
+const WRITE_TIME: Duration = Duration::from_secs(30);

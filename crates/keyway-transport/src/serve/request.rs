@@ -1,0 +1,170 @@
+//! A request as it arrived, and the answer to it.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use hyper::body::{Body as _, Incoming};
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::body::{Content, Outgoing};
+use super::patience::Busy;
+use super::sockets::Guest;
+
+/// A request whose body has not been read yet.
+#[derive(Debug)]
+pub struct Inbound {
+    /// Who sent it.
+    pub guest: Guest,
+    /// The method.
+    pub method: Method,
+    /// The address; with an authority in HTTP/2, or where a client sent a whole address.
+    pub uri: Uri,
+    /// The headers.
+    pub headers: HeaderMap,
+    body: Incoming,
+}
+
+impl Inbound {
+    pub(super) fn new(guest: Guest, request: Request<Incoming>) -> Self {
+        let (head, body) = request.into_parts();
+        Self {
+            guest,
+            method: head.method,
+            uri: head.uri,
+            headers: head.headers,
+            body,
+        }
+    }
+
+    /// Reads the body; called again, it returns nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`BodyFault::TooLarge`] above [`MAX_BODY_BYTES`], and [`BodyFault::TooSlow`] if
+    /// nothing comes for half a minute.
+    pub async fn body(&mut self) -> Result<Bytes, BodyFault> {
+        let told = self.headers.get(CONTENT_LENGTH);
+        let told = told.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        if told.is_some_and(|length| length > MAX_BODY_BYTES) {
+            return Err(BodyFault::TooLarge);
+        }
+        let mut first = Bytes::new();
+        let mut all = BytesMut::new();
+        while !self.body.is_end_stream() {
+            let Some(piece) = self.piece().await? else {
+                break;
+            };
+            if first.is_empty() && all.is_empty() {
+                // Mostly the only one.
+                first = piece;
+                continue;
+            }
+            if all.is_empty() {
+                all.reserve(told.unwrap_or_default().min(TRUSTED_BYTES));
+                all.extend_from_slice(&std::mem::take(&mut first));
+            }
+            if all.len() + piece.len() > MAX_BODY_BYTES {
+                return Err(BodyFault::TooLarge);
+            }
+            all.extend_from_slice(&piece);
+        }
+        Ok(if all.is_empty() { first } else { all.freeze() })
+    }
+
+    async fn piece(&mut self) -> Result<Option<Bytes>, BodyFault> {
+        loop {
+            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+            let frame = timeout(PIECE_TIME, frame).await;
+            match frame.map_err(|_| BodyFault::TooSlow)? {
+                None => return Ok(None),
+                Some(Err(_)) => return Err(BodyFault::Broken),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    status: StatusCode,
+    headers: HeaderMap,
+    content: Content,
+}
+
+impl Reply {
+    /// Answers with a status and nothing else.
+    #[must_use]
+    pub fn new(status: StatusCode) -> Self {
+        Self {
+            status,
+            headers: HeaderMap::new(),
+            content: Content::Whole(Bytes::new()),
+        }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// Sends all of a body.
+    #[must_use]
+    pub fn body(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.content = Content::Whole(bytes.into());
+        self
+    }
+
+    /// Sends pieces as they come, until there are no more senders.
+    #[must_use]
+    pub fn pieces(mut self, pieces: mpsc::Receiver<Bytes>) -> Self {
+        self.content = Content::Pieces(pieces);
+        self
+    }
+
+    /// Returns the status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn into_response(self, busy: Busy) -> Response<Outgoing> {
+        let mut response = Response::new(Outgoing::new(self.content, busy));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BodyFault {
+    /// Larger than [`MAX_BODY_BYTES`].
+    #[error("the body is too large")]
+    TooLarge,
+    /// Nothing came for too long.
+    #[error("the body did not come in time")]
+    TooSlow,
+    /// The guest went away.
+    #[error("the body is incomplete")]
+    Broken,
+}
+
+/// The largest body.
+pub const MAX_BODY_BYTES: usize = crate::frame::MAX_FRAME_BYTES;
+/// How much memory is set aside on a guest's word.
+const TRUSTED_BYTES: usize = 1024 * 1024;
+const PIECE_TIME: Duration = Duration::from_secs(30);

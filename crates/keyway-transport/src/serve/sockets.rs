@@ -1,0 +1,239 @@
+//! Where guests come from: the loopback addresses, or a socket in a folder of our own.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use tokio::time::sleep;
+
+/// Who sent a request, as far as the machine vouches for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Guest {
+    /// Anybody on this machine, a web page included; the port that was reached.
+    Loopback {
+        /// The port.
+        port: u16,
+    },
+    /// A process of the same user.
+    SameUser,
+}
+
+/// A socket that is listened on.
+#[derive(Debug)]
+pub struct Listener(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Tcp {
+        first: TcpListener,
+        second: Option<TcpListener>,
+        port: u16,
+    },
+    Unix {
+        listener: UnixListener,
+        path: PathBuf,
+    },
+}
+
+/// A connection that was made.
+#[derive(Debug)]
+pub(super) enum Accepted {
+    Tcp(TcpStream, u16),
+    Unix(UnixStream),
+}
+
+impl Accepted {
+    pub(super) const fn guest(&self) -> Guest {
+        match self {
+            Self::Tcp(_, port) => Guest::Loopback { port: *port },
+            Self::Unix(_) => Guest::SameUser,
+        }
+    }
+}
+
+impl Listener {
+    /// Takes a port on the loopback interface; 0 means any that is free.
+    ///
+    /// The same port of the other loopback address is taken as well, where the machine has one:
+    /// `localhost` may lead there, and nobody else shall sit there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListenError::NotLoopback`] for any other address, and [`ListenError::Busy`] if
+    /// somebody has the port.
+    pub fn loopback(address: SocketAddr) -> Result<Self, ListenError> {
+        let other = match address.ip() {
+            IpAddr::V4(Ipv4Addr::LOCALHOST) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            IpAddr::V6(Ipv6Addr::LOCALHOST) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            _ => return Err(ListenError::NotLoopback { address }),
+        };
+        let tries = if address.port() == 0 { MAX_TRIES } else { 1 };
+        let mut failed = None;
+        for _ in 0..tries {
+            match pair(address, other) {
+                Ok(kind) => return Ok(Self(kind)),
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(match failed {
+            Some(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                ListenError::Busy { address }
+            }
+            Some(source) => ListenError::Socket { source },
+            None => ListenError::Busy { address },
+        })
+    }
+
+    /// Listens on a socket file (0600); one that nobody listens on any more is replaced.
+    ///
+    /// Only processes of the same user are let in. The folder has to be the user's own.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListenError::Taken`] if somebody listens there, or the file is no socket.
+    pub fn unix(path: &Path) -> Result<Self, ListenError> {
+        let failed = |source| ListenError::Socket { source };
+        let taken = || ListenError::Taken {
+            path: path.to_owned(),
+        };
+        if let Ok(found) = std::fs::symlink_metadata(path) {
+            let is_ours = found.file_type().is_socket();
+            if !is_ours || std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(taken());
+            }
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let path = path.to_owned();
+        // The peer's user is checked as well, so the moment in between opens nothing.
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, mode).map_err(failed)?;
+        Ok(Self(Kind::Unix { listener, path }))
+    }
+
+    /// Returns the port; `None` for a socket file.
+    #[must_use]
+    pub const fn port(&self) -> Option<u16> {
+        match &self.0 {
+            Kind::Tcp { port, .. } => Some(*port),
+            Kind::Unix { .. } => None,
+        }
+    }
+
+    /// Waits for the next connection that may be let in.
+    pub(super) async fn accept(&self) -> Accepted {
+        loop {
+            match self.try_accept().await {
+                Ok(Some(accepted)) => return accepted,
+                Ok(None) => {}
+                // Out of descriptors, or a connection that is gone already.
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    async fn try_accept(&self) -> io::Result<Option<Accepted>> {
+        match &self.0 {
+            Kind::Tcp {
+                first,
+                second,
+                port,
+            } => {
+                let (stream, _) = tokio::select! {
+                    accepted = first.accept() => accepted?,
+                    accepted = accept_maybe(second.as_ref()) => accepted?,
+                };
+                stream.set_nodelay(true)?;
+                Ok(Some(Accepted::Tcp(stream, *port)))
+            }
+            Kind::Unix { listener, .. } => {
+                let (stream, _) = listener.accept().await?;
+                let user = stream.peer_cred()?.uid();
+                let is_same = user == rustix::process::geteuid().as_raw();
+                Ok(is_same.then_some(Accepted::Unix(stream)))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Kind::Unix { path, .. } = &self.0 {
+            drop(std::fs::remove_file(path));
+        }
+    }
+}
+
+fn pair(address: SocketAddr, other: IpAddr) -> io::Result<Kind> {
+    let first = listen(address)?;
+    let port = first.local_addr()?.port();
+    let second = match listen(SocketAddr::new(other, port)) {
+        Ok(second) => Some(second),
+        // Somebody else sits where `localhost` may lead.
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+        // The machine has no such address: nobody else can have it either.
+        Err(_) => None,
+    };
+    Ok(Kind::Tcp {
+        first,
+        second,
+        port,
+    })
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Otherwise connections that have just ended would keep a restarted gateway from its port.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+async fn accept_maybe(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Why nothing can be listened on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Not an address of this machine alone.
+    #[error("`{address}` is not a loopback address")]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Somebody has the port.
+    #[error("`{address}` is in use, or its port is on the other loopback address")]
+    Busy {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Somebody listens on the socket file, or it is something else.
+    #[error("`{}` is in use", path.display())]
+    Taken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot listen")]
+    Socket {
+        /// Why.
+        source: io::Error,
+    },
+}
+
+const MAX_TRIES: usize = 16;
+const BACKLOG: u32 = 1024;
+const PAUSE: Duration = Duration::from_millis(50);

@@ -1,0 +1,208 @@
+//! Guests that are slow, greedy or not from here.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::{Notify, oneshot};
+
+use super::*;
+
+/// Answers with how many bytes it was sent; `/slow` waits for a sign.
+#[derive(Debug, Default)]
+struct Counter {
+    begun: Notify,
+    go_on: Notify,
+}
+
+impl Service for Counter {
+    fn answer(self: Arc<Self>, mut request: Inbound) -> BoxFuture<'static, Reply> {
+        Box::pin(async move {
+            let body = request.body().await;
+            if request.uri.path() == "/slow" {
+                self.begun.notify_one();
+                self.go_on.notified().await;
+            }
+            match body {
+                Ok(body) => Reply::new(StatusCode::OK).body(body.len().to_string()),
+                Err(_) => Reply::new(StatusCode::PAYLOAD_TOO_LARGE),
+            }
+        })
+    }
+}
+
+struct Running {
+    port: u16,
+    service: Arc<Counter>,
+    stop: oneshot::Sender<()>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+fn start() -> Running {
+    let listener = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = listener.port().unwrap();
+    let service = Arc::new(Counter::default());
+    let (stop, stopped) = oneshot::channel();
+    let serving = serve(vec![listener], Arc::clone(&service) as _, async {
+        drop(stopped.await);
+    });
+    Running {
+        port,
+        service,
+        stop,
+        ended: tokio::spawn(serving),
+    }
+}
+
+async fn send(port: u16, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = stream.read_to_end(&mut bytes);
+    drop(
+        timeout(Duration::from_secs(20), read)
+            .await
+            .expect("the end"),
+    );
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn only_loopback_addresses_are_listened_on() {
+    for address in [
+        "0.0.0.0:0",
+        "[::]:0",
+        "192.0.2.1:0",
+        "127.0.0.2:0",
+        "[::ffff:127.0.0.1]:0",
+    ] {
+        let refused = Listener::loopback(address.parse().unwrap());
+        assert!(
+            matches!(refused, Err(ListenError::NotLoopback { .. })),
+            "{address}"
+        );
+    }
+    let first = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
+    let same = format!("127.0.0.1:{}", first.port().unwrap());
+    let refused = Listener::loopback(same.parse().unwrap());
+    assert!(matches!(refused, Err(ListenError::Busy { .. })));
+}
+
+#[tokio::test]
+async fn both_loopback_addresses_lead_here() {
+    let running = start();
+    for host in ["127.0.0.1", "::1"] {
+        let Ok(mut stream) = TcpStream::connect((host, running.port)).await else {
+            assert_eq!(host, "::1", "a machine without IPv6");
+            continue;
+        };
+        let text =
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc";
+        stream.write_all(text.as_bytes()).await.unwrap();
+        assert!(rest(&mut stream).await.ends_with("\r\n\r\n3"), "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_above_the_limit_is_refused_before_it_is_read() {
+    let running = start();
+    let length = MAX_BODY_BYTES + 1;
+    let text = format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
+    let mut stream = send(running.port, &text).await;
+    let mut piece = [0; 64];
+    let read = timeout(Duration::from_secs(20), stream.read(&mut piece)).await;
+    let read = read.unwrap().unwrap();
+    assert!(piece[..read].starts_with(b"HTTP/1.1 413"));
+}
+
+#[tokio::test]
+async fn a_head_above_the_limit_is_refused() {
+    let running = start();
+    let mut stream = send(running.port, "GET / HTTP/1.1\r\nHost: x\r\nX: ").await;
+    let long = "x".repeat(128 * 1024);
+    // It may be refused before it was written.
+    drop(stream.write_all(long.as_bytes()).await);
+    drop(stream.write_all(b"\r\n\r\n").await);
+    let mut piece = [0; 64];
+    let read = timeout(Duration::from_secs(20), stream.read(&mut piece)).await;
+    // Whoever is refused while still writing may find the connection gone.
+    if let Ok(read) = read.expect("a refusal") {
+        assert!(read == 0 || piece[..read].starts_with(b"HTTP/1.1 431"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_does_not_finish_its_head_is_gone_after_five_seconds() {
+    let running = start();
+    for text in ["", "GET / HTTP/1.1\r\nHo"] {
+        let begun = tokio::time::Instant::now();
+        let mut stream = send(running.port, text).await;
+        drop(rest(&mut stream).await);
+        let took = begun.elapsed();
+        assert!((4..7).contains(&took.as_secs()), "{text:?}: {took:?}");
+    }
+    // The same holds for the second request on a connection, which itself may come later.
+    let request = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+    let mut stream = send(running.port, request).await;
+    let mut piece = [0; 512];
+    assert!(stream.read(&mut piece).await.unwrap() > 0);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert!(stream.read(&mut piece).await.unwrap() > 0);
+    let begun = tokio::time::Instant::now();
+    stream.write_all(b"GET").await.unwrap();
+    drop(rest(&mut stream).await);
+    assert!(
+        (4..7).contains(&begun.elapsed().as_secs()),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_before_everything_ends() {
+    let running = start();
+    let mut stream = send(running.port, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    running.service.begun.notified().await;
+    running.stop.send(()).unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    // Nobody new comes in.
+    let late = TcpStream::connect(("127.0.0.1", running.port)).await;
+    assert!(late.is_err());
+    running.service.go_on.notify_one();
+    assert!(rest(&mut stream).await.starts_with("HTTP/1.1 200"));
+    running.ended.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_socket_file_is_for_its_owner_and_is_replaced_only_if_nobody_listens() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.sock");
+    let listener = Listener::unix(&path).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(matches!(
+        Listener::unix(&path),
+        Err(ListenError::Taken { .. })
+    ));
+    let accepted = tokio::join!(listener.accept(), UnixStream::connect(&path)).0;
+    assert_eq!(accepted.guest(), Guest::SameUser);
+    drop(listener);
+    assert!(!path.exists());
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    drop(Listener::unix(&path).unwrap());
+    let file = folder.path().join("file");
+    std::fs::File::create(&file).unwrap();
+    assert!(matches!(
+        Listener::unix(&file),
+        Err(ListenError::Taken { .. })
+    ));
+    assert!(file.exists());
+}
