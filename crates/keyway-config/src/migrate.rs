@@ -21,6 +21,8 @@ use crate::environment::nearest;
 use crate::json::Node;
 use crate::plugin::Plugin;
 
+pub use self::lines::with_assignment;
+
 /// What a person asked to migrate.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {

@@ -50,7 +50,8 @@ pub(super) fn assignment(name: &str, value: &Secret<String>) -> Option<Secret<St
 ///
 /// `None` if it could not be read back, or would change what the other lines say: a quote that is
 /// never closed swallows what follows.
-pub(super) fn with_assignment(
+#[must_use]
+pub fn with_assignment(
     before: Option<&Secret<String>>,
     (name, value): (&str, &Secret<String>),
 ) -> Option<Secret<String>> {
