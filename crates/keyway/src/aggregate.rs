@@ -5,6 +5,7 @@
 //! written, except for names, which tell the servers apart.
 
 mod client;
+mod entering;
 mod forward;
 mod handler;
 mod hub;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use keyway_auth::BoxFuture;
 use keyway_transport::{Connection, Frame, Link, RequestId, TransportError};
 
+pub use self::entering::Entrance;
 use self::hub::Hub;
 use self::outbox::Outbox;
 use crate::session::{ClientInfo, Offer};
@@ -57,6 +59,11 @@ pub struct Member {
 pub trait Connector: Send + Sync + fmt::Debug {
     /// Makes a new connection. Called at the first use, and at the next use after one has ended.
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
+
+    /// Returns the way in, if the server is one that a person signs in to.
+    fn entrance(&self) -> Option<&dyn Entrance> {
+        None
+    }
 }
 
 /// A connection on which nothing has been said yet.
@@ -75,6 +82,10 @@ pub struct Settings {
     pub info: ClientInfo,
     /// How long a list waits for a server; one that is slower is listed later.
     pub list_wait: Duration,
+    /// How long a call waits for a person to sign in, before it is answered with the page.
+    pub entry_wait: Duration,
+    /// Whether names are told apart by that of their server; a single one needs no telling.
+    pub naming: Naming,
     /// Who is told when a server's state changes.
     pub observer: Arc<dyn Observer>,
 }
@@ -86,9 +97,21 @@ impl Settings {
         Self {
             info,
             list_wait: LIST_WAIT,
+            entry_wait: ENTRY_WAIT,
+            naming: Naming::Prefixed,
             observer: Arc::new(NoObserver),
         }
     }
+}
+
+/// How names are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Naming {
+    /// By the name of the server in front.
+    Prefixed,
+    /// Not at all.
+    Bare,
 }
 
 /// Watches the states of servers.
@@ -133,6 +156,9 @@ impl Drop for AggregateLink {
         self.0.cancel_all();
     }
 }
+
+/// Less than the minute that most clients wait for a call.
+const ENTRY_WAIT: Duration = Duration::from_secs(45);
 
 /// How long a list waits for a server, unless told otherwise.
 pub const LIST_WAIT: Duration = Duration::from_secs(10);

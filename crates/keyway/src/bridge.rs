@@ -4,8 +4,9 @@
 //! speak the same protocol era. Every request of the client gets exactly one answer: the server's,
 //! or an error that says what happened and what to do.
 
-mod opening;
-mod output;
+pub(crate) mod opening;
+pub(crate) mod output;
+pub(crate) mod settling;
 
 use std::io;
 
@@ -22,7 +23,7 @@ use self::output::Output;
 /// Returns what kept the client from being read or written to.
 pub async fn bridge(
     input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin,
+    output: impl AsyncWrite + Unpin + Send,
     connection: Connection,
 ) -> io::Result<()> {
     let mut input = Input::new(input);
@@ -36,7 +37,7 @@ pub async fn bridge(
 }
 
 /// Passes frames both ways, in two halves, so that a slow side never stops the other.
-async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     connection: &mut Connection,
@@ -90,9 +91,10 @@ impl<R: AsyncRead + Unpin> Input<R> {
     }
 
     /// Returns the next frame, or `None` when the client has gone away.
+    ///
+    /// Whoever stops waiting loses nothing: what was read of a line is kept.
     async fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
-            self.line.clear();
             if self.lines.read_until(b'\n', &mut self.line).await? == 0 {
                 return Ok(None);
             }

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use keyway_auth::ports::Clock;
 use keyway_auth::{Authorizer, Dynamic, Fixed, Renewal};
 use keyway_config::declared::{
     Helper as DeclaredHelper, HelperCommand as Declared, Refresh, Transport,
@@ -15,19 +14,21 @@ use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 use keyway_secret::Secret;
 use keyway_transport::{
-    ChildEnv, EnvReader, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Inherit, Level,
-    Log, Program, StdioServer, connect_http, connect_sse, connect_ws,
+    ChildEnv, EnvReader, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Level, Log,
+    Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
 };
 use thiserror::Error;
 
-pub use keyway_auth::BoxFuture;
+pub use keyway_auth::{AuthError, BoxFuture, HelperFault};
 pub use keyway_transport::{
-    Connection, HttpClient, HttpSettings, Isolation, LAUNCH_WORD, Launcher, ProxySettings,
-    TransportError, Trust, harden_self, launcher_main,
+    ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Isolation, LAUNCH_WORD,
+    Launcher, ProxySettings, TransportError, Trust, harden_self, launcher_main,
 };
 
 use crate::session::Offer;
-use crate::trust::shown;
+use crate::settings::Confinement;
+use crate::sign_in::{Accounts, SystemClock};
+use crate::trust::{Files, shown};
 
 /// Everything that connecting needs of the process it runs in.
 #[derive(Clone)]
@@ -42,6 +43,8 @@ pub struct Host {
     pub isolation: Isolation,
     /// Where lines go that a child prints beside the protocol.
     pub log: Option<Log>,
+    /// Whose sign-ins to use, and who is asked; absent where nothing is kept.
+    pub accounts: Option<Accounts>,
 }
 
 impl std::fmt::Debug for Host {
@@ -55,12 +58,26 @@ impl std::fmt::Debug for Host {
 /// One server to connect to, approved and resolved.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
+    /// The name of its plugin.
+    pub plugin: &'a str,
     /// The server.
     pub spec: &'a ServerSpec,
     /// The host's own variables for its plugin.
     pub host: &'a HostVariables,
     /// More variables that the person granted.
     pub grants: &'a [String],
+    /// The files of the plugin that it runs, as they were when it was approved.
+    pub files: Option<&'a Files>,
+    /// How its programs are confined.
+    pub confinement: Confinement,
+}
+
+impl Target<'_> {
+    /// Compares the files with those that were approved, right before and right after a start.
+    fn verify(self) -> Option<Verify> {
+        let files = self.files?.clone();
+        Some(Arc::new(move || files.verify()))
+    }
 }
 
 /// Why no connection was even tried.
@@ -123,7 +140,7 @@ impl Host {
             },
             secrets: declared.into_iter().map(|(_, value)| value).collect(),
             log: self.log.clone(),
-            verify: None,
+            verify: target.verify(),
         };
         let (connection, level) = server.open(&self.launcher).await?;
         let offer = Offer::Both { probe: STDIO_PROBE };
@@ -162,11 +179,18 @@ impl Host {
         })
     }
 
-    /// Chooses the way of authenticating; OAuth takes its place here.
-    fn authorizer(&self, remote: &RemoteSpec, target: Target<'_>) -> Arc<dyn Authorizer> {
+    /// Chooses the way of authenticating.
+    pub(crate) fn authorizer(
+        &self,
+        remote: &RemoteSpec,
+        target: Target<'_>,
+    ) -> Arc<dyn Authorizer> {
         let headers = header_values(&remote.headers);
         let Some(helper) = &remote.helper else {
-            return Arc::new(Fixed::new(headers));
+            return match self.oauth(target) {
+                Some(oauth) => Arc::new(oauth),
+                None => Arc::new(Fixed::new(headers)),
+            };
         };
         let renewal = match (helper.refresh, helper.ttl_ms) {
             (Refresh::Request, _) => Renewal::Request,
@@ -210,11 +234,11 @@ impl Host {
             isolation: self.isolation_for(target),
             secrets: declared.into_iter().map(|(_, value)| value).collect(),
             log: self.log.clone(),
-            verify: None,
+            verify: target.verify(),
         }
     }
 
-    fn child_env(
+    pub(crate) fn child_env(
         &self,
         reader: EnvReader,
         declared: &[(String, Secret<String>)],
@@ -223,7 +247,7 @@ impl Host {
     ) -> ChildEnv {
         let rules = EnvRules {
             reader,
-            inherit: Inherit::Listed,
+            inherit: target.confinement.inherit(),
             declared,
             granted: target.grants,
             host,
@@ -232,11 +256,25 @@ impl Host {
     }
 
     fn isolation_for(&self, target: Target<'_>) -> Isolation {
-        let mut isolation = self.isolation.clone();
+        let mut isolation = target.confinement.isolation(&self.isolation);
         isolation.granted.push(target.host.plugin_root.clone());
         isolation.granted.push(target.host.plugin_data.clone());
         isolation
     }
+}
+
+/// Prepares a connection by Streamable HTTP that carries no credential of its own: the client's
+/// certificate is all there is.
+///
+/// # Errors
+///
+/// Returns [`ConnectError::Transport`] for an address that may not be reached.
+pub fn connect_plain(
+    url: &Secret<String>,
+    client: &HttpClient,
+) -> Result<Connection, ConnectError> {
+    let authorizer = Arc::new(Fixed::new(Vec::new()));
+    Ok(connect_http(url, authorizer, client)?)
 }
 
 /// A path is relative to the plugin; a bare name is looked up in `PATH`.
@@ -248,7 +286,7 @@ fn program_path(command: &Secret<String>, root: &Path) -> Secret<String> {
     command.clone()
 }
 
-fn host_env(target: Target<'_>) -> HostEnv {
+pub(crate) fn host_env(target: Target<'_>) -> HostEnv {
     let some = |path: &PathBuf| (!path.as_os_str().is_empty()).then(|| path.clone());
     HostEnv {
         plugin_root: some(&target.host.plugin_root),
@@ -258,7 +296,7 @@ fn host_env(target: Target<'_>) -> HostEnv {
     }
 }
 
-fn exposed(pairs: &[(String, Resolved)]) -> Vec<(String, Secret<String>)> {
+pub(crate) fn exposed(pairs: &[(String, Resolved)]) -> Vec<(String, Secret<String>)> {
     pairs
         .iter()
         .map(|(name, value)| (name.clone(), value.value().clone()))
@@ -266,7 +304,7 @@ fn exposed(pairs: &[(String, Resolved)]) -> Vec<(String, Secret<String>)> {
 }
 
 /// Turns resolved headers into wire form; what resolving let through always fits.
-fn header_values(headers: &[(String, Resolved)]) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn header_values(headers: &[(String, Resolved)]) -> Vec<(HeaderName, HeaderValue)> {
     let convert = |(name, value): &(String, Resolved)| {
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
         let mut value = HeaderValue::from_str(value.value().expose().trim()).ok()?;
@@ -274,15 +312,6 @@ fn header_values(headers: &[(String, Resolved)]) -> Vec<(HeaderName, HeaderValue
         Some((name, value))
     };
     headers.iter().filter_map(convert).collect()
-}
-
-#[derive(Debug, Clone, Copy)]
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn monotonic(&self) -> Instant {
-        Instant::now()
-    }
 }
 
 const HTTP_PROBE: Duration = Duration::from_secs(30);

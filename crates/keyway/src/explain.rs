@@ -2,6 +2,9 @@
 
 use std::error::Error;
 
+use keyway_auth::oauth::{OAuthError, SignInCause};
+use keyway_auth::ports::{HttpFailure, InteractionError};
+use keyway_auth::{AuthError, HelperFault};
 use keyway_transport::TransportError;
 
 /// What to tell a person about an error.
@@ -15,14 +18,32 @@ pub struct Explained {
     pub hint: Option<String>,
 }
 
+/// Explains why there is no credential.
+#[must_use]
+pub fn explain_auth(error: &AuthError) -> Explained {
+    Explained {
+        code: error.code(),
+        message: keyway_secret::printable(&error.to_string()),
+        hint: auth_hint(error),
+    }
+}
+
 /// Explains why a server could not be reached or stopped answering.
 #[must_use]
 pub fn explain(error: &TransportError) -> Explained {
+    if let TransportError::Auth(error) = error {
+        return explain_auth(error);
+    }
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(below) = cause {
         message = format!("{message}: {below}");
         cause = below.source();
+    }
+    if let TransportError::ChildEnded { last_lines, .. } = error
+        && let Some(last) = last_lines.last()
+    {
+        message = format!("{message}; it said last: {last}");
     }
     Explained {
         code: error.code(),
@@ -49,8 +70,91 @@ fn hint(error: &TransportError) -> Option<&'static str> {
         TransportError::Timeout { .. } => {
             "try again; if it stays so, the server is overloaded or not reachable"
         }
+        TransportError::Changed { .. } => {
+            "look at what it does now and approve it again: keyway trust grant SERVER"
+        }
         TransportError::Spawn { .. } => "check that the program is installed and in PATH",
         TransportError::ChildEnded { .. } => "run the command by hand to see why it ends",
+        _ => return None,
+    })
+}
+
+fn auth_hint(error: &AuthError) -> Option<String> {
+    let text = match error {
+        AuthError::Helper { fault } => helper_hint(fault)?,
+        AuthError::OAuth(error) => {
+            if let OAuthError::Vault { hint, .. } = &**error {
+                return hint.clone();
+            }
+            oauth_hint(error)?
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+const fn helper_hint(fault: &HelperFault) -> Option<&'static str> {
+    Some(match fault {
+        HelperFault::NotExecutable { .. } => "check that the file is there and executable",
+        HelperFault::Changed { .. } => "look at what changed and approve it: keyway trust grant",
+        _ => "run the helper by hand: it has to print one JSON object of headers and end with 0",
+    })
+}
+
+fn oauth_hint(error: &OAuthError) -> Option<&'static str> {
+    Some(match error {
+        OAuthError::SignInRequired {
+            cause: SignInCause::Scope,
+            ..
+        } => "agree to the scopes that the server asks for: keyway login",
+        OAuthError::SignInRequired { .. } => "sign in once: keyway login",
+        OAuthError::SignInUnderWay { .. } => "open the page, agree, and try again",
+        OAuthError::GrantRejected {
+            interrupted: true, ..
+        } => {
+            "another process was stopped while it renewed this sign-in, and its new token is lost; sign in again: keyway login"
+        }
+        OAuthError::GrantRejected { .. } => "sign in again: keyway login",
+        OAuthError::NotOffered => {
+            "the server takes no sign-in by OAuth; put a token for it into `headers`"
+        }
+        OAuthError::NoRegistration { .. } => {
+            "register a client there yourself, and put its id into `oauth.clientId` of the entry or below `[oauth.issuers]` of `config.toml`; or host a client-ID metadata document: keyway client-metadata"
+        }
+        OAuthError::IssuerMismatch { .. } => {
+            "do not sign in there: the metadata belongs to somebody else, or its operator has to correct `issuer`"
+        }
+        OAuthError::MixUp { .. } => {
+            "do not sign in there: the answer came from another authorization server than the one that was asked"
+        }
+        OAuthError::ResourceMismatch { .. } => {
+            "check `url`; the server says that it is another one"
+        }
+        OAuthError::PkceUnsupported { .. } => {
+            "if you know that it supports PKCE, say so: `dangerous_assume_s256` in `config.toml`"
+        }
+        OAuthError::Loop => {
+            "the server and its authorization server do not agree; its operator has to look at audience and issuer of the tokens"
+        }
+        OAuthError::ScopeLimit { .. } => {
+            "the account lacks a permission that no sign-in can give; ask the administrator"
+        }
+        OAuthError::AuthorizationRefused { .. } => "sign in again and agree: keyway login",
+        OAuthError::Interaction(InteractionError::PortBusy { .. }) => {
+            "end the program that uses the port, or remove `callbackPort` from the entry"
+        }
+        OAuthError::Interaction(InteractionError::Nobody) => {
+            "sign in from a terminal: keyway login --no-browser"
+        }
+        OAuthError::Http {
+            failure: HttpFailure::Forbidden { .. },
+            ..
+        } => {
+            "the server leads to an address that is less public than its own; if that is right, say so: `dangerous_private_issuer` in `config.toml`"
+        }
+        error if error.is_transient() => {
+            "nothing was lost; try again when the authorization server answers"
+        }
         _ => return None,
     })
 }

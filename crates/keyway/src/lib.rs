@@ -22,18 +22,28 @@
 
 pub mod aggregate;
 pub mod bridge;
+pub mod clients;
 pub mod connect;
+pub mod diagnosis;
 pub mod env_file;
 pub mod eras;
 pub mod error;
 pub mod explain;
+pub mod gateway;
 mod git;
+pub mod health;
+pub mod identity;
+pub mod install;
 pub mod load;
 pub mod migrate;
 mod read;
 pub mod session;
+pub mod settings;
+pub mod sign_in;
 mod splice;
 pub mod states;
 pub mod status;
 pub mod trust;
+pub mod vault;
+pub mod withheld;
 pub mod write;

@@ -31,15 +31,7 @@ pub fn surroundings(loaded: &Loaded) -> Result<Surroundings, LoadError> {
     let root = &loaded.plugin.root;
     let repository = Repository::find(root);
     let env = root.join(ENV);
-    let is_tracked = repository
-        .as_ref()
-        .is_some_and(|found| found.tracks(std::slice::from_ref(&env)).contains(&true));
-    let is_link = env.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    let env_obstacle = if is_tracked {
-        Some(EnvObstacle::Tracked)
-    } else {
-        is_link.then_some(EnvObstacle::Link)
-    };
+    let env_obstacle = env_obstacle(root);
     let shown = |name: &str| loaded.plugin.shown(name);
     // A dangling link reads as nothing, and nothing is written through it.
     let env = text(&env, &shown(ENV))?;
@@ -51,6 +43,19 @@ pub fn surroundings(loaded: &Loaded) -> Result<Surroundings, LoadError> {
         ignore: text(&root.join(IGNORE), &shown(IGNORE))?,
         tracked: tracked(loaded, repository.as_ref()),
     })
+}
+
+/// Says why nothing may be written to `.env` of a folder.
+pub(crate) fn env_obstacle(root: &Path) -> Option<EnvObstacle> {
+    let env = root.join(ENV);
+    let is_tracked = Repository::find(root)
+        .is_some_and(|found| found.tracks(std::slice::from_ref(&env)).contains(&true));
+    let is_link = env.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    if is_tracked {
+        Some(EnvObstacle::Tracked)
+    } else {
+        is_link.then_some(EnvObstacle::Link)
+    }
 }
 
 /// Writes a plan, in the order of its fields; returns the files as a person would write them.
@@ -181,7 +186,8 @@ fn place(loaded: &Loaded, file: &str) -> PathBuf {
     loaded.plugin.root.join(name)
 }
 
-fn is_ignored(root: &Path) -> bool {
+/// Says whether version control leaves `.env` of a folder alone.
+pub(crate) fn is_ignored(root: &Path) -> bool {
     match Repository::find(root) {
         Some(repository) => repository.ignores(&root.join(ENV)),
         None => git::is_listed(root, ENV),

@@ -41,7 +41,7 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 /// Opens a regular file; a pipe that was put there meanwhile does not block.
-fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     require_regular(&fs::metadata(path)?)?;
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new()

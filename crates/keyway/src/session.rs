@@ -15,10 +15,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keyway_transport::{Connection, Frame, RequestId};
+use keyway_transport::{Connection, RequestId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
+
+pub use keyway_transport::Frame;
 
 pub use self::era::{Era, Offer, ServerFacts};
 pub use self::error::{RpcError, SessionError};

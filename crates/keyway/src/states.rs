@@ -3,6 +3,7 @@
 use std::fmt;
 
 use keyway_auth::AuthError;
+use keyway_auth::oauth::{OAuthError, SignInCause};
 use keyway_transport::TransportError;
 
 use crate::explain::explain;
@@ -167,6 +168,12 @@ impl From<&TransportError> for Trouble {
     }
 }
 
+impl From<&AuthError> for Trouble {
+    fn from(error: &AuthError) -> Self {
+        Self::from(&TransportError::Auth(error.clone()))
+    }
+}
+
 impl From<&SessionError> for Trouble {
     fn from(error: &SessionError) -> Self {
         if let SessionError::Transport(error) = error {
@@ -187,7 +194,7 @@ impl From<&SessionError> for Trouble {
 }
 
 /// Returns the state that an error puts a server into.
-const fn standing(error: &TransportError) -> Standing {
+fn standing(error: &TransportError) -> Standing {
     let (state, reason) = match error {
         TransportError::Refused { scope: Some(_), .. } => {
             (State::NeedsAuth, Reason::InsufficientScope)
@@ -195,6 +202,7 @@ const fn standing(error: &TransportError) -> Standing {
         TransportError::Refused { status: 401, .. } => (State::NeedsAuth, Reason::AuthFailed),
         TransportError::Refused { .. } => (State::Failed, Reason::AuthFailed),
         TransportError::Auth(AuthError::Helper { .. }) => (State::Failed, Reason::HelperFailed),
+        TransportError::Auth(AuthError::OAuth(error)) => return oauth_standing(error),
         TransportError::Auth(_) => (State::NeedsAuth, Reason::AuthFailed),
         TransportError::Changed { .. } => (State::Pending, Reason::PendingTrust),
         TransportError::Settings { .. }
@@ -212,6 +220,33 @@ const fn standing(error: &TransportError) -> Standing {
                 reason: None,
             };
         }
+    };
+    Standing::new(state, reason)
+}
+
+fn oauth_standing(error: &OAuthError) -> Standing {
+    let (state, reason) = match error {
+        // Nothing is wrong: nobody has been here yet.
+        OAuthError::SignInRequired {
+            cause: SignInCause::Never,
+            ..
+        } => {
+            return Standing {
+                state: State::NeedsAuth,
+                reason: None,
+            };
+        }
+        OAuthError::SignInRequired {
+            cause: SignInCause::Scope,
+            ..
+        }
+        | OAuthError::ScopeLimit { .. } => (State::NeedsAuth, Reason::InsufficientScope),
+        OAuthError::SignInUnderWay { .. } => (State::NeedsAuth, Reason::Authorizing),
+        OAuthError::SignInRequired { .. } | OAuthError::GrantRejected { .. } => {
+            (State::NeedsAuth, Reason::ReauthRequired)
+        }
+        error if error.is_transient() => (State::Failed, Reason::NetworkError),
+        _ => (State::NeedsAuth, Reason::AuthFailed),
     };
     Standing::new(state, reason)
 }

@@ -4,6 +4,7 @@
 //! content of the entry and of the files inside the plugin that it runs; a change asks again.
 
 mod digest;
+mod files;
 mod ledger;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use keyway_config::usage::{Feeds, fields};
 pub use keyway_vault::{Folders, KeySources, Vault, VaultError};
 
 pub use self::digest::Digest;
+pub use self::files::Files;
 pub use self::ledger::{Approval, Ledger};
 
 /// What a person is asked about one entry.
@@ -33,12 +35,16 @@ pub struct Question {
     pub source: PathBuf,
     /// The exact command line that would run, host variables filled in, others by name.
     pub runs: Option<String>,
+    /// What of the command line is itself a program, and so may do anything.
+    pub inline_code: Option<String>,
     /// Which variable would go where.
     pub sends: Vec<Sent>,
     /// What would become weaker than the default.
     pub weakens: Vec<String>,
     /// What the answer is bound to.
     pub digest: Digest,
+    /// The files that are part of it.
+    pub files: Files,
 }
 
 /// A variable that would leave the person's environment.
@@ -76,19 +82,23 @@ impl Question {
         scope: &Scope<'_>,
     ) -> Option<Self> {
         let runs = command_line(server, around.host);
+        let inline_code = inline_code(server, around.host);
         let sends = sends(server, scope);
         let weakens = weakens(server);
         if runs.is_none() && sends.is_empty() && weakens.is_empty() {
             return None;
         }
+        let files = Files::of(server, around);
         Some(Self {
             plugin: around.plugin.to_owned(),
             server: server.name.clone(),
             source: around.root.to_path_buf(),
             runs,
+            inline_code,
             sends,
             weakens,
-            digest: digest::of(server, around),
+            digest: digest::of(server, around, &files),
+            files,
         })
     }
 }
@@ -112,6 +122,43 @@ fn command_line(server: &DeclaredServer, host: &HostVariables) -> Option<String>
         }
         _ => None,
     }
+}
+
+/// Finds a flag that hands code to an interpreter: `sh -c`, `node -e`, `npx -c`, `cmd /c` (threat
+/// D15). Nothing follows from its absence; it is shown because such lines are easily skimmed.
+fn inline_code(server: &DeclaredServer, host: &HostVariables) -> Option<String> {
+    let words: Vec<String> = match &server.endpoint {
+        Endpoint::Local(Local { command, args, .. }) => std::iter::once(command)
+            .chain(args)
+            .map(|field| shown(&field.template, host))
+            .collect(),
+        Endpoint::Remote(remote) => match &remote.helper.as_ref()?.command {
+            HelperCommand::Shell(_) => return Some("sh -c".to_owned()),
+            HelperCommand::Words(words) => words
+                .iter()
+                .map(|field| shown(&field.template, host))
+                .collect(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let mut flags = words.iter().enumerate().skip(1);
+    flags.find_map(|(at, flag)| {
+        let is_code = CODE_FLAGS
+            .iter()
+            .any(|code| flag.eq_ignore_ascii_case(code));
+        let before = words.get(..at)?.iter().rev();
+        let mut programs = before.map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word));
+        let program = programs.find(|name| is_interpreter(name))?;
+        is_code.then(|| format!("{program} {flag}"))
+    })
+}
+
+fn is_interpreter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name);
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&plain)
 }
 
 /// Fills in host variables; everything else stays as written.
@@ -197,6 +244,50 @@ fn weakens(server: &DeclaredServer) -> Vec<String> {
     weak.map(|field| format!("{} = {}", field.name, field.value.template))
         .collect()
 }
+
+/// Programs that run what they are given, and how it is given.
+const INTERPRETERS: &[&str] = &[
+    "ash",
+    "bash",
+    "bun",
+    "cmd",
+    "csh",
+    "dash",
+    "deno",
+    "fish",
+    "ksh",
+    "lua",
+    "node",
+    "npm",
+    "npx",
+    "osascript",
+    "perl",
+    "php",
+    "pnpm",
+    "powershell",
+    "pwsh",
+    "python",
+    "ruby",
+    "sh",
+    "tclsh",
+    "uvx",
+    "zsh",
+];
+const CODE_FLAGS: &[&str] = &[
+    "-c",
+    "--call",
+    "-e",
+    "--eval",
+    "-p",
+    "--print",
+    "-r",
+    "-command",
+    "-encodedcommand",
+    "/c",
+    "/k",
+    "-lc",
+    "-ic",
+];
 
 #[cfg(test)]
 mod tests;

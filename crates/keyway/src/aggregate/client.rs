@@ -60,6 +60,13 @@ impl Client {
         Value::Object(self.told().capabilities.clone())
     }
 
+    /// Says whether the client opens pages for its user (2025-11-25, elicitation in URL mode).
+    pub(super) fn opens_pages(&self) -> bool {
+        let told = self.told();
+        let elicitation = told.capabilities.get("elicitation");
+        elicitation.is_some_and(|elicitation| elicitation.get("url").is_some())
+    }
+
     /// Remembers from which level on the client wants log messages, as JSON.
     pub(super) fn set_level(&self, level: String) {
         self.told().level = Some(level);

@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::client::progress_token;
+use super::entering::Entered;
 use super::handler::notification;
 use super::kind::Kind;
 use super::server::{FOREVER, Server, backoff};
@@ -20,7 +21,22 @@ impl Server {
         method: &str,
         params: &str,
     ) -> Result<String, RpcError> {
-        let session = self.session().await.map_err(|why| self.refusal(&why))?;
+        match self.forward_once(method, params).await {
+            Err(Failed::Server(trouble)) if self.can_enter(&trouble) => {
+                match self.wait_for_entry(method, params).await? {
+                    Entered::NotYet(result) => return Ok(result),
+                    Entered::In => {}
+                }
+            }
+            Err(failed) => return Err(self.answer_to(failed)),
+            Ok(result) => return Ok(result),
+        }
+        let again = self.forward_once(method, params).await;
+        again.map_err(|failed| self.answer_to(failed))
+    }
+
+    async fn forward_once(self: &Arc<Self>, method: &str, params: &str) -> Result<String, Failed> {
+        let session = self.session().await.map_err(Failed::Server)?;
         let with_level = self.with_level(&session, params);
         let request = Forward {
             method,
@@ -32,8 +48,15 @@ impl Server {
         self.noticed(result.as_ref().err());
         match result {
             Ok(result) => Ok(String::from(Box::<str>::from(result))),
-            Err(SessionError::Rpc(error)) => Err(error),
-            Err(error) => Err(self.refusal(&self.trouble_of(&error))),
+            Err(SessionError::Rpc(error)) => Err(Failed::Answered(error)),
+            Err(error) => Err(Failed::Server(self.trouble_of(&error))),
+        }
+    }
+
+    fn answer_to(&self, failed: Failed) -> RpcError {
+        match failed {
+            Failed::Answered(error) => error,
+            Failed::Server(trouble) => self.refusal(&trouble),
         }
     }
 
@@ -173,6 +196,14 @@ impl Server {
             }
         })
     }
+}
+
+/// Why a request has no result.
+enum Failed {
+    /// The server said so.
+    Answered(RpcError),
+    /// The server could not be asked.
+    Server(Trouble),
 }
 
 fn is_modern(session: &Session) -> bool {

@@ -34,7 +34,10 @@ impl Hub {
     pub(super) fn new(members: Vec<Member>, settings: Settings, outbox: Arc<Outbox>) -> Self {
         let settings = Arc::new(settings);
         let client = Arc::new(Client::new(outbox));
-        let prefixes = Prefixes::new(members.iter().map(|member| member.name.as_str()));
+        let prefixes = Prefixes::new(
+            members.iter().map(|member| member.name.as_str()),
+            settings.naming,
+        );
         let server = |member| Server::new(member, Arc::clone(&client), Arc::clone(&settings));
         let servers = members.into_iter().map(server).map(Arc::new).collect();
         Self {
@@ -109,12 +112,25 @@ impl Hub {
                     server.show(kind, Standing::CONNECTED);
                 }
                 Err(trouble) => {
-                    page.extend(self.status_tool(index, kind, &trouble));
+                    page.extend(self.without(index, kind, &trouble).await);
                     server.show(kind, trouble.standing);
                 }
             }
         }
         format!(r#"{{"{}":[{}]}}"#, kind.key(), page.join(","))
+    }
+
+    /// Returns what a server shows that is not there: what it had when it was, or what is wrong.
+    async fn without(&self, index: usize, kind: Kind, trouble: &Trouble) -> Vec<String> {
+        let server = self.servers.get(index);
+        let entrance = server.filter(|server| kind == Kind::Tools && server.can_enter(trouble));
+        if let Some(entrance) = entrance.and_then(|server| server.entrance())
+            && let Some(tools) = entrance.remembered().await
+        {
+            let named = self.learn(index, kind, &tools);
+            return named.into_iter().map(|item| item.text).collect();
+        }
+        self.status_tool(index, kind, trouble).into_iter().collect()
     }
 
     /// Remembers whose the items are, and returns them as the client sees them.
@@ -148,12 +164,29 @@ impl Hub {
         self.prefixes.exposed(server, "status")
     }
 
+    /// Returns the name of the tool by which somebody signs in to a server.
+    pub(super) fn entry_name(&self, server: usize) -> String {
+        self.prefixes.exposed(server, "sign_in")
+    }
+
     fn status_tool(&self, server: usize, kind: Kind, trouble: &Trouble) -> Option<String> {
         let is_off = trouble.standing.state == State::Disabled;
         if kind != Kind::Tools || is_off {
             return None;
         }
-        let name = &self.servers.get(server)?.name;
+        let found = self.servers.get(server)?;
+        let name = &found.name;
+        if found.can_enter(trouble) {
+            let tool = json!({
+                "name": self.entry_name(server),
+                "description": format!(
+                    "Nobody is signed in to the server `{name}`. Call this to sign in in the \
+                     browser; its tools are listed afterwards."
+                ),
+                "inputSchema": { "type": "object", "properties": {} },
+            });
+            return Some(tool.to_string());
+        }
         let Trouble {
             standing, message, ..
         } = trouble;

@@ -43,6 +43,9 @@ impl Server {
         let found = session.list(kind.method(), kind.key()).await;
         self.noticed(found.as_ref().err());
         let items = found.map_err(|error| self.trouble_of(&error))?;
+        if let Some(entrance) = self.entrance().filter(|_| kind == Kind::Tools) {
+            entrance.remember(&items);
+        }
         Ok(items.into())
     }
 

@@ -7,13 +7,15 @@ use std::collections::{HashMap, HashSet};
 
 use keyway_config::names::normalised;
 
+use super::Naming;
+
 /// The part in front of the names of each server; no two are the same.
 #[derive(Debug)]
-pub(super) struct Prefixes(Vec<String>);
+pub(super) struct Prefixes(Vec<String>, Naming);
 
 impl Prefixes {
     /// Normalises the names of all servers; of two that become one, the later gets a hash.
-    pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+    pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>, naming: Naming) -> Self {
         let mut taken = HashSet::new();
         let prefixes = names.map(|name| {
             let plain = normalised(name);
@@ -25,7 +27,7 @@ impl Prefixes {
             }
             prefix
         });
-        Self(prefixes.collect())
+        Self(prefixes.collect(), naming)
     }
 
     /// Returns the prefix of one server.
@@ -35,6 +37,9 @@ impl Prefixes {
 
     /// Returns the name under which the client sees something of a server.
     pub(super) fn exposed(&self, server: usize, name: &str) -> String {
+        if self.1 == Naming::Bare {
+            return name.to_owned();
+        }
         let full = self.full(server, name);
         // Nothing of this server may look like something of another.
         let is_foreign = self.0.iter().any(|other| {
@@ -51,6 +56,9 @@ impl Prefixes {
     ///
     /// Of those that normalising makes the same, only one that needed none keeps its plain form.
     pub(super) fn exposed_all(&self, server: usize, names: &[String]) -> Vec<String> {
+        if self.1 == Naming::Bare {
+            return names.to_vec();
+        }
         let mut count: HashMap<String, usize> = HashMap::new();
         for name in names.iter().collect::<HashSet<_>>() {
             *count.entry(normalised(name)).or_default() += 1;
@@ -74,7 +82,8 @@ impl Prefixes {
             shown.is_some_and(|shown| name.starts_with(shown))
         };
         let servers = self.0.iter().enumerate();
-        servers.filter_map(move |(server, prefix)| fits(prefix).then_some(server))
+        let is_bare = self.1 == Naming::Bare;
+        servers.filter_map(move |(server, prefix)| (is_bare || fits(prefix)).then_some(server))
     }
 
     fn full(&self, server: usize, name: &str) -> String {
@@ -118,7 +127,7 @@ mod tests {
     use super::*;
 
     fn prefixes(names: &[&str]) -> Prefixes {
-        Prefixes::new(names.iter().copied())
+        Prefixes::new(names.iter().copied(), Naming::Prefixed)
     }
 
     fn all(names: &[&str]) -> Vec<String> {

@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use super::Naming;
+use super::entering::Entered;
 use super::hub::Hub;
 use super::kind::Kind;
 use super::resources::offers;
@@ -65,9 +67,18 @@ impl Hub {
     }
 
     fn instructions(&self) -> String {
+        if let (Naming::Bare, [server]) = (self.settings.naming, self.servers.as_slice()) {
+            let name = keyway_secret::printable(&server.name);
+            return format!(
+                "The MCP server `{name}`, which is not available yet ({}). Its tools are listed \
+                 as soon as it is; until then a tool `sign_in` signs in to it, or `status` says \
+                 what is wrong.",
+                server.standing()
+            );
+        }
         let mut text = String::from(
             "Several MCP servers behind one endpoint. Names of tools and prompts begin with that \
-             of their server and `__`. A tool `…__status` says why a server is not available. \
+             of their server and `__`. A tool `…__status` says why a server is not available, `…__sign_in` signs in to it. \
              Servers:",
         );
         for (index, server) in self.servers.iter().enumerate() {
@@ -84,6 +95,9 @@ impl Hub {
     /// Passes a call of a tool or a prompt on under the name that its server knows.
     async fn call(&self, kind: Kind, method: &str, params: &str) -> Result<String, RpcError> {
         let exposed = string(params, "name").ok_or_else(|| invalid("`name` is missing"))?;
+        if let Some(entered) = self.enter(kind, &exposed, params).await {
+            return entered;
+        }
         if let Some(status) = self.status(kind, &exposed).await {
             return Ok(status);
         }
@@ -120,6 +134,30 @@ impl Hub {
             refusal.unwrap_or_else(|| invalid(&format!("unknown {what} `{exposed}`")))
         };
         found.ok_or_else(unknown)
+    }
+
+    /// Signs somebody in to a server; `None` means that the name is not that of such a tool.
+    async fn enter(
+        &self,
+        kind: Kind,
+        exposed: &str,
+        params: &str,
+    ) -> Option<Result<String, RpcError>> {
+        if kind != Kind::Tools || self.owners().get(kind, exposed).is_some() {
+            return None;
+        }
+        let mut all = self.servers.iter().enumerate();
+        let (_, server) = all.find(|(index, server)| {
+            self.entry_name(*index) == exposed && server.entrance().is_some()
+        })?;
+        let entered = server.wait_for_entry("tools/call", params).await;
+        Some(entered.map(|entered| match entered {
+            Entered::NotYet(result) => result,
+            Entered::In => {
+                let text = format!("Signed in to `{}`. Its tools are listed now.", server.name);
+                json!({ "content": [{ "type": "text", "text": text }] }).to_string()
+            }
+        }))
     }
 
     /// Explains the state of a server, after having tried to reach it once more.

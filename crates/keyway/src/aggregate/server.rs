@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::Client;
+use super::entering::{Entering, Entrance};
 use super::handler::ServerHandler;
 use super::kind::Kind;
 use super::listing::Items;
@@ -47,6 +48,10 @@ pub(super) struct Inner {
     pub(super) shown: HashMap<Kind, Standing>,
     pub(super) subscriptions: BTreeSet<String>,
     pub(super) listener: Option<AbortHandle>,
+    /// The sign-in under way.
+    pub(super) entering: Option<Entering>,
+    /// Waits for a sign-in by another way.
+    pub(super) watcher: Option<AbortHandle>,
 }
 
 /// A session, or why there is none.
@@ -94,6 +99,20 @@ impl Server {
         let settled = outcome.wait_for(Option::is_some).await;
         let outcome = settled.ok().and_then(|outcome| outcome.clone());
         outcome.unwrap_or_else(|| Err(Trouble::from(&TransportError::Closed)))
+    }
+
+    /// Returns the way in, if a person signs in to this server.
+    pub(super) fn entrance(&self) -> Option<&dyn Entrance> {
+        self.connector.entrance()
+    }
+
+    /// Forgets what was wrong, so that the next use finds out anew.
+    pub(super) fn forgive(&self) {
+        let mut inner = self.lock();
+        inner.quiet_until = None;
+        if inner.session.is_none() {
+            inner.trouble = None;
+        }
     }
 
     /// Returns the session if there is one.
@@ -178,6 +197,9 @@ impl Server {
             let mut inner = self.lock();
             inner.is_over = true;
             inner.stop_listening();
+            if let Some(watcher) = inner.watcher.take() {
+                watcher.abort();
+            }
             if let Some(attempt) = inner.attempt.take() {
                 attempt.task.abort();
             }
@@ -263,6 +285,9 @@ impl Server {
                 inner.quiet_until = Some(Instant::now() + QUIET);
                 drop(inner);
                 self.changed(trouble.standing, Some(trouble));
+                if self.can_enter(trouble) {
+                    self.watch_entrance();
+                }
             }
         }
     }

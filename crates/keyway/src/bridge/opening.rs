@@ -1,12 +1,14 @@
 //! The first request of a client: the server answers it, or speaks another protocol era.
 
 use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
 use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::settling::Aside;
 use super::{Input, Output};
 use crate::eras::{self, Spoken};
 
@@ -14,19 +16,22 @@ use crate::eras::{self, Spoken};
 ///
 /// Returns the connection to go on with, translated if the server speaks the other era, or `None`
 /// if the client went away.
-pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     mut connection: Connection,
 ) -> io::Result<Option<Connection>> {
-    loop {
-        let Some(frame) = input.next().await? else {
+    let mut early = Vec::new();
+    let mut next = input.next().await?;
+    let connection = loop {
+        let Some(frame) = next else {
             connection.link.close().await;
             return Ok(None);
         };
         let Some((id, spoken)) = first_request(&frame) else {
             // A notification, or nonsense that the server may answer as it likes.
             let _unsent = connection.link.send(frame).await;
+            next = input.next().await?;
             continue;
         };
         if spoken == Spoken::Modern && !is_discovery(&frame) {
@@ -38,64 +43,108 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
                     .await
                     .unwrap_or_else(|neither| neither),
             };
-            send(&connection, output, frame, id).await?;
-            return Ok(Some(connection));
+            send(&connection, output, frame).await?;
+            break connection;
         }
-        let answer = first_answer(&mut connection, output, frame.clone(), &id);
         let answer = if is_discovery(&frame) {
-            // An old server may keep silent about a question that it does not know.
-            tokio::time::timeout(DISCOVERY_WAIT, answer).await
+            let asked = first_answer(&mut connection, output, frame.clone(), &id);
+            match discovery(input, asked, &mut early).await? {
+                Waited::Answered(answer) => Some(answer),
+                Waited::Silence => None,
+                Waited::Interrupted(other) => {
+                    next = other;
+                    continue;
+                }
+            }
         } else {
-            Ok(answer.await)
+            Some(first_answer(&mut connection, output, frame.clone(), &id).await?)
         };
-        let answer = answer.unwrap_or_else(|_| Ok(silence(&id)))?;
-        if !is_of_other_era(&answer) {
-            output.push(answer);
-            output.flush().await?;
-            return Ok(Some(connection));
-        }
-        // The session of the other era begins on the same connection.
-        let translated = match eras::translate(connection, spoken, &frame).await {
-            Ok(translated) => translated,
-            Err(connection) => {
+        let answer = match answer {
+            Some(answer) if !is_of_other_era(&answer) => {
                 output.push(answer);
                 output.flush().await?;
-                return Ok(Some(connection));
+                break connection;
             }
+            other => other,
         };
-        send(&translated, output, frame, id).await?;
-        return Ok(Some(translated));
+        // The session of the other era begins on the same connection.
+        match eras::translate(connection, spoken, &frame).await {
+            Ok(translated) => {
+                send(&translated, output, frame).await?;
+                break translated;
+            }
+            Err(neither) => {
+                // A server that kept silent may be slow to start: its answer is still to come.
+                if let Some(answer) = answer {
+                    output.push(answer);
+                    output.flush().await?;
+                }
+                break neither;
+            }
+        }
+    };
+    for frame in early {
+        send(&connection, output, frame).await?;
+    }
+    Ok(Some(connection))
+}
+
+/// What came of waiting for an answer to `server/discover`.
+enum Waited {
+    Answered(Event),
+    /// An old server may keep silent about a question that it does not know.
+    Silence,
+    /// The client does not wait any longer: it greets the old way, or is gone.
+    Interrupted(Option<Frame>),
+}
+
+/// Waits for the answer, for some time, and as long as the client does.
+///
+/// What else the client says meanwhile is to be sent afterwards.
+async fn discovery<R: AsyncRead + Unpin>(
+    input: &mut Input<R>,
+    asked: impl Future<Output = io::Result<Event>>,
+    early: &mut Vec<Frame>,
+) -> io::Result<Waited> {
+    let mut asked = pin!(asked);
+    let mut patience = pin!(tokio::time::sleep(DISCOVERY_WAIT));
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut asked => return Ok(Waited::Answered(answer?)),
+            () = &mut patience => return Ok(Waited::Silence),
+            said = input.next(), if early.len() < MAX_EARLY => match said? {
+                Some(frame) if !is_greeting(&frame) => early.push(frame),
+                other => return Ok(Waited::Interrupted(other)),
+            },
+        }
     }
 }
 
-fn silence(id: &RequestId) -> Event {
-    let seconds = DISCOVERY_WAIT.as_secs();
-    Event::Failed {
-        id: id.clone(),
-        error: TransportError::Timeout { seconds },
-    }
+fn is_greeting(frame: &Frame) -> bool {
+    first_request(frame).is_some_and(|(_, spoken)| spoken == Spoken::Legacy)
 }
 
 /// Returns the id and the era of a request that shows its era.
-fn first_request(frame: &Frame) -> Option<(RequestId, Spoken)> {
+pub(crate) fn first_request(frame: &Frame) -> Option<(RequestId, Spoken)> {
     let envelope = frame.envelope().ok()?;
     let id = envelope.id().filter(|_| envelope.is_request())?;
     Some((id, Spoken::of(&envelope)?))
 }
 
-fn is_discovery(frame: &Frame) -> bool {
+pub(super) fn is_discovery(frame: &Frame) -> bool {
     let envelope = frame.envelope();
     envelope.is_ok_and(|envelope| envelope.method.as_deref() == Some("server/discover"))
 }
 
-/// Sends a request; whoever reads the connection gets the answer.
+/// Sends a frame; whoever reads the connection gets the answer.
 async fn send<W: AsyncWrite + Unpin>(
     connection: &Connection,
     output: &mut Output<W>,
     frame: Frame,
-    id: RequestId,
 ) -> io::Result<()> {
-    if let Err(error) = connection.link.send(frame).await {
+    let id = frame.envelope().ok().and_then(|envelope| envelope.id());
+    if let (Err(error), Some(id)) = (connection.link.send(frame).await, id) {
         output.push(Event::Failed { id, error });
         output.flush().await?;
     }
@@ -103,9 +152,9 @@ async fn send<W: AsyncWrite + Unpin>(
 }
 
 /// Sends the first request and waits for its answer, passing on what comes before it.
-async fn first_answer<W: AsyncWrite + Unpin>(
+pub(super) async fn first_answer(
     connection: &mut Connection,
-    output: &mut Output<W>,
+    aside: &mut impl Aside,
     frame: Frame,
     id: &RequestId,
 ) -> io::Result<Event> {
@@ -142,13 +191,12 @@ async fn first_answer<W: AsyncWrite + Unpin>(
         if answers {
             return Ok(event);
         }
-        output.push(event);
-        output.flush().await?;
+        aside.pass(event).await?;
     }
 }
 
 /// Says whether an answer looks like that of a server which does not know this era.
-fn is_of_other_era(answer: &Event) -> bool {
+pub(super) fn is_of_other_era(answer: &Event) -> bool {
     #[derive(Deserialize)]
     struct Code {
         code: i64,
@@ -182,4 +230,7 @@ fn is_of_other_era(answer: &Event) -> bool {
 const UNKNOWN_ERA_CODES: &[i64] = &[-32601, -32602, -32600, -32000, -32020, -32021, -32022];
 
 /// How long a server may take to answer the modern question.
-const DISCOVERY_WAIT: Duration = Duration::from_secs(10);
+pub(super) const DISCOVERY_WAIT: Duration = Duration::from_secs(10);
+
+/// How many frames of a client that does not wait are kept.
+const MAX_EARLY: usize = 256;

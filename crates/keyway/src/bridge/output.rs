@@ -26,7 +26,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     pub(super) fn push(&mut self, event: Event) {
         match event {
             Event::Frame(frame) => self.line(frame.bytes()),
-            Event::Failed { id, error } => self.failure(&id, &error),
+            Event::Failed { id, error } => self.line(failure(&id, &error).as_bytes()),
             _ => {}
         }
     }
@@ -39,24 +39,24 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         Ok(())
     }
 
-    fn failure(&mut self, id: &RequestId, error: &TransportError) {
-        let explained = explain(error);
-        let body = json!({
-            "code": LOCAL_ERROR,
-            "message": explained.message,
-            "data": { "code": explained.code, "hint": explained.hint },
-        });
-        let text = format!(
-            r#"{{"jsonrpc":"2.0","id":{},"error":{body}}}"#,
-            id.as_json()
-        );
-        self.line(text.as_bytes());
-    }
-
     fn line(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
         self.buffer.push(b'\n');
     }
+}
+
+/// Writes the answer to a request that got none.
+pub(crate) fn failure(id: &RequestId, error: &TransportError) -> String {
+    let explained = explain(error);
+    let body = json!({
+        "code": LOCAL_ERROR,
+        "message": explained.message,
+        "data": { "code": explained.code, "hint": explained.hint },
+    });
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{body}}}"#,
+        id.as_json()
+    )
 }
 
 /// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.

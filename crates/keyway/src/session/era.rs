@@ -1,11 +1,13 @@
 //! Which protocol era a server speaks: the modern one is tried first.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use keyway_transport::{RequestId, TransportError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 
 use super::pump::{Call, Exchange};
 use super::{ClientInfo, DEFAULT_TIMEOUT, Handler, RpcError, SessionError};
@@ -89,37 +91,69 @@ impl Era {
 }
 
 /// Finds out the era and greets the server.
+///
+/// Who keeps silent about the modern question is an old server, or one that is still starting. It
+/// is greeted the old way while its answer is awaited, and the answer that comes first decides.
 pub(super) async fn negotiate(
     exchange: &Exchange,
     client: &ClientInfo,
     offer: Offer,
 ) -> Result<ServerFacts, SessionError> {
-    if let Offer::Both { probe } = offer
-        && let Some(facts) = discover(exchange, client, probe).await?
-    {
-        return Ok(facts);
+    let Offer::Both { probe } = offer else {
+        return initialize(exchange, client).await;
+    };
+    let mut asked = pin!(discover(exchange, client));
+    if let Ok(answer) = timeout(probe, &mut asked).await {
+        return match answer? {
+            Some(facts) => Ok(facts),
+            None => initialize(exchange, client).await,
+        };
     }
-    initialize(exchange, client).await
+    let mut greeted = pin!(initialize(exchange, client));
+    tokio::select! {
+        biased;
+        answer = &mut asked => match answer? {
+            // A server that takes the greeting after all has begun a session with it.
+            Some(modern) => match timeout(probe, greeted).await {
+                Ok(Ok(legacy)) => Ok(legacy),
+                _ => Ok(modern),
+            },
+            None => greeted.await,
+        },
+        greeting = &mut greeted => match greeting {
+            Err(SessionError::Rpc(error)) if MODERN_CODES.contains(&error.code) => {
+                asked.await?.ok_or(SessionError::Rpc(error))
+            }
+            greeting => greeting,
+        },
+    }
 }
 
 /// Asks the modern question; `None` means that the server is a legacy one.
 async fn discover(
     exchange: &Exchange,
     client: &ClientInfo,
-    probe: Duration,
 ) -> Result<Option<ServerFacts>, SessionError> {
     let meta = modern_meta(MODERN, client, exchange.handler());
     let params = json!({ "_meta": meta }).to_string();
     let call = Call {
         method: "server/discover",
         params: &params,
-        timeout: probe,
+        timeout: DEFAULT_TIMEOUT,
         progress: None,
     };
-    match exchange.call(exchange.next_id(), call).await {
+    let mut answer = exchange.call(exchange.next_id(), call.clone()).await;
+    // Who refuses the version while naming it as supported is asked once more.
+    if let Err(SessionError::Rpc(error)) = &answer
+        && MODERN_CODES.contains(&error.code)
+        && supported(error).iter().any(|version| version == MODERN)
+    {
+        answer = exchange.call(exchange.next_id(), call).await;
+    }
+    match answer {
         Ok(result) => discovered(&result),
         Err(SessionError::Rpc(error)) if MODERN_CODES.contains(&error.code) => {
-            after_refusal(&error)
+            choose_legacy(&supported(&error))
         }
         Err(SessionError::Rpc(_) | SessionError::Timeout { .. }) => Ok(None),
         Err(SessionError::Transport(TransportError::Status { status, .. })) if status < 500 => {
@@ -158,8 +192,8 @@ fn discovered(result: &RawValue) -> Result<Option<ServerFacts>, SessionError> {
     }))
 }
 
-/// A modern server that refuses this version names those it has.
-fn after_refusal(error: &RpcError) -> Result<Option<ServerFacts>, SessionError> {
+/// Returns the versions that a modern server names when it refuses ours.
+fn supported(error: &RpcError) -> Vec<String> {
     #[derive(Deserialize)]
     struct Data {
         #[serde(default)]
@@ -169,7 +203,7 @@ fn after_refusal(error: &RpcError) -> Result<Option<ServerFacts>, SessionError> 
         .data
         .as_ref()
         .and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
-    choose_legacy(&data.map(|data| data.supported).unwrap_or_default())
+    data.map(|data| data.supported).unwrap_or_default()
 }
 
 fn choose_legacy(offered: &[String]) -> Result<Option<ServerFacts>, SessionError> {

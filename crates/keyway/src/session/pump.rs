@@ -10,7 +10,7 @@ use keyway_transport::{Envelope, Event, Frame, Link, RequestId, TransportError};
 use serde_json::value::RawValue;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::{Handler, Progress, RpcError, SessionError, request_frame};
 use crate::splice::{member, quoted};
@@ -28,7 +28,11 @@ struct Waiting {
     answers: HashMap<RequestId, Waiter>,
     /// The server's own questions, by their id as written.
     questions: HashMap<String, AbortHandle>,
+    /// Cancellations that the server is being told of.
+    telling: Vec<JoinHandle<()>>,
     is_closed: bool,
+    /// Why, until somebody has been told.
+    reason: Option<TransportError>,
 }
 
 struct Waiter {
@@ -38,6 +42,7 @@ struct Waiter {
 }
 
 /// One request as it goes out.
+#[derive(Clone)]
 pub(super) struct Call<'a> {
     pub(super) method: &'a str,
     /// JSON, complete.
@@ -93,7 +98,8 @@ impl Exchange {
         {
             let mut waiting = self.lock();
             if waiting.is_closed {
-                return Err(TransportError::Closed.into());
+                let reason = waiting.reason.take();
+                return Err(reason.unwrap_or(TransportError::Closed).into());
             }
             waiting.answers.insert(id.clone(), waiter);
         }
@@ -104,8 +110,16 @@ impl Exchange {
             is_silent: call.method == "initialize",
         };
         if let Err(error) = self.link.send(frame).await {
+            // Whoever reads the events knows why, and may be about to say so.
+            let told = match error {
+                TransportError::Closed => tokio::time::timeout(LEAVE, &mut answered).await.ok(),
+                _ => None,
+            };
             self.lock().answers.remove(&id);
-            return Err(error.into());
+            return Err(match told {
+                Some(Ok(Err(reason))) => reason.into(),
+                _ => error.into(),
+            });
         }
         let frame = loop {
             tokio::select! {
@@ -130,8 +144,19 @@ impl Exchange {
         Ok(self.link.send(notification(method, params)?).await?)
     }
 
+    /// Takes leave; what was cancelled just before is still told, if that takes no time.
     pub(super) async fn close(&self) {
-        self.lock().is_closed = true;
+        let telling = {
+            let mut waiting = self.lock();
+            waiting.is_closed = true;
+            std::mem::take(&mut waiting.telling)
+        };
+        let told = async {
+            for task in telling {
+                let _failed = task.await;
+            }
+        };
+        let _late = tokio::time::timeout(LEAVE, told).await;
         self.link.close().await;
     }
 
@@ -151,6 +176,9 @@ impl Exchange {
         }
         let waiters = self.shut();
         self.handler.closed(reason.as_ref());
+        if waiters.is_empty() {
+            self.lock().reason = reason.take();
+        }
         // One who waits is given the reason, the others learn that it is over.
         for waiter in waiters {
             let error = reason.take().unwrap_or(TransportError::Closed);
@@ -296,7 +324,9 @@ impl Drop for Outstanding<'_> {
         if let Some(told) = self.cancel()
             && let Ok(runtime) = runtime::Handle::try_current()
         {
-            drop(runtime.spawn(told));
+            let mut waiting = self.exchange.lock();
+            waiting.telling.retain(|task| !task.is_finished());
+            waiting.telling.push(runtime.spawn(told));
         }
     }
 }
@@ -326,3 +356,6 @@ fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
         (None, None) => Err(bad),
     }
 }
+
+/// How long cancellations, and the reason for an end, are waited for.
+const LEAVE: Duration = Duration::from_secs(1);

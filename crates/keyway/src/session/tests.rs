@@ -195,6 +195,82 @@ async fn a_server_that_fails_or_shares_no_version_is_not_taken_for_a_legacy_one(
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_a_version_it_supports_is_asked_once_more() {
+    let refusal = || {
+        let error = json!({"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}});
+        ("server/discover", Reply::Error(error))
+    };
+    let (link, session) = open(vec![refusal(), modern()]).await;
+    let modern = Era::Modern {
+        version: "2026-07-28".to_owned(),
+    };
+    assert_eq!(session.unwrap().facts().era, modern);
+    assert_eq!(link.seen.lock().unwrap().len(), 2);
+    let (link, session) = open(vec![refusal(), refusal(), refusal()]).await;
+    assert_eq!(session.unwrap_err().code(), "no-common-version");
+    assert_eq!(link.seen.lock().unwrap().len(), 2);
+}
+
+/// What a server says that was still starting when it was asked; 1 is the id of the question.
+fn late_discovery() -> Value {
+    json!({"id": 1, "result": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}})
+}
+
+#[tokio::test]
+async fn a_modern_server_that_is_slow_to_start_is_not_taken_for_a_legacy_one() {
+    let modern = Era::Modern {
+        version: "2026-07-28".to_owned(),
+    };
+    // The question is answered first, and the greeting never.
+    let (_, session) = open(vec![
+        ("server/discover", Reply::Silence),
+        ("initialize", Reply::Ask(late_discovery())),
+    ])
+    .await;
+    assert_eq!(session.unwrap().facts().era, modern);
+
+    // The greeting is refused first, for a reason that only modern servers have.
+    let refusal = json!({"code": -32022, "message": "this connection is modern"});
+    let (link, connection) = scripted(vec![
+        ("server/discover", Reply::Silence),
+        ("initialize", Reply::Error(refusal)),
+    ]);
+    let late = async {
+        while link.seen.lock().unwrap().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let frame = Frame::new(late_discovery().to_string()).unwrap();
+        link.events.send(Event::Frame(frame)).await.unwrap();
+    };
+    let opened = Session::open(connection, client(), Arc::new(Nobody), BOTH);
+    let (session, ()) = tokio::join!(opened, late);
+    assert_eq!(session.unwrap().facts().era, modern);
+}
+
+#[tokio::test]
+async fn a_slow_server_that_takes_the_greeting_has_a_session_of_the_old_era() {
+    let (link, connection) = scripted(vec![
+        ("server/discover", Reply::Silence),
+        ("initialize", Reply::Ask(late_discovery())),
+    ]);
+    let late = async {
+        while link.seen.lock().unwrap().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let greeting = json!({"id": 2, "result": {"protocolVersion": "2025-11-25"}});
+        let frame = Frame::new(greeting.to_string()).unwrap();
+        link.events.send(Event::Frame(frame)).await.unwrap();
+    };
+    let opened = Session::open(connection, client(), Arc::new(Nobody), BOTH);
+    let (session, ()) = tokio::join!(opened, late);
+    let legacy = Era::Legacy {
+        version: "2025-11-25".to_owned(),
+    };
+    assert_eq!(session.unwrap().facts().era, legacy);
+}
+
+#[tokio::test]
 async fn results_arrive_as_written_and_errors_with_their_code() {
     let (link, session) = open(vec![modern()]).await;
     let session = session.unwrap();

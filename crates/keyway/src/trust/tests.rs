@@ -125,6 +125,33 @@ fn d10_one_changed_argument_or_script_byte_asks_again() {
     assert_ne!(place.ask(fields).unwrap().digest, first);
 }
 
+/// Threat D11: what runs is looked at again and again.
+#[test]
+fn d11_a_file_that_changes_appears_or_goes_away_is_named() {
+    let place = Place::new();
+    place.file("run.sh", "echo 1");
+    std::fs::create_dir(place.root.join("sub")).unwrap();
+    let fields =
+        r#""command": "sh", "args": ["run.sh", "--file=other.sh", "inner.sh"], "cwd": "sub""#;
+    let question = place.ask(fields).unwrap();
+    let verify = || question.files.verify();
+    assert_eq!(verify(), Ok(()));
+    for file in ["other.sh", "sub/inner.sh"] {
+        place.file(file, "x");
+        assert_eq!(verify(), Err(file.to_owned()), "appeared");
+        assert_ne!(place.ask(fields).unwrap().digest, question.digest, "{file}");
+        std::fs::remove_file(place.root.join(file)).unwrap();
+        assert_eq!(verify(), Ok(()));
+    }
+    std::fs::remove_file(place.root.join("run.sh")).unwrap();
+    assert_eq!(verify(), Err("run.sh".to_owned()), "gone");
+    place.file("run.sh", "echo 2");
+    assert_eq!(verify(), Err("run.sh".to_owned()), "changed");
+    std::fs::remove_file(place.root.join("run.sh")).unwrap();
+    place.file("run.sh", "echo 1");
+    assert_eq!(verify(), Ok(()));
+}
+
 #[test]
 fn an_approval_is_found_until_it_is_revoked_and_grants_survive_a_new_one() {
     let place = Place::new();

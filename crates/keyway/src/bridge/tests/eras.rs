@@ -337,3 +337,69 @@ async fn server_that_keeps_silent_about_discovery_is_greeted_the_old_way() {
     assert_eq!(bridged.server.next_json().await["method"], "initialize");
     bridged.bridge.abort();
 }
+
+fn discovery() -> Value {
+    let meta = json!({ VERSION: "2026-07-28", CAPABILITIES: {} });
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": { "_meta": meta } })
+}
+
+fn discovered() -> Value {
+    let found = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } });
+    json!({ "jsonrpc": "2.0", "id": 0, "result": found })
+}
+
+#[tokio::test(start_paused = true)]
+async fn modern_server_that_is_slow_to_start_is_not_translated() {
+    let mut bridged = Bridged::new();
+    bridged.send(discovery()).await;
+    assert_eq!(
+        bridged.server.next_json().await["method"],
+        "server/discover"
+    );
+    let greeting = bridged.server.next_json().await;
+    assert_eq!(greeting["method"], "initialize");
+    bridged.server_says(discovered()).await;
+    let refusal = json!({ "code": -32022, "message": "this connection is modern" });
+    bridged
+        .server_says(json!({ "jsonrpc": "2.0", "id": greeting["id"], "error": refusal }))
+        .await;
+    assert_eq!(bridged.next().await, discovered());
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    bridged.send(list.clone()).await;
+    assert_eq!(bridged.server.next_json().await, list);
+    bridged.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_does_not_wait_for_a_discovery_is_served_in_the_era_it_falls_back_to() {
+    let mut bridged = Bridged::new();
+    bridged.send(discovery()).await;
+    assert_eq!(
+        bridged.server.next_json().await["method"],
+        "server/discover"
+    );
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+    bridged.send(hello.clone()).await;
+    assert_eq!(bridged.server.next_json().await, hello);
+    let welcome =
+        json!({ "jsonrpc": "2.0", "id": 1, "result": { "protocolVersion": "2025-11-25" } });
+    bridged.server_says(welcome.clone()).await;
+    assert_eq!(bridged.next().await, welcome);
+    bridged.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_do_not_wait_for_a_discovery_are_sent_after_its_answer() {
+    let mut bridged = Bridged::new();
+    bridged.send(discovery()).await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    bridged.send(list.clone()).await;
+    assert_eq!(
+        bridged.server.next_json().await["method"],
+        "server/discover"
+    );
+    bridged.server_says(discovered()).await;
+    assert_eq!(bridged.next().await, discovered());
+    assert_eq!(bridged.server.next_json().await, list);
+    bridged.end().await;
+}

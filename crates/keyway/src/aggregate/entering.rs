@@ -1,0 +1,195 @@
+//! Servers that nobody has signed in to: what they show, and how a call gets somebody in.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::BoxFuture;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::{Instant, interval, sleep_until};
+
+use super::client::progress_token;
+use super::handler::notification;
+use super::server::Server;
+use crate::session::RpcError;
+use crate::states::{Reason, Standing, State, Trouble};
+
+/// The way into a server that wants a sign-in.
+pub trait Entrance: Send + Sync + fmt::Debug {
+    /// Asks a person, and returns once they are in or will not be.
+    fn enter(&self) -> BoxFuture<'_, Result<(), Trouble>>;
+
+    /// Returns the page on which the person is being asked.
+    fn page(&self) -> Option<String>;
+
+    /// Waits until somebody signed in by another way.
+    fn entered_elsewhere(&self) -> BoxFuture<'_, ()>;
+
+    /// Returns the tools that the server listed when somebody last was signed in.
+    fn remembered(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>>;
+
+    /// Remembers the tools for when nobody is.
+    fn remember(&self, tools: &[Box<RawValue>]);
+}
+
+/// A sign-in under way, for all who wait.
+pub(super) type Entering = watch::Receiver<Option<Result<(), Trouble>>>;
+
+/// What a call gets to hear while nobody is in.
+pub(super) enum Entered {
+    /// Somebody is in: go on.
+    In,
+    /// Nobody is yet: this is the result.
+    NotYet(String),
+}
+
+impl Server {
+    /// Says whether a trouble is one that a sign-in mends.
+    pub(super) fn can_enter(&self, trouble: &Trouble) -> bool {
+        trouble.standing.state == State::NeedsAuth && self.entrance().is_some()
+    }
+
+    /// Gets somebody in, showing progress; answers with the page before the client loses patience.
+    pub(super) async fn wait_for_entry(
+        self: &Arc<Self>,
+        method: &str,
+        params: &str,
+    ) -> Result<Entered, RpcError> {
+        let mut entering = self.enter();
+        let token = progress_token(params);
+        let late = sleep_until(Instant::now() + self.settings.entry_wait);
+        tokio::pin!(late);
+        let mut tick = interval(PROGRESS);
+        let mut steps = 0_u32;
+        loop {
+            tokio::select! {
+                settled = entering.wait_for(Option::is_some) => {
+                    let outcome = settled.ok().and_then(|outcome| outcome.clone());
+                    return match outcome {
+                        Some(Ok(())) => Ok(Entered::In),
+                        Some(Err(trouble)) => Err(self.refusal(&trouble)),
+                        None => Err(self.refusal(&Trouble::connecting())),
+                    };
+                }
+                () = &mut late => return self.not_yet(method),
+                _ = tick.tick() => {
+                    steps += 1;
+                    if let Some(token) = &token {
+                        self.report_waiting(token, steps);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a sign-in, or joins the one under way; it goes on when nobody waits any more.
+    pub(super) fn enter(self: &Arc<Self>) -> Entering {
+        let mut inner = self.lock();
+        if let Some(entering) = &inner.entering {
+            return entering.clone();
+        }
+        let (told, entering) = watch::channel(None);
+        inner.entering = Some(entering.clone());
+        drop(inner);
+        let server = Arc::clone(self);
+        drop(tokio::spawn(async move {
+            let authorizing = Standing::new(State::NeedsAuth, Reason::Authorizing);
+            server
+                .settings
+                .observer
+                .changed(&server.name, authorizing, None);
+            let outcome = match server.entrance() {
+                Some(entrance) => entrance.enter().await,
+                None => Ok(()),
+            };
+            let is_in = outcome.is_ok();
+            server.lock().entering = None;
+            told.send_replace(Some(outcome));
+            if is_in {
+                server.came_in().await;
+            }
+        }));
+        entering
+    }
+
+    /// Connects anew after somebody came in; the client is told that the lists have changed.
+    pub(super) async fn came_in(self: &Arc<Self>) {
+        self.forgive();
+        drop(self.session().await);
+    }
+
+    /// Waits for somebody to come in by another way.
+    pub(super) fn watch_entrance(self: &Arc<Self>) {
+        if self.entrance().is_none() {
+            return;
+        }
+        let server = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            if let Some(entrance) = server.entrance() {
+                entrance.entered_elsewhere().await;
+            }
+            server.came_in().await;
+        });
+        let before = self.lock().watcher.replace(task.abort_handle());
+        if let Some(before) = before {
+            before.abort();
+        }
+    }
+
+    fn not_yet(&self, method: &str) -> Result<Entered, RpcError> {
+        let page = self.entrance().and_then(|entrance| entrance.page());
+        let message = match &page {
+            Some(page) => format!(
+                "Sign in to `{}` on this page, then call again: {page}",
+                self.name
+            ),
+            None => format!("Sign in to `{}`: keyway login", self.name),
+        };
+        if let Some(page) = page.filter(|_| self.client.opens_pages()) {
+            return Err(elicitation_required(&self.name, &page, &message));
+        }
+        if method == "tools/call" {
+            let result = json!({
+                "content": [{ "type": "text", "text": message }],
+                "isError": true,
+            });
+            return Ok(Entered::NotYet(result.to_string()));
+        }
+        Err(RpcError::new(SIGN_IN_REQUIRED, message))
+    }
+
+    fn report_waiting(&self, token: &str, steps: u32) {
+        let message = format!(
+            "waiting for you to sign in to `{}` in the browser",
+            self.name
+        );
+        let params = json!({ "progress": steps, "message": message });
+        let params = params.to_string();
+        if let Some(params) = crate::splice::with_member(&params, "progressToken", token) {
+            let text = notification("notifications/progress", &params);
+            self.client.outbox.offer(text);
+        }
+    }
+}
+
+/// 2025-11-25, elicitation in URL mode: the client opens the page itself.
+fn elicitation_required(server: &str, page: &str, message: &str) -> RpcError {
+    let data = json!({
+        "elicitations": [{
+            "mode": "url",
+            "elicitationId": format!("sign-in-{server}"),
+            "url": page,
+            "message": message,
+        }],
+    });
+    RpcError {
+        data: serde_json::value::to_raw_value(&data).ok(),
+        ..RpcError::new(URL_ELICITATION_REQUIRED, message)
+    }
+}
+
+const URL_ELICITATION_REQUIRED: i64 = -32042;
+const SIGN_IN_REQUIRED: i64 = 1;
+const PROGRESS: Duration = Duration::from_secs(5);

@@ -1,0 +1,20 @@
+//! Cursor.
+//!
+//! <https://cursor.com/docs/mcp>: `mcpServers` in `~/.cursor/mcp.json` for every project, or in
+//! `.cursor/mcp.json` of one. The page says nothing about comments; a file that has some is taken
+//! for one that works, and they are kept.
+
+use super::{Client, Syntax, Tolerance};
+
+pub(super) static CLIENT: Client = Client {
+    name: "cursor",
+    title: "Cursor",
+    user: |homes| homes.home.join(".cursor/mcp.json"),
+    user_in_words: "`~/.cursor/mcp.json`",
+    project: Some(".cursor/mcp.json"),
+    syntax: Syntax::Json(Tolerance::Commas),
+    key: "mcpServers",
+    says_type: true,
+    afterwards: "turn it on in Cursor's settings",
+    source: "https://cursor.com/docs/mcp",
+};

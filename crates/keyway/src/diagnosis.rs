@@ -1,0 +1,195 @@
+//! Every code under which a server that does not work is reported, with its page.
+//!
+//! [`ERRORS`] is the one table of codes; the rules of `keyway check` are codes of the same
+//! vocabulary. A code without a page does not compile.
+
+mod credential;
+mod refine;
+mod stage;
+
+use keyway_auth::AuthError;
+use keyway_auth::oauth::OAuthError;
+use keyway_auth::ports::Redirect;
+use keyway_transport::CallbackListener;
+
+pub use self::refine::{Evidence, Finding, refine};
+pub use self::stage::Stage;
+
+/// A code with what a person has to know about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// The code used in every format.
+    pub code: &'static str,
+    /// What happened, why, what to do, and an example, in Markdown.
+    pub text: &'static str,
+}
+
+impl Page {
+    /// Returns the paragraph that says why.
+    #[must_use]
+    pub fn why(&self) -> &'static str {
+        let mut parts = self.text.split("\n\n");
+        let _heading = parts.find(|part| part.starts_with("## Why"));
+        parts.next().unwrap_or_default().trim_end()
+    }
+}
+
+/// Finds out whether the browser could come back to a fixed port. Has to be called inside a Tokio
+/// runtime.
+///
+/// # Errors
+///
+/// Returns that the port is taken.
+pub fn callback_port(port: u16) -> Result<(), AuthError> {
+    let mut redirect = Redirect::default();
+    redirect.port = Some(port);
+    let bound = CallbackListener::bind(&redirect).map(drop);
+    bound.map_err(|error| OAuthError::from(error).into())
+}
+
+/// Finds the page of a code, be it of a fault or of a rule.
+#[must_use]
+pub fn page(code: &str) -> Option<Page> {
+    pages().find(|page| page.code == code)
+}
+
+/// Returns every page: faults first, then rules.
+pub fn pages() -> impl Iterator<Item = Page> {
+    ERRORS.iter().chain(RULES).copied()
+}
+
+macro_rules! pages {
+    ($folder:literal: $($code:literal,)*) => {
+        &[$(Page {
+            code: $code,
+            text: include_str!(concat!("../../../docs/", $folder, "/", $code, ".md")),
+        }),*]
+    };
+}
+
+/// The codes of faults.
+pub const ERRORS: &[Page] = pages! { "errors":
+    "admin-approval-needed",
+    "auth-failed",
+    "auth-rejected",
+    "authorization-server-error",
+    "bad-arguments",
+    "bad-metadata",
+    "callback-port-busy",
+    "cancelled",
+    "certificate-expired",
+    "certificate-name",
+    "certificate-untrusted",
+    "child-ended",
+    "client-authentication",
+    "clock-skew",
+    "config-error",
+    "connecting",
+    "connection-closed",
+    "cross-origin-redirect",
+    "dcr-unsupported",
+    "demo-failed",
+    "disabled",
+    "forbidden",
+    "forbidden-address",
+    "helper-empty",
+    "helper-failed",
+    "helper-output",
+    "helper-timeout",
+    "http-error",
+    "insufficient-scope",
+    "internal",
+    "invalid-setting",
+    "issuer-mismatch",
+    "name-not-found",
+    "network-error",
+    "no-assertion",
+    "no-browser",
+    "no-common-version",
+    "no-endpoint",
+    "no-metadata",
+    "not-configured",
+    "oauth-loop",
+    "oauth-not-offered",
+    "pending-trust",
+    "pkce-unsupported",
+    "protocol-error",
+    "proxy-refused",
+    "rate-limited",
+    "redirect-refused",
+    "refresh-failed",
+    "registration-refused",
+    "resource-mismatch",
+    "server-error",
+    "sign-in-required",
+    "spawn-failed",
+    "timeout",
+    "tls-failed",
+    "token-expired",
+    "token-placeholder",
+    "token-refused",
+    "unknown-server",
+    "unknown-tool",
+    "unreachable",
+    "unreadable-file",
+    "vault",
+    "wrong-tenant",
+    "wrong-transport",
+    "wrong-usage",
+};
+
+/// The pages of the rules of `keyway check`.
+pub const RULES: &[Page] = pages! { "rules":
+    "auth-conflict",
+    "bad-reference",
+    "credential-in-args",
+    "credential-in-host",
+    "credential-in-url",
+    "deprecated-sse",
+    "duplicate-key",
+    "duplicate-server",
+    "empty-header-dropped",
+    "empty-url",
+    "env-file-not-ignored",
+    "env-file-tracked",
+    "field-of-other-transport",
+    "foreign-schema",
+    "foreign-spelling",
+    "foreign-variable-syntax",
+    "foreign-wrapper",
+    "helper-needs-env",
+    "helper-not-executable",
+    "helper-outside-plugin",
+    "host-variable-redefined",
+    "ignored-key",
+    "insecure-url",
+    "invalid-entry",
+    "invalid-header",
+    "invalid-json",
+    "invalid-oauth",
+    "invalid-url",
+    "literal-default",
+    "literal-secret",
+    "mtls-in-entry",
+    "name-collision",
+    "oauth-needs-approval",
+    "prefer-oauth",
+    "secret-in-docs",
+    "shared-token",
+    "short-timeout",
+    "transport-owned-header",
+    "type-alias",
+    "undocumented-scopes",
+    "undocumented-variable",
+    "unknown-field",
+    "unknown-type",
+    "unresolved-variable",
+    "unsupported-schema",
+    "unusable-value",
+    "url-missing-type",
+    "whitespace-in-value",
+    "wrong-header-format",
+};
+
+#[cfg(test)]
+mod tests;

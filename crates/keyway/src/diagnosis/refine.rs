@@ -1,0 +1,322 @@
+//! From an error and what was seen beside it to the one code that says what is wrong.
+
+use keyway_auth::AuthError;
+use keyway_auth::oauth::OAuthError;
+use keyway_config::declared::Transport;
+use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
+use keyway_transport::{NetworkCause, TransportError};
+
+use super::credential::{Fed, Flaw, credentials, tenant};
+use crate::health::now;
+
+/// What was seen beside an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The server.
+    pub spec: &'a ServerSpec,
+    /// By how many seconds its clock is ahead of ours, if it is known.
+    pub skew: Option<i64>,
+    /// The transport that it does speak, if another one was tried and worked.
+    pub speaks: Option<Transport>,
+}
+
+/// What is wrong, more precisely than the error alone says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The code used in every format.
+    pub code: &'static str,
+    /// What was found out, in one line; names variables, never values.
+    pub message: String,
+    /// The next command, or what to change.
+    pub hint: String,
+}
+
+/// Says what is wrong, where more is known than the error itself says.
+#[must_use]
+pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding> {
+    if let Some(speaks) = evidence.speaks {
+        return Some(wrong_transport(evidence.spec.transport, speaks));
+    }
+    let next = Next::about(&evidence.spec.name);
+    let remote = match &evidence.spec.endpoint {
+        SpecEndpoint::Remote(remote) => Some(&**remote),
+        _ => None,
+    };
+    match (error, remote) {
+        (TransportError::Refused { status: 401, .. }, Some(remote)) => {
+            Some(unauthorized(remote, evidence.skew, &next))
+        }
+        (TransportError::Refused { error, scope, .. }, Some(remote)) => {
+            let told = error.as_deref().unwrap_or_default();
+            Some(forbidden(remote, told, scope.as_deref(), &next))
+        }
+        (
+            TransportError::Status {
+                status: 429,
+                retry_after,
+            },
+            _,
+        ) => Some(limited(*retry_after, &next)),
+        (TransportError::Auth(AuthError::OAuth(error)), _) => of_oauth(error, &next),
+        (error, _) => of_network(error.network_cause()?, &next),
+    }
+}
+
+/// Words the commands that a person may run next.
+struct Next {
+    server: String,
+}
+
+impl Next {
+    fn about(server: &str) -> Self {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
+        let is_plain = !server.is_empty() && !server.starts_with('-');
+        let server = if is_plain && server.chars().all(is_word) {
+            server.to_owned()
+        } else {
+            "SERVER".to_owned()
+        };
+        Self { server }
+    }
+
+    fn again(&self) -> String {
+        format!("keyway doctor --server {}", self.server)
+    }
+
+    /// A new value for the variables, or for the header where there are none.
+    fn renew(&self, fed: Option<&Fed>) -> String {
+        let again = self.again();
+        match fed.and_then(|fed| fed.variables.first()) {
+            Some(name) => format!("make a new one and set it: export {name}=…; then {again}"),
+            None => format!("make a new one and put it into the entry; then {again}"),
+        }
+    }
+}
+
+fn wrong_transport(declared: Transport, speaks: Transport) -> Finding {
+    let (declared, speaks) = (declared.as_str(), speaks.as_str());
+    Finding {
+        code: "wrong-transport",
+        message: format!("the entry says `{declared}`, and the server answers as `{speaks}`"),
+        hint: format!("change the entry to \"type\": \"{speaks}\""),
+    }
+}
+
+fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding {
+    if let Some(skew) = skew.filter(|skew| skew.abs() > MAX_SKEW) {
+        let which = if skew > 0 { "ahead of" } else { "behind" };
+        let by = skew.abs();
+        return Finding {
+            code: "clock-skew",
+            message: format!(
+                "the server refused the credential with HTTP 401, and its clock is {by} s {which} this one"
+            ),
+            hint: format!(
+                "set the clock: timedatectl set-ntp true; then {}",
+                next.again()
+            ),
+        };
+    }
+    let all = credentials(remote, now());
+    let first = all.first();
+    let source = first.map(described).unwrap_or_default();
+    let (code, what) = match first.and_then(|fed| fed.flaw) {
+        Some(Flaw::Placeholder) => ("token-placeholder", "it is a placeholder"),
+        Some(Flaw::DoubledScheme) => ("wrong-header-format", "its scheme stands twice"),
+        Some(Flaw::MissingScheme) => ("wrong-header-format", "it has no scheme such as `Bearer `"),
+        Some(Flaw::Blank) => ("whitespace-in-value", "it has a blank where none belongs"),
+        Some(Flaw::Expired { ago }) => {
+            return Finding {
+                code: "token-expired",
+                message: format!(
+                    "the server refused the credential with HTTP 401{source}: it ended {ago} s ago"
+                ),
+                hint: next.renew(first),
+            };
+        }
+        None => (
+            "auth-rejected",
+            "it is wrong, revoked, or of another server",
+        ),
+    };
+    let again = next.again();
+    let variable = first.and_then(|fed| fed.variables.first());
+    let hint = match (first.and_then(|fed| fed.flaw), variable) {
+        (Some(Flaw::DoubledScheme), Some(name)) => {
+            format!("take the scheme out of the value: export {name}=…; then {again}")
+        }
+        (Some(Flaw::MissingScheme), _) => format!("keyway check --fix; then {again}"),
+        (Some(Flaw::Blank), Some(name)) => {
+            format!("set it without the blank: export {name}=…; then {again}")
+        }
+        _ => next.renew(first),
+    };
+    Finding {
+        code,
+        message: format!("the server refused the credential with HTTP 401{source}: {what}"),
+        hint,
+    }
+}
+
+fn described(fed: &Fed) -> String {
+    let header = &fed.header;
+    if fed.variables.is_empty() {
+        return format!("; `{header}` is written in the entry");
+    }
+    let names: Vec<String> = fed
+        .variables
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect();
+    format!("; `{header}` is made of {}, which is set", names.join(", "))
+}
+
+fn forbidden(remote: &RemoteSpec, told: &str, scope: Option<&str>, next: &Next) -> Finding {
+    let told = told.to_ascii_lowercase();
+    if ["admin", "approval", "consent_required"]
+        .iter()
+        .any(|word| told.contains(word))
+    {
+        return Finding {
+            code: "admin-approval-needed",
+            message: "the server answered HTTP 403: an administrator has to approve this first"
+                .to_owned(),
+            hint: format!(
+                "ask the administrator of that account; then {}",
+                next.again()
+            ),
+        };
+    }
+    let all = credentials(remote, now());
+    if let Some(scope) = scope {
+        let scope = keyway_secret::printable(scope);
+        let hint = if all.is_empty() {
+            let scopes = scope.split_whitespace().collect::<Vec<_>>().join(",");
+            format!("keyway login {} --scopes {scopes}", next.server)
+        } else {
+            format!("with the scope `{scope}`: {}", next.renew(all.first()))
+        };
+        return Finding {
+            code: "insufficient-scope",
+            message: format!(
+                "the server answered HTTP 403: the credential lacks the scope `{scope}`"
+            ),
+            hint,
+        };
+    }
+    if let Some((place, variable)) = tenant(remote) {
+        return Finding {
+            code: "wrong-tenant",
+            message: format!(
+                "the server answered HTTP 403; {place} is made of `{variable}`, which may be that of another account"
+            ),
+            hint: format!("check it: export {variable}=…; then {}", next.again()),
+        };
+    }
+    let source = all.first().map(described).unwrap_or_default();
+    let hint = if all.is_empty() {
+        format!(
+            "use an account that may: keyway login {} --account NAME",
+            next.server
+        )
+    } else {
+        format!("with more permissions: {}", next.renew(all.first()))
+    };
+    Finding {
+        code: "forbidden",
+        message: format!("the server answered HTTP 403{source}: it lacks a permission"),
+        hint,
+    }
+}
+
+fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
+    let again = next.again();
+    let (wait, hint) = match retry_after {
+        Some(seconds) => (
+            format!("; it wants you to wait {seconds} s"),
+            format!("sleep {seconds} && {again}"),
+        ),
+        None => (String::new(), format!("wait a minute; then {again}")),
+    };
+    Finding {
+        code: "rate-limited",
+        message: format!("the server answered HTTP 429{wait}"),
+        hint,
+    }
+}
+
+fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
+    let server = &next.server;
+    let (code, hint) = match error {
+        OAuthError::SignInRequired { scopes, .. } if error.code() == "insufficient-scope" => {
+            let scopes = keyway_secret::printable(&scopes.join(","));
+            return Some(Finding {
+                code: "insufficient-scope",
+                message: format!("the server wants more scopes than were agreed to: {scopes}"),
+                hint: format!("keyway login {server} --scopes {scopes}"),
+            });
+        }
+        OAuthError::SignInRequired { .. } | OAuthError::GrantRejected { .. } => {
+            (error.code(), format!("keyway login {server}"))
+        }
+        OAuthError::Loop => (
+            error.code(),
+            format!("keyway logout {server} && keyway login {server}"),
+        ),
+        error if error.is_transient() => (
+            error.code(),
+            format!("nothing was lost; try again: {}", next.again()),
+        ),
+        _ => return None,
+    };
+    Some(Finding {
+        code,
+        message: keyway_secret::printable(&error.to_string()),
+        hint,
+    })
+}
+
+fn of_network(cause: NetworkCause, next: &Next) -> Option<Finding> {
+    let again = next.again();
+    let (code, message, hint) = match cause {
+        NetworkCause::Name => (
+            "name-not-found",
+            "the name of its host cannot be resolved".to_owned(),
+            "check the host in `url` and the variables in it",
+        ),
+        NetworkCause::CertificateExpired => (
+            "certificate-expired",
+            "the certificate of the server has ended, or is not valid yet, by the clock of this machine".to_owned(),
+            "compare the clock: date -u; if it is right, its operator has to renew the certificate",
+        ),
+        NetworkCause::CertificateUntrusted => (
+            "certificate-untrusted",
+            "nobody that this machine trusts vouches for the certificate of the server".to_owned(),
+            "if you know the authority, name its file in `config.toml`: [network] roots = [\"/path/to/ca.pem\"]",
+        ),
+        NetworkCause::CertificateName => (
+            "certificate-name",
+            "the certificate of the server is made for another name".to_owned(),
+            "put the name that the certificate has into `url`",
+        ),
+        NetworkCause::Tls => (
+            "tls-failed",
+            "the server was reached, and no encrypted connection came about".to_owned(),
+            "check the port in `url`, and whether the server wants a client certificate",
+        ),
+        NetworkCause::Proxy { status } => (
+            "proxy-refused",
+            format!("a proxy stands between, and answered HTTP {status}"),
+            "check the proxy variables and the proxy's credential, or take the host out by NO_PROXY",
+        ),
+        _ => return None,
+    };
+    Some(Finding {
+        code,
+        message,
+        hint: format!("{hint}; then {again}"),
+    })
+}
+
+/// Clocks that differ by less are no reason for a refusal, in seconds.
+const MAX_SKEW: i64 = 300;

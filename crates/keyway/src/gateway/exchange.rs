@@ -1,0 +1,178 @@
+//! One request of a client: answered by one message, or by a stream that ends with the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use keyway_transport::{Frame, Reply, RequestId, ToolHeaders};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::reply::{self, METHOD_NOT_FOUND, STILL_HERE};
+use super::room::{Item, Room};
+
+/// A request that has been sent.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    items: mpsc::Receiver<Item>,
+    leaving: Leaving,
+    takes_events: bool,
+    prefers_events: bool,
+    learning: Option<Learning>,
+}
+
+/// Who learns from the answer which arguments are repeated in headers.
+#[derive(Debug)]
+pub(super) struct Learning {
+    pub(super) tools: Arc<ToolHeaders>,
+    /// The answer is the first page of a list.
+    pub(super) from_start: bool,
+}
+
+/// What it means that a client goes away before its answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GoingAway {
+    /// Nothing: the request goes on (2025-11-25, "Sending Messages to the Server" 6).
+    MeansNothing,
+    /// The request is cancelled (2026-07-28).
+    Cancels,
+}
+
+/// Stops waiting when it is dropped.
+#[derive(Debug)]
+struct Leaving {
+    room: Arc<Room>,
+    id: RequestId,
+    going_away: GoingAway,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if self.room.leave(&self.id) && self.going_away == GoingAway::Cancels {
+            let (room, id) = (Arc::clone(&self.room), self.id.clone());
+            drop(tokio::spawn(async move { room.cancel(&id).await }));
+        }
+    }
+}
+
+impl Exchange {
+    pub(super) const fn new(
+        room: Arc<Room>,
+        id: RequestId,
+        going_away: GoingAway,
+        items: mpsc::Receiver<Item>,
+    ) -> Self {
+        Self {
+            items,
+            leaving: Leaving {
+                room,
+                id,
+                going_away,
+            },
+            takes_events: true,
+            prefers_events: false,
+            learning: None,
+        }
+    }
+
+    /// Says whether the client would rather have a stream, even of one message.
+    pub(super) const fn prefers_events(mut self, prefers_events: bool) -> Self {
+        self.prefers_events = prefers_events;
+        self
+    }
+
+    /// Lets somebody learn from the answer.
+    pub(super) fn learning(mut self, learning: Option<Learning>) -> Self {
+        self.learning = learning;
+        self
+    }
+
+    /// Says whether the client reads event streams.
+    pub(super) const fn takes_events(mut self, takes_events: bool) -> Self {
+        self.takes_events = takes_events;
+        self
+    }
+
+    /// Sends the request.
+    pub(super) async fn send(&self, frame: Frame) {
+        self.leaving.room.ask(frame, &self.leaving.id).await;
+    }
+
+    /// Waits for the first message, which decides on the form of the answer.
+    pub(super) async fn reply(mut self) -> Reply {
+        let first = if self.takes_events {
+            timeout(SILENCE, self.items.recv()).await
+        } else {
+            Ok(self.items.recv().await)
+        };
+        match first {
+            Ok(Some(Item::Answer(frame, code))) => {
+                self.learn(&frame);
+                let status = match self.leaving.going_away {
+                    GoingAway::Cancels => status_of(code),
+                    GoingAway::MeansNothing => StatusCode::OK,
+                };
+                if self.prefers_events && status == StatusCode::OK {
+                    let (out, pieces) = mpsc::channel(1);
+                    drop(out.try_send(reply::event(&frame)));
+                    return reply::events(pieces);
+                }
+                reply::message(status, frame.bytes().clone())
+            }
+            Ok(Some(Item::Note(frame))) => self.stream(Some(frame)),
+            Err(_) => self.stream(None),
+            // The room answers everybody before it ends.
+            Ok(None) => reply::plain(StatusCode::BAD_GATEWAY, "no answer\n"),
+        }
+    }
+
+    fn learn(&self, answer: &Frame) {
+        if let Some(learning) = &self.learning {
+            learning.tools.note(answer, learning.from_start);
+        }
+    }
+
+    fn stream(self, first: Option<Frame>) -> Reply {
+        let (out, pieces) = mpsc::channel(QUEUE);
+        let piece = first.map_or(STILL_HERE, |frame| reply::event(&frame));
+        drop(out.try_send(piece));
+        drop(tokio::spawn(self.follow(out)));
+        reply::events(pieces)
+    }
+
+    /// Passes on what comes, up to the answer or until nobody reads.
+    async fn follow(mut self, out: mpsc::Sender<Bytes>) {
+        loop {
+            let piece = tokio::select! {
+                item = self.items.recv() => match item {
+                    Some(Item::Note(frame)) => reply::event(&frame),
+                    Some(Item::Answer(frame, _)) => {
+                        self.learn(&frame);
+                        drop(out.send(reply::event(&frame)).await);
+                        return;
+                    }
+                    None => return,
+                },
+                () = sleep(SILENCE) => STILL_HERE,
+                () = out.closed() => return,
+            };
+            if out.send(piece).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns the status that an error has over HTTP (2026-07-28).
+fn status_of(code: Option<i64>) -> StatusCode {
+    match code {
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(-32022..=-32020) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// How long nothing may be said on an answer that has begun.
+const SILENCE: Duration = Duration::from_secs(15);
+const QUEUE: usize = 16;

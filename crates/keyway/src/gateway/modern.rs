@@ -1,0 +1,160 @@
+//! Clients since 2026-07-28: every request stands alone, and headers repeat what it says.
+
+mod headers;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::StatusCode;
+use keyway_transport::{Envelope, Reply, ToolHeaders};
+
+use super::capability::Hash;
+use super::exchange::{Exchange, GoingAway, Learning};
+use super::holders::Holders;
+use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
+use super::room::Room;
+use super::routes::Route;
+use super::{Gateway, Incoming, asked, prefers_events};
+use crate::eras::Spoken;
+
+/// Connections for clients that have no session: those of one holder to one place are shared.
+#[derive(Debug, Default)]
+pub(super) struct Pools(Mutex<HashMap<Key, Arc<Pool>>>);
+
+type Key = (Option<Hash>, Route);
+
+/// The connections of one holder to one place. Mostly one; another where two clients use the same
+/// id at the same time, so that nothing has to be rewritten.
+#[derive(Debug, Default)]
+struct Pool {
+    rooms: tokio::sync::Mutex<Vec<Arc<Room>>>,
+    tools: Arc<ToolHeaders>,
+}
+
+impl Gateway {
+    /// Serves a message of a modern client.
+    pub(super) async fn modern(&self, incoming: &Incoming, envelope: &Envelope<'_>) -> Reply {
+        let id = envelope.id();
+        let refuse =
+            |status, code, what: &str| reply::error(status, id.as_ref(), &reply::fault(code, what));
+        let Some(asked) = asked(envelope, &incoming.headers) else {
+            // Of notifications the era knows only the cancellation, which over HTTP is to go away.
+            return match &envelope.method {
+                Some(_) => Reply::new(StatusCode::ACCEPTED),
+                None => {
+                    let what = "nobody waits for an answer";
+                    refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, what)
+                }
+            };
+        };
+        let pool = self
+            .pools
+            .of((incoming.principal.id(), incoming.route.clone()));
+        if let Err(error) = headers::check(&incoming.headers, envelope, &pool.tools) {
+            return reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error);
+        }
+        let method = envelope.method.as_deref().unwrap_or_default();
+        if REMOVED.contains(&method) {
+            let what = "the method is not part of this version";
+            return refuse(StatusCode::NOT_FOUND, METHOD_NOT_FOUND, what);
+        }
+        let frame = incoming.frame.clone();
+        let mut rooms = pool.rooms.lock().await;
+        rooms.retain(|room| !room.is_over());
+        let entered = rooms
+            .iter()
+            .find_map(|room| Some((Arc::clone(room), room.enter(&asked)?)));
+        let learning = (method == "tools/list").then(|| Learning {
+            tools: Arc::clone(&pool.tools),
+            from_start: envelope
+                .params
+                .is_none_or(|it| !it.get().contains("cursor")),
+        });
+        let wait = |room, items| {
+            Exchange::new(room, asked.id.clone(), GoingAway::Cancels, items)
+                .takes_events(asked.takes_events)
+                .prefers_events(prefers_events(&incoming.headers))
+                .learning(learning)
+        };
+        let exchange = if let Some((room, items)) = entered {
+            drop(rooms);
+            let exchange = wait(room, items);
+            exchange.send(frame).await;
+            exchange
+        } else {
+            if rooms.len() >= MAX_ROOMS {
+                let what = "too many clients at once";
+                return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
+            }
+            let connection = self.connect(&incoming.route).await;
+            let opened = Room::open(connection, frame, Spoken::Modern, &asked).await;
+            let Ok((room, items)) = opened else {
+                return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
+            };
+            rooms.push(Arc::clone(&room));
+            drop(rooms);
+            wait(room, items)
+        };
+        exchange.reply().await
+    }
+}
+
+impl Pools {
+    fn of(&self, key: Key) -> Arc<Pool> {
+        Arc::clone(self.lock().entry(key).or_default())
+    }
+
+    /// Says whether there is anything to sweep.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Ends connections that nobody uses, or may use any more.
+    pub(super) async fn sweep(&self, holders: &Holders) {
+        let pools: Vec<_> = self.lock().clone().into_iter().collect();
+        for ((owner, _), pool) in pools {
+            let Ok(mut rooms) = pool.rooms.try_lock() else {
+                continue;
+            };
+            let is_allowed = owner.is_none_or(|owner| holders.has(owner));
+            let is_idle = |room: &mut Arc<Room>| {
+                !is_allowed || room.is_over() || room.idle_time() > IDLE_TIME
+            };
+            let ended: Vec<_> = rooms.extract_if(.., is_idle).collect();
+            drop(rooms);
+            for room in ended {
+                room.close().await;
+            }
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        for pool in self.all() {
+            for room in pool.rooms.lock().await.drain(..) {
+                room.close().await;
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<Pool>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Pool>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the era has done away with; a server that still knows it would take it for the beginning
+/// of an older conversation.
+const REMOVED: [&str; 5] = [
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
+
+const MAX_ROOMS: usize = 64;
+const IDLE_TIME: Duration = Duration::from_secs(5 * 60);

@@ -1,0 +1,242 @@
+//! `config.toml`: what only the person may decide, never a plugin (contract §9).
+//!
+//! [`Settings::parse`] turns text into settings and diagnostics; it reads no file and no variable.
+//! [`load`] reads the file of a folder, if nobody else can write to it. Which keys there are stands
+//! in one table, [`SECTIONS`], which the parser and the reference in `docs/` are made from.
+
+mod build;
+mod confinement;
+mod file;
+mod keys;
+mod tree;
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use keyway_config::diagnostic::Diagnostic;
+use keyway_config::source::Source;
+use keyway_secret::Secret;
+
+pub use self::confinement::{Confinement, Sandbox};
+pub use self::file::{FILE_NAME, SettingsError, load};
+pub use self::keys::{Key, Kind, SECTIONS, Section};
+pub use self::words::{
+    Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
+};
+
+/// Everything that a person decided; by default nothing.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// `[defaults]`: flags that count where none is given.
+    pub defaults: Defaults,
+    /// `[sandbox]`: what children are kept from.
+    pub sandbox: Sandbox,
+    /// `[network]`: proxies, roots and the client certificate.
+    pub network: Network,
+    /// `[oauth]`: what concerns authorization servers.
+    pub oauth: OAuth,
+    /// `[servers."plugin:server"]`: what concerns one server, by its whole id.
+    pub servers: BTreeMap<String, ServerSettings>,
+}
+
+/// A file that was read: what was understood of it, and what is wrong with it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Parsed {
+    /// What was understood.
+    pub settings: Settings,
+    /// What is wrong; with any of these nothing should be connected to, because what the person
+    /// meant is not known.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What paths in the file are relative to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around<'a> {
+    /// The folder of the file.
+    pub folder: Option<&'a Path>,
+    /// The person's home, for paths that begin with `~/`.
+    pub home: Option<&'a Path>,
+}
+
+impl Settings {
+    /// Reads the text of a file under the name to show in messages; at most 1 MiB.
+    #[must_use]
+    pub fn parse(file: &str, bytes: &[u8], around: Around<'_>) -> Parsed {
+        let source = Source::new(file, bytes);
+        let mut found = tree::read(&source);
+        let settings = build::settings(&mut found, around);
+        let mut diagnostics = found.into_diagnostics();
+        let place = |finding: &Diagnostic| finding.location.as_ref().map(|place| place.span);
+        diagnostics.sort_by_key(place);
+        Parsed {
+            settings,
+            diagnostics,
+        }
+    }
+
+    /// Returns the settings for one server by its id, `plugin:server`.
+    #[must_use]
+    pub fn server(&self, id: &str) -> Option<&ServerSettings> {
+        self.servers.get(id)
+    }
+}
+
+/// Flags that count where neither the command line nor the environment says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Defaults {
+    /// `--profile`.
+    pub profile: Option<String>,
+    /// `--account`.
+    pub account: Option<String>,
+    /// `--browser`.
+    pub browser: Option<String>,
+    /// `--color`.
+    pub color: Option<ColorChoice>,
+    /// `--quiet`.
+    pub quiet: bool,
+    /// `--verbose`.
+    pub verbose: bool,
+}
+
+/// How the network is reached.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Network {
+    /// The proxy for what the environment names none for; its address may hold a password.
+    pub proxy: Option<Secret<String>>,
+    /// Hosts, domains and networks that are reached directly.
+    pub no_proxy: Vec<String>,
+    /// Files of root certificates to believe as well.
+    pub roots: Vec<PathBuf>,
+    /// The certificate for servers that ask for one.
+    pub client_certificate: Option<ClientCertificate>,
+}
+
+/// Two files in PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientCertificate {
+    /// The certificate, then those that lead to a root.
+    pub certificate: PathBuf,
+    /// Its key, not encrypted.
+    pub key: PathBuf,
+}
+
+/// What concerns authorization servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OAuth {
+    /// Where the person hosts the document that `keyway client-metadata` prints; its address is
+    /// the client id.
+    pub client_metadata_url: Option<String>,
+    /// Clients that were registered beforehand, and exceptions, by issuer.
+    pub issuers: BTreeMap<String, Issuer>,
+}
+
+/// What is known of one authorization server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Issuer {
+    /// The client that was registered there.
+    pub client: Client,
+    /// The port of the callback that was registered.
+    pub callback_port: Option<u16>,
+    /// The `issuer` that its metadata state although it is not the identifier used, which
+    /// RFC 8414 §3.3 forbids.
+    pub dangerous_metadata_issuer: Option<String>,
+}
+
+/// A client that was registered beforehand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Client {
+    /// Its identifier.
+    pub id: Option<String>,
+    /// Where its secret comes from.
+    pub secret: Option<SecretSource>,
+    /// The file of the key that signs its assertions, in PEM.
+    pub private_key_file: Option<PathBuf>,
+    /// The key's name in the client's key set.
+    pub key_id: Option<String>,
+    /// How assertions are signed.
+    pub signing_algorithm: Option<Algorithm>,
+    /// How the client authenticates.
+    pub auth_method: Option<AuthMethod>,
+}
+
+/// Where a value comes from that must not stand in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SecretSource {
+    /// A variable of the environment.
+    Env(String),
+    /// What a program prints, without the line break at its end; no shell is involved.
+    Command(Vec<String>),
+    /// What a file holds, read again each time.
+    File(PathBuf),
+}
+
+/// What concerns one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerSettings {
+    /// `[servers."plugin:server".oauth]`.
+    pub oauth: ServerOAuth,
+}
+
+/// How one server is signed in to; each stands above what its entry says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerOAuth {
+    /// How a token is obtained.
+    pub grant: Option<Grant>,
+    /// The authorization server, where the server names several or none.
+    pub issuer: Option<String>,
+    /// The client for this server, whoever its authorization server is.
+    pub client: Client,
+    /// What is asked for.
+    pub scopes: Option<Vec<String>>,
+    /// Which `resource` (RFC 8707) is named.
+    pub resource: Option<Resource>,
+    /// More parameters of the authorization request.
+    pub authorize_params: BTreeMap<String, String>,
+    /// Send a challenge by S256 although the metadata do not say that it is understood.
+    pub dangerous_assume_s256: bool,
+    /// The authorization server may have a private address although the server has a public one.
+    pub dangerous_private_issuer: bool,
+    /// Whether tokens are bound to a key (RFC 9449).
+    pub dpop: Dpop,
+    /// The identity provider for [`Grant::IdJag`].
+    pub identity_provider: IdentityProvider,
+    /// The token of the workload for [`Grant::WorkloadIdentity`].
+    pub workload_token: Option<SecretSource>,
+}
+
+/// Where an identity assertion comes from ([`Grant::IdJag`]).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdentityProvider {
+    /// Its identifier; a client for it may stand below [`OAuth::issuers`].
+    pub issuer: Option<String>,
+    /// Where the ID token is exchanged.
+    pub token_endpoint: Option<String>,
+    /// Where the ID token comes from.
+    pub id_token: Option<SecretSource>,
+}
+
+/// Which `resource` is named in requests to the authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Resource {
+    /// This one.
+    Use(String),
+    /// None, for authorization servers that refuse the parameter.
+    Omit,
+}
+
+#[cfg(test)]
+mod tests;

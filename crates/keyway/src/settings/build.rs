@@ -1,0 +1,266 @@
+//! Checked values to settings, and the rules that concern several keys at once.
+
+use std::path::{Path, PathBuf};
+
+use keyway_secret::Secret;
+
+use super::keys::ANY;
+use super::tree::{Found, Table, is_address};
+use super::words::{
+    Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
+};
+use super::{
+    Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
+    Resource, SecretSource, ServerOAuth, ServerSettings, Settings,
+};
+
+/// Puts the settings together.
+pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
+    let mut settings = Settings::default();
+    for mut table in found.take(&["defaults"]) {
+        settings.defaults = defaults(&mut table, found);
+    }
+    for mut table in found.take(&["sandbox"]) {
+        settings.sandbox.all = confinement(&mut table, Confinement::default());
+    }
+    let all = settings.sandbox.all;
+    for mut table in found.take(&["sandbox", "servers", ANY]) {
+        let own = confinement(&mut table, all);
+        settings.sandbox.servers.insert(table.name, own);
+    }
+    for mut table in found.take(&["network"]) {
+        settings.network = network(&mut table, found, around);
+    }
+    for mut table in found.take(&["oauth"]) {
+        settings.oauth.client_metadata_url = table.text("client_metadata_url");
+    }
+    for mut table in found.take(&["oauth", "issuers", ANY]) {
+        let issuer = issuer(&mut table, found, around);
+        settings.oauth.issuers.insert(table.name, issuer);
+    }
+    for mut table in found.take(&["servers", ANY, "oauth"]) {
+        let oauth = server(&mut table, found, around);
+        let own = ServerSettings { oauth };
+        settings.servers.insert(table.name, own);
+    }
+    settings
+}
+
+fn defaults(table: &mut Table, found: &mut Found<'_>) -> Defaults {
+    let defaults = Defaults {
+        profile: table.text("profile"),
+        account: table.text("account"),
+        browser: table.text("browser"),
+        color: word(table, "color", ColorChoice::from_word),
+        quiet: table.flag("quiet").unwrap_or_default(),
+        verbose: table.flag("verbose").unwrap_or_default(),
+    };
+    if defaults.quiet && defaults.verbose {
+        found.refuse(table, either("quiet", "verbose"));
+    }
+    defaults
+}
+
+fn confinement(table: &mut Table, otherwise: Confinement) -> Confinement {
+    let inherits = table.flag("inherit_environment");
+    Confinement {
+        profile: word(table, "profile", SandboxProfile::from_word).unwrap_or(otherwise.profile),
+        mechanism: word(table, "mechanism", SandboxMechanism::from_word)
+            .unwrap_or(otherwise.mechanism),
+        dangerous_inherit_environment: inherits.unwrap_or(otherwise.dangerous_inherit_environment),
+    }
+}
+
+fn network(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Network {
+    let roots = table.texts("roots").unwrap_or_default();
+    let certificate = file(table, "client_certificate", around);
+    let key = file(table, "client_key", around);
+    let client_certificate = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
+        (None, None) => None,
+        _ => {
+            let message = "`client_certificate` and `client_key` go together".to_owned();
+            found.refuse(table, message);
+            None
+        }
+    };
+    Network {
+        proxy: table.text("proxy").map(Secret::new),
+        no_proxy: table.texts("no_proxy").unwrap_or_default(),
+        roots: roots.iter().map(|path| located(path, around)).collect(),
+        client_certificate,
+    }
+}
+
+fn issuer(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Issuer {
+    if !is_address(&table.name) {
+        let message = "an issuer is an `https` address".to_owned();
+        found.refuse(table, message);
+    }
+    Issuer {
+        client: client(table, found, around),
+        callback_port: table.port("callback_port"),
+        dangerous_metadata_issuer: table.text("metadata_issuer"),
+    }
+}
+
+fn client(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Client {
+    let secret = secret(
+        table,
+        found,
+        ["client_secret_env", "client_secret_command", ""],
+        around,
+    );
+    let client = Client {
+        id: table.text("client_id"),
+        secret,
+        private_key_file: file(table, "private_key_file", around),
+        key_id: table.text("key_id"),
+        signing_algorithm: word(table, "signing_algorithm", Algorithm::from_word),
+        auth_method: word(table, "auth_method", AuthMethod::from_word),
+    };
+    let has_credential = client.secret.is_some() || client.private_key_file.is_some();
+    if has_credential && client.id.is_none() {
+        found.refuse(
+            table,
+            "a credential of a client needs `client_id`".to_owned(),
+        );
+    }
+    let needs = match client.auth_method {
+        Some(AuthMethod::PrivateKeyJwt) if client.private_key_file.is_none() => {
+            Some("`private_key_file`")
+        }
+        Some(AuthMethod::ClientSecretBasic | AuthMethod::ClientSecretPost)
+            if client.secret.is_none() =>
+        {
+            Some("`client_secret_env` or `client_secret_command`")
+        }
+        _ => None,
+    };
+    if let Some(needs) = needs {
+        found.refuse(table, format!("this `auth_method` needs {needs}"));
+    }
+    client
+}
+
+fn server(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> ServerOAuth {
+    let resource = table.text("resource").map(|text| match text.as_str() {
+        "omit" => Resource::Omit,
+        _ => Resource::Use(text),
+    });
+    let oauth = ServerOAuth {
+        grant: word(table, "grant", Grant::from_word),
+        issuer: table.text("issuer"),
+        client: client(table, found, around),
+        scopes: table.texts("scopes"),
+        resource,
+        authorize_params: table.map("authorize_params").unwrap_or_default(),
+        dangerous_assume_s256: table.text("pkce").is_some(),
+        dangerous_private_issuer: table.flag("private_issuer").unwrap_or_default(),
+        dpop: word(table, "dpop", Dpop::from_word).unwrap_or_default(),
+        identity_provider: IdentityProvider {
+            issuer: table.text("idp_issuer"),
+            token_endpoint: table.text("idp_token_endpoint"),
+            id_token: secret(
+                table,
+                found,
+                ["id_token_env", "id_token_command", ""],
+                around,
+            ),
+        },
+        workload_token: secret(table, found, ["", "jwt_command", "jwt_file"], around),
+    };
+    let reserved = oauth
+        .authorize_params
+        .keys()
+        .find(|name| RESERVED.contains(&name.as_str()));
+    if let Some(name) = reserved {
+        found.refuse(
+            table,
+            format!("`authorize_params` may not hold `{name}`, which is ours"),
+        );
+    }
+    let needs = match oauth.grant {
+        Some(Grant::IdJag) if oauth.identity_provider.id_token.is_none() => {
+            Some("`id_token_env` or `id_token_command`")
+        }
+        Some(Grant::WorkloadIdentity) if oauth.workload_token.is_none() => {
+            Some("`jwt_file` or `jwt_command`")
+        }
+        _ => None,
+    };
+    if let Some(needs) = needs {
+        found.refuse(table, format!("this `grant` needs {needs}"));
+    }
+    oauth
+}
+
+/// Takes a value that must not stand in the file: of a variable, a program or a file, one at most.
+fn secret(
+    table: &mut Table,
+    found: &mut Found<'_>,
+    [env, command, path]: [&str; 3],
+    around: Around<'_>,
+) -> Option<SecretSource> {
+    let given = [
+        (env, table.text(env).map(SecretSource::Env)),
+        (command, table.texts(command).map(SecretSource::Command)),
+        (path, file(table, path, around).map(SecretSource::File)),
+    ];
+    let mut given = given
+        .into_iter()
+        .filter_map(|(key, source)| Some((key, source?)));
+    let (first, source) = given.next()?;
+    if let Some((second, _)) = given.next() {
+        found.refuse(table, either(first, second));
+    }
+    Some(source)
+}
+
+fn either(one: &str, other: &str) -> String {
+    format!("only one of `{one}` and `{other}` may be set")
+}
+
+/// The parser let only known words through.
+fn word<T>(table: &mut Table, key: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    read(&table.text(key)?)
+}
+
+fn file(table: &mut Table, key: &str, around: Around<'_>) -> Option<PathBuf> {
+    Some(located(&table.text(key)?, around))
+}
+
+fn located(path: &str, around: Around<'_>) -> PathBuf {
+    match (path.strip_prefix("~/"), around) {
+        (
+            Some(rest),
+            Around {
+                home: Some(home), ..
+            },
+        ) => home.join(rest),
+        (
+            None,
+            Around {
+                folder: Some(folder),
+                ..
+            },
+        ) => folder.join(path),
+        _ => Path::new(path).to_path_buf(),
+    }
+}
+
+/// Parameters of the authorization request that nobody else may set.
+const RESERVED: &[&str] = &[
+    "client_id",
+    "client_secret",
+    "code_challenge",
+    "code_challenge_method",
+    "redirect_uri",
+    "request",
+    "request_uri",
+    "resource",
+    "response_mode",
+    "response_type",
+    "scope",
+    "state",
+];

@@ -1,0 +1,66 @@
+//! What programs that are started are kept from, as the person decided.
+
+use std::collections::BTreeMap;
+
+use keyway_transport::{Inherit, Isolation, Mechanism, Profile};
+
+use super::words::{SandboxMechanism, SandboxProfile};
+
+/// What programs that are started are kept from, in general and server by server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sandbox {
+    /// What counts for every server.
+    pub all: Confinement,
+    /// What counts for one server instead, by its id.
+    pub servers: BTreeMap<String, Confinement>,
+}
+
+impl Sandbox {
+    /// Returns what counts for the server of this id.
+    #[must_use]
+    pub fn of(&self, id: &str) -> Confinement {
+        self.servers.get(id).copied().unwrap_or(self.all)
+    }
+}
+
+/// How a program is confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Confinement {
+    /// How much it is kept from.
+    pub profile: SandboxProfile,
+    /// By which means.
+    pub mechanism: SandboxMechanism,
+    /// It gets the whole environment of the shell, credentials included.
+    pub dangerous_inherit_environment: bool,
+}
+
+impl Confinement {
+    /// Returns the isolation of one program out of what holds for all of this process.
+    #[must_use]
+    pub fn isolation(self, of_process: &Isolation) -> Isolation {
+        Isolation {
+            profile: match self.profile {
+                SandboxProfile::Hide => Profile::Hide,
+                SandboxProfile::Confine => Profile::Confine,
+                SandboxProfile::Off => Profile::None,
+            },
+            mechanism: match self.mechanism {
+                SandboxMechanism::Best => Mechanism::Best,
+                SandboxMechanism::Landlock => Mechanism::Landlock,
+                SandboxMechanism::Mounts => Mechanism::Mounts,
+            },
+            ..of_process.clone()
+        }
+    }
+
+    /// Returns what a program inherits of the environment.
+    pub(crate) const fn inherit(self) -> Inherit {
+        if self.dangerous_inherit_environment {
+            Inherit::DangerousEverything
+        } else {
+            Inherit::Listed
+        }
+    }
+}

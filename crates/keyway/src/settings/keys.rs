@@ -1,0 +1,382 @@
+//! The table of keys: what the parser accepts, and what the reference lists.
+
+use super::words::{
+    Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
+};
+
+/// One table of the file with its keys.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Section {
+    /// The names on the way down; `*` stands for a name that the person chooses.
+    pub path: &'static [&'static str],
+    /// How the table is written, for the reference.
+    pub title: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What it does.
+    pub meaning: &'static str,
+    /// A value, as one would write it.
+    pub example: &'static str,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Text that is not empty.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A port.
+    Port,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// An address: `https`, or `http` on this machine.
+    Address,
+    /// An address of a proxy.
+    Proxy,
+    /// Either of a word and an address.
+    AddressOr(&'static str),
+    /// A file; relative to the folder of `config.toml`, `~/` is the home.
+    Path,
+    /// Several files.
+    Paths,
+    /// Several texts.
+    Texts,
+    /// A program and its arguments, without a shell.
+    Command,
+    /// Names with texts.
+    Map,
+}
+
+impl Kind {
+    /// Says what a value must be.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Flag => "`true` or `false`".to_owned(),
+            Self::Port => "a port from 1 to 65535".to_owned(),
+            Self::Word(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
+                words.join(", ")
+            }
+            Self::Address => "an `https` address".to_owned(),
+            Self::Proxy => "the address of a proxy, `http` or `https`".to_owned(),
+            Self::AddressOr(word) => format!("an `https` address, or `\"{word}\"`"),
+            Self::Path => "a file".to_owned(),
+            Self::Paths => "a list of files".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
+            Self::Command => "a list: a program and its arguments".to_owned(),
+            Self::Map => "a table of texts".to_owned(),
+        }
+    }
+}
+
+/// A name that the person chooses.
+pub(super) const ANY: &str = "*";
+
+const fn key(name: &'static str, kind: Kind, example: &'static str, meaning: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        meaning,
+        example,
+    }
+}
+
+const CONFINEMENT: &[Key] = &[
+    key(
+        "profile",
+        Kind::Word(SandboxProfile::WORDS),
+        "\"confine\"",
+        "What programs are kept from: `hide` what is Keyway's (the default), `confine` them to system folders, the plugin and its data, `off`",
+    ),
+    key(
+        "mechanism",
+        Kind::Word(SandboxMechanism::WORDS),
+        "\"landlock\"",
+        "By which means: whatever the system offers (the default), Landlock alone, or private mounts alone",
+    ),
+    key(
+        "inherit_environment",
+        Kind::Flag,
+        "true",
+        "Give programs the whole environment of the shell, credentials included",
+    ),
+];
+
+/// A client that was registered beforehand, wherever it is described.
+const CLIENT: [Key; 7] = [
+    key("client_id", Kind::Text, "\"keyway-at-work\"", "The client"),
+    key(
+        "client_secret_env",
+        Kind::Text,
+        "\"WORK_CLIENT_SECRET\"",
+        "The variable that holds its secret",
+    ),
+    key(
+        "client_secret_command",
+        Kind::Command,
+        "[\"pass\", \"show\", \"work/keyway\"]",
+        "The program that prints its secret",
+    ),
+    key(
+        "private_key_file",
+        Kind::Path,
+        "\"keyway-at-work.pem\"",
+        "The key that signs its assertions, PEM, readable by you alone",
+    ),
+    key(
+        "key_id",
+        Kind::Text,
+        "\"2026-11\"",
+        "The key's name in the client's key set",
+    ),
+    key(
+        "signing_algorithm",
+        Kind::Word(Algorithm::WORDS),
+        "\"ES256\"",
+        "How assertions are signed; otherwise what fits the key",
+    ),
+    key(
+        "auth_method",
+        Kind::Word(AuthMethod::WORDS),
+        "\"private_key_jwt\"",
+        "How the client authenticates; otherwise what the authorization server offers",
+    ),
+];
+
+/// Every table with its keys.
+pub const SECTIONS: &[Section] = &[
+    Section {
+        path: &["defaults"],
+        title: "[defaults]",
+        about: "Flags that count where neither the command line nor the environment says otherwise.",
+        keys: &[
+            key(
+                "profile",
+                Kind::Text,
+                "\"work\"",
+                "`--profile`: whose approvals and sign-ins to use",
+            ),
+            key(
+                "account",
+                Kind::Text,
+                "\"ada@example.com\"",
+                "`--account`: which account to use where a server has several",
+            ),
+            key(
+                "browser",
+                Kind::Text,
+                "\"firefox\"",
+                "`--browser`: the program that opens a page for signing in",
+            ),
+            key(
+                "color",
+                Kind::Word(ColorChoice::WORDS),
+                "\"never\"",
+                "`--color`: when to use colour; `NO_COLOR` stands above it",
+            ),
+            key("quiet", Kind::Flag, "true", "`--quiet`: print errors only"),
+            key(
+                "verbose",
+                Kind::Flag,
+                "true",
+                "`--verbose`: print notes as well",
+            ),
+        ],
+    },
+    Section {
+        path: &["sandbox"],
+        title: "[sandbox]",
+        about: "What helpers and stdio servers are kept from.",
+        keys: CONFINEMENT,
+    },
+    Section {
+        path: &["sandbox", "servers", ANY],
+        title: "[sandbox.servers.\"PLUGIN:SERVER\"]",
+        about: "The same for one server; what is not said here is as in `[sandbox]`.",
+        keys: CONFINEMENT,
+    },
+    Section {
+        path: &["network"],
+        title: "[network]",
+        about: "How the network is reached.",
+        keys: &[
+            key(
+                "proxy",
+                Kind::Proxy,
+                "\"http://proxy.example:3128\"",
+                "The proxy for everything that `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` do not speak about; this machine is never reached through it",
+            ),
+            key(
+                "no_proxy",
+                Kind::Texts,
+                "[\"intranet.example\", \"10.0.0.0/8\"]",
+                "Hosts, domains and networks to reach directly, unless `NO_PROXY` is set",
+            ),
+            key(
+                "roots",
+                Kind::Paths,
+                "[\"corporate-ca.pem\"]",
+                "Files of root certificates to believe as well",
+            ),
+            key(
+                "client_certificate",
+                Kind::Path,
+                "\"client.pem\"",
+                "The certificate for servers that ask for one, with those that lead to a root",
+            ),
+            key(
+                "client_key",
+                Kind::Path,
+                "\"client.key\"",
+                "The key of `client_certificate`, not encrypted",
+            ),
+        ],
+    },
+    Section {
+        path: &["oauth"],
+        title: "[oauth]",
+        about: "What concerns every authorization server.",
+        keys: &[key(
+            "client_metadata_url",
+            Kind::Address,
+            "\"https://ada.example/keyway.json\"",
+            "Where you host the document that `keyway client-metadata` prints; without it no such document is used",
+        )],
+    },
+    Section {
+        path: &["oauth", "issuers", ANY],
+        title: "[oauth.issuers.\"https://ISSUER\"]",
+        about: "A client that was registered beforehand, and exceptions, for one authorization server.",
+        keys: &[
+            CLIENT[0],
+            CLIENT[1],
+            CLIENT[2],
+            CLIENT[3],
+            CLIENT[4],
+            CLIENT[5],
+            CLIENT[6],
+            key(
+                "callback_port",
+                Kind::Port,
+                "8123",
+                "The port of the callback that was registered",
+            ),
+            key(
+                "metadata_issuer",
+                Kind::Text,
+                "\"https://other.example\"",
+                "Accept metadata that state this issuer although they were asked for under another; weakens the protection against a spoofed authorization server",
+            ),
+        ],
+    },
+    Section {
+        path: &["servers", ANY, "oauth"],
+        title: "[servers.\"PLUGIN:SERVER\".oauth]",
+        about: "How one server is signed in to; each key stands above what the plugin's entry says.",
+        keys: &[
+            key(
+                "grant",
+                Kind::Word(Grant::WORDS),
+                "\"client-credentials\"",
+                "How a token is obtained; otherwise by a person in a browser",
+            ),
+            key(
+                "issuer",
+                Kind::Address,
+                "\"https://as.example\"",
+                "The authorization server, where the server names several or none",
+            ),
+            CLIENT[0],
+            CLIENT[1],
+            CLIENT[2],
+            CLIENT[3],
+            CLIENT[4],
+            CLIENT[5],
+            CLIENT[6],
+            key("scopes", Kind::Texts, "[\"read\"]", "What is asked for"),
+            key(
+                "resource",
+                Kind::AddressOr("omit"),
+                "\"https://api.example/mcp\"",
+                "The `resource` to name, or `omit` for authorization servers that refuse the parameter",
+            ),
+            key(
+                "authorize_params",
+                Kind::Map,
+                "{ prompt = \"consent\" }",
+                "More parameters of the authorization request",
+            ),
+            key(
+                "pkce",
+                Kind::Word(&["assume-s256"]),
+                "\"assume-s256\"",
+                "Trust that PKCE with S256 is understood although the metadata do not say so",
+            ),
+            key(
+                "private_issuer",
+                Kind::Flag,
+                "true",
+                "Let the authorization server have a private address although the server has a public one",
+            ),
+            key(
+                "dpop",
+                Kind::Word(Dpop::WORDS),
+                "\"always\"",
+                "Whether tokens are bound to a key: where it is offered (the default), always, never",
+            ),
+            key(
+                "idp_issuer",
+                Kind::Address,
+                "\"https://login.example\"",
+                "For `id-jag`: the identity provider; its client stands in `[oauth.issuers]`",
+            ),
+            key(
+                "idp_token_endpoint",
+                Kind::Address,
+                "\"https://login.example/token\"",
+                "For `id-jag`: where the ID token is exchanged; otherwise the provider's metadata say",
+            ),
+            key(
+                "id_token_env",
+                Kind::Text,
+                "\"CORPORATE_ID_TOKEN\"",
+                "For `id-jag`: the variable that holds the ID token",
+            ),
+            key(
+                "id_token_command",
+                Kind::Command,
+                "[\"corp-login\", \"--id-token\"]",
+                "For `id-jag`: the program that prints the ID token",
+            ),
+            key(
+                "jwt_file",
+                Kind::Path,
+                "\"/var/run/secrets/token\"",
+                "For `workload-identity`: the file that the platform keeps the token in, read again each time",
+            ),
+            key(
+                "jwt_command",
+                Kind::Command,
+                "[\"gcloud\", \"auth\", \"print-identity-token\"]",
+                "For `workload-identity`: the program that prints the token",
+            ),
+        ],
+    },
+];

@@ -1,0 +1,304 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+fn parse(text: &str) -> Parsed {
+    let around = Around {
+        folder: Some(Path::new("/config")),
+        home: Some(Path::new("/home/ada")),
+    };
+    Settings::parse("config.toml", text.as_bytes(), around)
+}
+
+/// What is wrong, as `line:column code message (hint)`.
+fn wrong(text: &str) -> Vec<String> {
+    let found = parse(text).diagnostics.into_iter().map(|found| {
+        let start = found.location.expect("a place").start;
+        let hint = found.hint.map(|hint| format!(" ({hint})"));
+        format!(
+            "{}:{} {} {}{}",
+            start.line,
+            start.column,
+            found.code,
+            found.message,
+            hint.unwrap_or_default()
+        )
+    });
+    found.collect()
+}
+
+/// A file with every key of the table, made of the examples in it.
+fn everything() -> String {
+    let sections = SECTIONS.iter().map(|section| {
+        let title = section.title.replace("ISSUER", "as.example");
+        let keys: String = section
+            .keys
+            .iter()
+            // Each of these says what another says.
+            .filter(|key| {
+                !["client_secret_env", "id_token_env", "jwt_file", "verbose"].contains(&key.name)
+            })
+            .map(|key| format!("{} = {}\n", key.name, key.example))
+            .collect();
+        format!("{title}\n{keys}\n")
+    });
+    sections.collect()
+}
+
+#[test]
+fn every_example_of_the_reference_is_accepted_and_understood() {
+    let parsed = parse(&everything());
+    let complaints: Vec<_> = parsed
+        .diagnostics
+        .iter()
+        .map(|found| &found.message)
+        .collect();
+    assert!(complaints.is_empty(), "{complaints:?}");
+    let settings = parsed.settings;
+    assert_eq!(settings.defaults.profile.as_deref(), Some("work"));
+    assert_eq!(settings.defaults.color, Some(ColorChoice::Never));
+    assert!(settings.defaults.quiet);
+    assert_eq!(settings.sandbox.all.profile, SandboxProfile::Confine);
+    assert_eq!(
+        settings.network.roots,
+        [Path::new("/config/corporate-ca.pem")]
+    );
+    let certificate = settings.network.client_certificate.expect("a certificate");
+    assert_eq!(certificate.key, Path::new("/config/client.key"));
+    let issuer = &settings.oauth.issuers["https://as.example"];
+    assert_eq!(issuer.callback_port, Some(8123));
+    assert_eq!(issuer.client.auth_method, Some(AuthMethod::PrivateKeyJwt));
+    let oauth = &settings.servers["PLUGIN:SERVER"].oauth;
+    assert_eq!(oauth.grant, Some(Grant::ClientCredentials));
+    assert_eq!(
+        oauth.resource,
+        Some(Resource::Use("https://api.example/mcp".to_owned()))
+    );
+    assert!(oauth.dangerous_assume_s256);
+    assert_eq!(oauth.authorize_params["prompt"], "consent");
+}
+
+#[test]
+fn every_key_of_the_table_is_taken_by_somebody() {
+    for section in SECTIONS {
+        for key in section.keys {
+            let title = section.title.replace("ISSUER", "as.example");
+            let text = format!("{title}\n{} = {}\n", key.name, key.example);
+            let source = Source::new("f", text.as_bytes());
+            let mut found = tree::read(&source);
+            let tables = found.take(section.path);
+            assert_eq!(tables.len(), 1, "{text}");
+            assert_eq!(tables[0].left(), [key.name], "{text}");
+            let plain = format!("{:?}", Settings::default());
+            let parsed = parse(&text);
+            // A key that needs another one is missed, which shows that somebody looked at it.
+            let is_missed = !parsed.diagnostics.is_empty();
+            let is_taken = format!("{:?}", parsed.settings) != plain;
+            assert!(is_taken || is_missed, "nobody takes it: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_names_the_nearest() {
+    assert_eq!(
+        wrong("[defaults]\nprofil = \"work\"\n\n[sandbx]\nprofile = \"off\"\n"),
+        [
+            "2:1 unknown-setting there is no setting `profil` in `defaults` (did you mean `profile`?)",
+            "4:2 unknown-setting there is no setting `sandbx` at the top (did you mean `sandbox`?)",
+        ]
+    );
+    assert_eq!(
+        wrong("[servers.\"a:b\"]\nxyz = 1\n"),
+        ["2:1 unknown-setting there is no setting `xyz` in `servers.a:b` (there may be `oauth`)"]
+    );
+}
+
+#[test]
+fn a_secret_has_no_place_in_the_file() {
+    let text =
+        "[oauth.issuers.\"https://as.example\"]\nclient_id = \"x\"\nclient_secret = \"CANARY\"\n";
+    let wrong = wrong(text);
+    assert_eq!(wrong.len(), 1);
+    assert!(wrong[0].contains("client_secret_env"), "{wrong:?}");
+    assert!(!wrong[0].contains("CANARY"), "{wrong:?}");
+}
+
+#[test]
+fn a_value_of_another_kind_is_refused_without_being_quoted() {
+    for (text, at, words) in [
+        (
+            "[sandbox]\nprofile = \"none\"",
+            "2:11",
+            "`\"hide\"`, `\"confine\"`, `\"off\"`",
+        ),
+        ("[sandbox]\nprofile = 7", "2:11", "must be"),
+        (
+            "[sandbox]\ninherit_environment = \"yes\"",
+            "2:23",
+            "`true` or `false`",
+        ),
+        ("sandbox = true", "1:1", "must be a table"),
+        (
+            "[network]\nno_proxy = \"CANARY\"",
+            "2:12",
+            "a list of texts",
+        ),
+        (
+            "[network]\nproxy = \"socks5://u:CANARY@h\"",
+            "2:9",
+            "address of a proxy",
+        ),
+        ("[network]\nroots = [1]", "2:9", "a list of files"),
+        (
+            "[oauth]\nclient_metadata_url = \"http://h.example/\"",
+            "2:23",
+            "`https` address",
+        ),
+        (
+            "[oauth]\nclient_metadata_url = \"https://u:CANARY@h.example/\"",
+            "2:23",
+            "`https`",
+        ),
+        (
+            "[oauth.issuers.\"ftp://x\"]\nclient_id = \"a\"",
+            "1:16",
+            "an issuer is an `https` address",
+        ),
+        (
+            "[oauth.issuers.\"https://x\"]\ncallback_port = 70000",
+            "2:17",
+            "a port",
+        ),
+        (
+            "[oauth.issuers.\"https://x\"]\nclient_secret_command = []",
+            "2:25",
+            "a program",
+        ),
+        (
+            "[servers.\"a:b\".oauth]\nauthorize_params = { a = 1 }",
+            "2:20",
+            "a table of texts",
+        ),
+        (
+            "[defaults]\nprofile = \"a\\u0000b\"",
+            "2:11",
+            "must be text",
+        ),
+        ("[defaults]\nprofile = work", "2:11", ""),
+    ] {
+        let found = wrong(text);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        assert!(found[0].starts_with(at), "{text}: {found:?}");
+        assert!(found[0].contains(words), "{text}: {found:?}");
+        assert!(!found[0].contains("CANARY"), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn keys_that_contradict_each_other_or_need_another_are_refused() {
+    let issuer = "[oauth.issuers.\"https://as.example\"]\n";
+    let server = "[servers.\"a:b\".oauth]\n";
+    for (text, words) in [
+        (
+            "[defaults]\nquiet = true\nverbose = true".to_owned(),
+            "`quiet` and `verbose`",
+        ),
+        ("[network]\nclient_key = \"k\"".to_owned(), "go together"),
+        (
+            format!(
+                "{issuer}client_id = \"x\"\nclient_secret_env = \"A\"\nclient_secret_command = [\"b\"]"
+            ),
+            "only one of",
+        ),
+        (
+            format!("{issuer}client_secret_env = \"A\""),
+            "needs `client_id`",
+        ),
+        (
+            format!("{issuer}client_id = \"x\"\nauth_method = \"private_key_jwt\""),
+            "needs `private_key_file`",
+        ),
+        (
+            format!("{server}grant = \"id-jag\""),
+            "needs `id_token_env`",
+        ),
+        (
+            format!("{server}grant = \"workload-identity\""),
+            "needs `jwt_file`",
+        ),
+        (
+            format!("{server}authorize_params = {{ redirect_uri = \"https://evil.example\" }}"),
+            "may not hold `redirect_uri`",
+        ),
+    ] {
+        let found = wrong(&text);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        assert!(found[0].contains(words), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn one_server_differs_only_in_what_it_says() {
+    let parsed = parse(
+        "[sandbox]\nprofile = \"confine\"\n[sandbox.servers.\"p:s\"]\ninherit_environment = true\n",
+    );
+    let sandbox = parsed.settings.sandbox;
+    assert_eq!(sandbox.of("p:s").profile, SandboxProfile::Confine);
+    assert!(sandbox.of("p:s").dangerous_inherit_environment);
+    // A server of the same name in another plugin has nothing of it.
+    for other in ["q:s", "s", "p:t"] {
+        assert!(!sandbox.of(other).dangerous_inherit_environment, "{other}");
+    }
+}
+
+#[test]
+fn hostile_text_ends_in_a_diagnostic_and_nothing_else() {
+    let deep = "a = ".to_owned() + &"[".repeat(100_000);
+    let dotted = "a.".repeat(50_000) + "b = 1";
+    let large = "#".repeat(keyway_config::source::MAX_BYTES + 1);
+    for text in [
+        deep.as_str(),
+        &dotted,
+        &large,
+        "\u{feff}x",
+        "[a]\n[a]",
+        "a = \"\u{0}\"",
+    ] {
+        assert!(!parse(text).diagnostics.is_empty());
+    }
+    let odd = Settings::parse("f", b"a = \"\xff\"", Around::default());
+    assert_eq!(odd.diagnostics[0].code, "invalid-toml");
+    // A mark at the beginning moves no column.
+    let marked = wrong("\u{feff}[defaults]\nprofil = 1");
+    assert!(marked[0].starts_with("2:1 "), "{marked:?}");
+}
+
+#[test]
+fn a_file_that_others_may_write_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE_NAME);
+    assert!(load(folder.path(), None).unwrap().diagnostics.is_empty());
+    crate::write::create(&path, b"[defaults]\nprofile = \"work\"\n", 0o600).unwrap();
+    let loaded = load(folder.path(), None).unwrap();
+    assert_eq!(loaded.settings.defaults.profile.as_deref(), Some("work"));
+    let chmod = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for mode in [0o620, 0o602, 0o666] {
+        chmod(&path, mode);
+        let error = load(folder.path(), None).unwrap_err();
+        assert!(matches!(error, SettingsError::Writable { .. }), "{error}");
+        assert!(error.hint().unwrap().starts_with("chmod go-w"));
+    }
+    chmod(&path, 0o644);
+    assert!(load(folder.path(), None).is_ok());
+    chmod(folder.path(), 0o777);
+    let error = load(folder.path(), None).unwrap_err();
+    assert!(matches!(error, SettingsError::Writable { .. }), "{error}");
+    chmod(folder.path(), 0o700);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let error = load(folder.path(), None).unwrap_err();
+    assert!(matches!(error, SettingsError::NotAFile { .. }), "{error}");
+}

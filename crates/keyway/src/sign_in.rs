@@ -1,0 +1,157 @@
+//! Signing in, as a host does it: which sign-in belongs to which entry, where it is kept, and how a
+//! person is asked.
+
+mod consent;
+mod door;
+mod engine;
+mod runtime;
+mod turn;
+mod vault;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use keyway_auth::oauth::OAuth;
+use keyway_auth::oauth::{Ports, Server};
+use keyway_auth::ports::Interaction;
+use keyway_config::method::Method;
+use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
+use keyway_transport::OAuthHttp;
+use keyway_vault::{Folders, GrantKey};
+use url::Url;
+
+pub use keyway_auth::oauth::{
+    Asking, OAuthError, Revoked, SignIn, SignInCause, SignedOut, client_metadata, scope_in_words,
+};
+pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, InteractionError};
+pub use keyway_auth::{AuthError, Fault};
+
+pub use self::consent::{Loopback, Presenter, Typed};
+pub use self::door::Door;
+pub use self::vault::{KeptVault, OpenVault, renewals_settled};
+
+pub(crate) use self::runtime::SystemClock;
+
+use crate::connect::{Host, Target, header_values};
+use crate::settings;
+
+/// What signing in needs of the process it runs in.
+#[derive(Debug, Clone)]
+pub struct Accounts {
+    /// Where sign-ins are kept.
+    pub vault: Arc<KeptVault>,
+    /// The person; absent where nobody may be asked.
+    pub interaction: Option<Arc<dyn Interaction>>,
+    /// Whether a request may wait for a person.
+    pub asking: Asking,
+    /// What the person decided.
+    pub settings: Arc<settings::Settings>,
+    /// Whose sign-ins.
+    pub profile: String,
+    /// Which of several accounts at one server.
+    pub account: Option<String>,
+    /// By a code on another device, whatever is configured.
+    pub device: bool,
+}
+
+impl Host {
+    /// Returns the sign-in of an entry; none if it is not by OAuth.
+    #[must_use]
+    pub fn oauth(&self, target: Target<'_>) -> Option<OAuth> {
+        let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
+            return None;
+        };
+        let accounts = self.accounts.as_ref()?;
+        if target.spec.method != Method::OAuth {
+            return None;
+        }
+        let url: Url = remote.address.url().expose().parse().ok()?;
+        let server = Server {
+            name: target.spec.name.clone(),
+            url: url.clone(),
+            key: accounts.key(target.plugin, &target.spec.name, remote),
+        };
+        let ports = Ports {
+            http: Arc::new(accounts.http(self, target, &url)?),
+            clock: Arc::new(SystemClock),
+            tasks: Arc::new(runtime::TokioTasks),
+            grants: Arc::clone(&accounts.vault) as _,
+            records: Arc::new(vault::Registrations::new(
+                Arc::clone(&accounts.vault),
+                &accounts.profile,
+            )),
+            interaction: accounts.interaction.clone(),
+        };
+        let settings = engine::settings(self, accounts, target, remote);
+        let fixed = header_values(&remote.headers);
+        Some(OAuth::new(server, settings, ports, accounts.asking, fixed))
+    }
+}
+
+impl Host {
+    /// Returns the way in for an entry; none if it is not by OAuth, or nobody can be asked.
+    #[must_use]
+    pub fn door(&self, target: Target<'_>) -> Option<Door> {
+        let accounts = self.accounts.as_ref()?;
+        let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
+            return None;
+        };
+        let name = [
+            accounts.profile.as_str(),
+            target.plugin,
+            &target.spec.name,
+            &vault::fingerprint(remote),
+            accounts.account.as_deref().unwrap_or_default(),
+        ];
+        let name = name.join("\n");
+        let oauth = self.oauth(target)?;
+        Some(Door::new(oauth, Arc::clone(&accounts.vault), name))
+    }
+}
+
+impl Accounts {
+    /// Returns the client for what the server at `url` leads to.
+    fn http(&self, host: &Host, target: Target<'_>, url: &Url) -> Option<OAuthHttp> {
+        let id = format!("{}:{}", target.plugin, target.spec.name);
+        let own = self.settings.server(&id);
+        if own.is_some_and(|own| own.oauth.dangerous_private_issuer) {
+            return OAuthHttp::dangerous_private(&host.http, url).ok();
+        }
+        Some(OAuthHttp::new(&host.http, url))
+    }
+
+    /// Names the sign-in of an entry.
+    ///
+    /// Another address, tenant header or account is another sign-in. What they are is hashed: it
+    /// may come from a variable, and names are stored in the open. Issuer and client stand inside
+    /// the sealed row, since they are not known before somebody signed in.
+    #[must_use]
+    pub fn key(&self, plugin: &str, server: &str, remote: &RemoteSpec) -> GrantKey {
+        GrantKey::new(&self.profile)
+            .plugin(plugin)
+            .server(server)
+            .resource(vault::fingerprint(remote))
+            .account(self.account.as_deref().unwrap_or_default())
+    }
+
+    /// Returns what is known of the sign-in of an entry, without its tokens.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the vault cannot be read.
+    pub fn status(
+        &self,
+        plugin: &str,
+        server: &str,
+        remote: &RemoteSpec,
+    ) -> Result<Option<SignIn>, keyway_vault::VaultError> {
+        use keyway_vault::GrantStore as _;
+        let grant = self.vault.read(&self.key(plugin, server, remote))?;
+        Ok(grant.as_ref().and_then(SignIn::of))
+    }
+}
+
+/// Returns the file that holds sign-ins, which need not exist.
+fn database(folders: &Folders) -> PathBuf {
+    folders.data.join("vault.db")
+}

@@ -1,0 +1,153 @@
+//! How a person is asked: a listener for the answer, and somebody who shows the question.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use keyway_auth::BoxFuture;
+use keyway_auth::ports::{
+    Callback, Consent, ConsentQuestion, DeviceQuestion, Interaction, InteractionError, Redirect,
+};
+use keyway_secret::Secret;
+use keyway_transport::{CallbackListener, read_redirect};
+use keyway_vault::GrantKey;
+
+use super::{KeptVault, turn};
+
+/// What a person typed, which holds a code.
+pub type Typed = Secret<String>;
+
+/// Shows questions to a person.
+pub trait Presenter: Send + Sync + Debug {
+    /// Shows a question and opens the page, if it can; returns at once.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InteractionError::Nobody`] where nobody would see it.
+    fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError>;
+
+    /// Shows a code for another device; returns at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::show`].
+    fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError>;
+
+    /// Waits for the address that the page led to, typed in by hand; forever, where nobody types.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InteractionError::Cancelled`] if the person gives up.
+    fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>>;
+
+    /// Says that what was typed is no answer, and why.
+    fn mistyped(&self, why: &str);
+
+    /// Says that the question is settled, one way or the other.
+    fn settled(&self);
+
+    /// Says that another process asks the same already, and that its answer is waited for.
+    fn waiting(&self) {}
+}
+
+/// Asks through a page that leads back to a listener of ours.
+#[derive(Debug, Clone)]
+pub struct Loopback {
+    presenter: Arc<dyn Presenter>,
+    shared: Option<Arc<KeptVault>>,
+}
+
+impl Loopback {
+    /// Questions are shown by `presenter`.
+    #[must_use]
+    pub fn new(presenter: Arc<dyn Presenter>) -> Self {
+        Self {
+            presenter,
+            shared: None,
+        }
+    }
+
+    /// Asks nothing that another process with the same vault is asking.
+    #[must_use]
+    pub fn in_turn(mut self, vault: Arc<KeptVault>) -> Self {
+        self.shared = Some(vault);
+        self
+    }
+}
+
+impl Interaction for Loopback {
+    fn prepare(
+        &self,
+        redirect: Redirect,
+    ) -> BoxFuture<'_, Result<Box<dyn Consent>, InteractionError>> {
+        Box::pin(async move {
+            let listener = CallbackListener::bind(&redirect)?;
+            let presenter = Arc::clone(&self.presenter);
+            Ok(Box::new(Listening {
+                listener,
+                presenter,
+            }) as Box<dyn Consent>)
+        })
+    }
+
+    fn show_code(&self, question: DeviceQuestion) -> BoxFuture<'_, Result<(), InteractionError>> {
+        Box::pin(async move { self.presenter.show_code(&question) })
+    }
+
+    fn turn(&self, key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Send + Sync>>> {
+        let key = key.clone();
+        Box::pin(async move {
+            let vault = self.shared.as_ref()?;
+            let turn = turn::take(vault, &key, || self.presenter.waiting()).await?;
+            Some(Box::new(turn) as Box<dyn Send + Sync>)
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Listening {
+    listener: CallbackListener,
+    presenter: Arc<dyn Presenter>,
+}
+
+impl Consent for Listening {
+    fn redirect_uri(&self) -> &str {
+        self.listener.redirect_uri()
+    }
+
+    fn ask(
+        self: Box<Self>,
+        question: ConsentQuestion,
+    ) -> BoxFuture<'static, Result<Callback, InteractionError>> {
+        Box::pin(async move {
+            let Self {
+                listener,
+                presenter,
+            } = *self;
+            presenter.show(&question)?;
+            let redirect_uri = listener.redirect_uri().to_owned();
+            let received = listener.wait(&question.state, question.patience);
+            let typed = type_in(&presenter, &redirect_uri, &question.state);
+            let outcome = tokio::select! {
+                outcome = received => outcome,
+                outcome = typed => outcome,
+            };
+            presenter.settled();
+            outcome
+        })
+    }
+}
+
+/// Reads what the person types until it is an answer.
+async fn type_in(
+    presenter: &Arc<dyn Presenter>,
+    redirect_uri: &str,
+    state: &Secret<String>,
+) -> Result<Callback, InteractionError> {
+    loop {
+        let typed = presenter.typed().await?;
+        match read_redirect(&typed, redirect_uri, state) {
+            Ok(callback) => return Ok(callback),
+            Err(fault) => presenter.mistyped(&fault.to_string()),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The way into a server that wants a sign-in, for who serves it to a client.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keyway_auth::BoxFuture;
+use keyway_auth::oauth::OAuth;
+use keyway_vault::Namespace;
+use serde_json::value::RawValue;
+
+use super::KeptVault;
+use crate::aggregate::Entrance;
+use crate::states::Trouble;
+
+/// A sign-in, and what the server offered when somebody last was signed in.
+pub struct Door {
+    oauth: OAuth,
+    vault: Arc<KeptVault>,
+    name: String,
+    /// What is known to be stored, so that it is not stored again.
+    kept: Mutex<Option<String>>,
+}
+
+impl Door {
+    pub(super) const fn new(oauth: OAuth, vault: Arc<KeptVault>, name: String) -> Self {
+        Self {
+            oauth,
+            vault,
+            name,
+            kept: Mutex::new(None),
+        }
+    }
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").finish_non_exhaustive()
+    }
+}
+
+impl Entrance for Door {
+    fn enter(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(async move {
+            let entered = self.oauth.sign_in(None).await;
+            entered.map(drop).map_err(|error| Trouble::from(&error))
+        })
+    }
+
+    fn page(&self) -> Option<String> {
+        self.oauth.consent_page()
+    }
+
+    fn entered_elsewhere(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.oauth.signed_in_elsewhere())
+    }
+
+    fn remembered(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        Box::pin(async move {
+            let (vault, name) = (Arc::clone(&self.vault), self.name.clone());
+            let found = tokio::task::spawn_blocking(move || {
+                let vault = vault.existing().ok()??;
+                let lists = vault.sealed(Namespace::new(NAMESPACE).ok()?);
+                lists.get(&name).ok()?
+            });
+            let record = found.await.ok()??;
+            serde_json::from_slice(record.value.expose()).ok()
+        })
+    }
+
+    fn remember(&self, tools: &[Box<RawValue>]) {
+        let Ok(text) = serde_json::to_string(tools) else {
+            return;
+        };
+        if text.len() > MAX_LIST {
+            return;
+        }
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.as_deref() == Some(text.as_str()) {
+                return;
+            }
+            *kept = Some(text.clone());
+        }
+        let (vault, name) = (Arc::clone(&self.vault), self.name.clone());
+        drop(tokio::task::spawn_blocking(move || {
+            let vault = vault.existing().ok()??;
+            let lists = vault.sealed(Namespace::new(NAMESPACE).ok()?);
+            // Only a convenience: what is not kept is fetched again.
+            lists.put(&name, text.as_bytes()).ok()
+        }));
+    }
+}
+
+const NAMESPACE: &str = "lists";
+const MAX_LIST: usize = 512 * 1024;

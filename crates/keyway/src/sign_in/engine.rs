@@ -1,0 +1,238 @@
+//! What `config.toml` and the entry say, in the engine's own terms. The person stands above the
+//! entry.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::oauth::{
+    Assertion, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints, GrantKind, IdJag,
+    PkceRule, ResourceRule, Settings, SigningKey,
+};
+use keyway_auth::ports::{HelperRunner as _, Redirect};
+use keyway_config::resolve::RemoteSpec;
+use keyway_secret::Secret;
+use keyway_transport::{
+    ChildEnv, EnvReader, EnvRules, Helper, HelperCommand, HostEnv, Inherit, Isolation,
+};
+
+use super::Accounts;
+use crate::connect::{Host, Target};
+use crate::settings::{self, Dpop, Grant, Resource, SecretSource, ServerOAuth};
+
+/// Puts together how to sign in to one server.
+pub(super) fn settings(
+    host: &Host,
+    accounts: &Accounts,
+    target: Target<'_>,
+    remote: &RemoteSpec,
+) -> Settings {
+    let own = ServerOAuth::default();
+    let id = format!("{}:{}", target.plugin, target.spec.name);
+    let own = accounts.settings.server(&id).map_or(&own, |s| &s.oauth);
+    let global = &accounts.settings.oauth;
+    let text = |name: &str| {
+        let found = remote.oauth.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.value().expose().as_str())
+    };
+    let mut made = Settings::default();
+    made.client_metadata_url
+        .clone_from(&global.client_metadata_url);
+    made.client = text("clientId").map(|id| ClientSettings {
+        id: id.to_owned(),
+        proof: match text("clientSecret") {
+            Some(secret) => ClientProof::Secret(Secret::new(secret.to_owned())),
+            None => ClientProof::Public,
+        },
+        method: None,
+    });
+    for (issuer, known) in &global.issuers {
+        let told = known.dangerous_metadata_issuer.clone();
+        made.issuer_exceptions
+            .extend(told.map(|told| (issuer.clone(), told)));
+        made.issuers
+            .extend(client(host, &known.client).map(|client| (issuer.clone(), client)));
+    }
+    made.client = client(host, &own.client).or(made.client);
+    made.issuer.clone_from(&own.issuer);
+    let entry_scopes = (!remote.scopes.is_empty()).then(|| remote.scopes.clone());
+    made.scopes = own.scopes.clone().or(entry_scopes);
+    made.redirect = redirect(accounts, remote, text("redirectUri"));
+    made.endpoints = endpoints(text);
+    made.resource = match (&own.resource, text("resource")) {
+        (Some(Resource::Omit), _) | (None, Some("omit")) => ResourceRule::Omit,
+        (Some(Resource::Use(name)), _) => ResourceRule::Exactly(name.clone()),
+        (None, Some(name)) => ResourceRule::Exactly(name.to_owned()),
+        (None, None) => ResourceRule::Declared,
+    };
+    if own.dangerous_assume_s256 || text("pkce") == Some("assume-s256") {
+        made.pkce = PkceRule::AssumeS256;
+    }
+    let params = own.authorize_params.iter();
+    made.authorize_params = params.map(|(k, v)| (k.clone(), v.clone())).collect();
+    made.dpop = match own.dpop {
+        Dpop::Always => DpopRule::Always,
+        Dpop::Never => DpopRule::Never,
+        _ => DpopRule::Auto,
+    };
+    made.grant = grant(host, accounts, own);
+    made
+}
+
+fn grant(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
+    if accounts.device {
+        return GrantKind::Device;
+    }
+    match own.grant {
+        Some(Grant::Device) => GrantKind::Device,
+        Some(Grant::ClientCredentials) => GrantKind::ClientCredentials,
+        Some(Grant::WorkloadIdentity) => match &own.workload_token {
+            Some(source) => GrantKind::Workload(secret(host, source)),
+            None => GrantKind::AuthorizationCode,
+        },
+        Some(Grant::IdJag) => id_jag(host, accounts, own),
+        _ => GrantKind::AuthorizationCode,
+    }
+}
+
+fn id_jag(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
+    let provider = &own.identity_provider;
+    let endpoint = provider.token_endpoint.as_deref();
+    let token_endpoint = endpoint.and_then(|text| text.parse().ok());
+    let known = provider
+        .issuer
+        .as_ref()
+        .and_then(|issuer| accounts.settings.oauth.issuers.get(issuer));
+    let client = known.and_then(|known| client(host, &known.client));
+    match (client, &provider.id_token) {
+        (Some(client), Some(id_token)) => GrantKind::IdJag(IdJag {
+            issuer: provider.issuer.clone(),
+            token_endpoint,
+            client,
+            id_token: secret(host, id_token),
+        }),
+        _ => GrantKind::AuthorizationCode,
+    }
+}
+
+/// Returns a client that was registered beforehand.
+fn client(host: &Host, known: &settings::Client) -> Option<ClientSettings> {
+    let proof = match (&known.private_key_file, &known.secret) {
+        (Some(file), _) => ClientProof::Key(Arc::new(key(file, known)?)),
+        (None, Some(source)) => ClientProof::SecretFrom(secret(host, source)),
+        (None, None) => ClientProof::Public,
+    };
+    Some(ClientSettings {
+        id: known.id.clone()?,
+        proof,
+        method: known.auth_method.map(method),
+    })
+}
+
+fn key(file: &PathBuf, known: &settings::Client) -> Option<SigningKey> {
+    let pem = Secret::new(std::fs::read_to_string(file).ok()?);
+    let algorithm = known.signing_algorithm.map(settings::Algorithm::as_str);
+    let key = SigningKey::from_pem(&pem, algorithm).ok()?;
+    Some(match &known.key_id {
+        Some(id) => key.with_id(id.clone()),
+        None => key,
+    })
+}
+
+const fn method(method: settings::AuthMethod) -> AuthMethod {
+    match method {
+        settings::AuthMethod::ClientSecretBasic => AuthMethod::ClientSecretBasic,
+        settings::AuthMethod::ClientSecretPost => AuthMethod::ClientSecretPost,
+        settings::AuthMethod::PrivateKeyJwt => AuthMethod::PrivateKeyJwt,
+        _ => AuthMethod::None,
+    }
+}
+
+fn redirect(accounts: &Accounts, remote: &RemoteSpec, uri: Option<&str>) -> Redirect {
+    let mut redirect = Redirect::default();
+    redirect.uri = uri.and_then(|text| text.parse().ok());
+    let ports = accounts.settings.oauth.issuers.values();
+    let configured = ports.filter_map(|issuer| issuer.callback_port).next();
+    redirect.port = remote.callback_port.or(configured);
+    redirect
+}
+
+fn endpoints<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Endpoints {
+    let url = |name| text(name).and_then(|text| text.parse().ok());
+    if let (Some(authorization), Some(token)) = (url("authorizationUrl"), url("tokenUrl")) {
+        return Endpoints::Fixed {
+            authorization,
+            token,
+        };
+    }
+    match url("authServerMetadataUrl") {
+        Some(url) => Endpoints::Metadata(url),
+        None => Endpoints::Discovered,
+    }
+}
+
+/// Returns where a secret comes from, to be asked each time it is needed.
+fn secret(host: &Host, source: &SecretSource) -> Assertion {
+    match source {
+        SecretSource::Env(name) => {
+            let found = host
+                .environment
+                .iter()
+                .find(|(key, _)| key.to_str() == Some(name));
+            let value = found.and_then(|(_, value)| value.to_str());
+            match value.filter(|value| !value.is_empty()) {
+                Some(value) => Assertion::fixed(Secret::new(value.to_owned())),
+                None => Assertion::new(|| Box::pin(std::future::ready(None))),
+            }
+        }
+        SecretSource::File(path) => {
+            let path = path.clone();
+            Assertion::new(move || {
+                let path = path.clone();
+                Box::pin(async move { trimmed(Secret::new(std::fs::read(path).ok()?)) })
+            })
+        }
+        SecretSource::Command(words) => {
+            let (host, words) = (host.clone(), words.clone());
+            Assertion::new(move || {
+                let (host, words) = (host.clone(), words.clone());
+                Box::pin(async move {
+                    let printed = program(&host, words).run(COMMAND_TIME).await;
+                    trimmed(printed.ok()?)
+                })
+            })
+        }
+    }
+}
+
+/// The person's own program, in the person's own environment.
+fn program(host: &Host, words: Vec<String>) -> Helper {
+    let own = HostEnv::default();
+    let rules = EnvRules {
+        reader: EnvReader::Helper,
+        inherit: Inherit::DangerousEverything,
+        declared: &[],
+        granted: &[],
+        host: &own,
+    };
+    Helper {
+        launcher: host.launcher.clone(),
+        command: HelperCommand::Words(words),
+        env: ChildEnv::build(host.environment.iter().cloned(), &rules),
+        folder: PathBuf::from("/"),
+        root: None,
+        isolation: Isolation::default(),
+        secrets: Vec::new(),
+        log: host.log.clone(),
+        verify: None,
+    }
+}
+
+/// Takes the line break off the end.
+fn trimmed(bytes: Secret<Vec<u8>>) -> Option<Secret<String>> {
+    let text = std::str::from_utf8(bytes.expose()).ok()?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    (!text.is_empty()).then(|| Secret::new(text.to_owned()))
+}
+
+const COMMAND_TIME: Duration = Duration::from_secs(10);

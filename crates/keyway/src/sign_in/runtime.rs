@@ -1,0 +1,42 @@
+//! The ports that any process on tokio has: time, tasks, threads.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use keyway_auth::BoxFuture;
+use keyway_auth::ports::{Clock, Tasks};
+
+/// The clock of the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn monotonic(&self) -> Instant {
+        Instant::now()
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the `Clock` that everything else takes"
+    )]
+    fn wall(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// The tasks and threads of the runtime that the caller is in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokioTasks;
+
+impl Tasks for TokioTasks {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        drop(tokio::spawn(task));
+    }
+
+    fn block(&self, work: Box<dyn FnOnce() + Send>) {
+        drop(tokio::task::spawn_blocking(work));
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+}

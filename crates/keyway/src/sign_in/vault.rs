@@ -1,0 +1,251 @@
+//! The vault as signing in sees it: opened when something is in it or has to be.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use blake2::{Blake2b256, Digest as _};
+use keyway_auth::ports::Records;
+use keyway_config::resolve::RemoteSpec;
+use keyway_secret::Secret;
+use keyway_vault::{
+    Claim, Commit, Deleted, Epoch, Fingerprint, Folders, Generation, Grant, GrantKey, GrantStore,
+    Marked, Namespace, Orphan, OwnerId, Summary, Tokens, Vault, VaultError, Watch,
+};
+
+/// Opens the vault.
+pub type OpenVault = Box<dyn Fn() -> Result<Vault, VaultError> + Send + Sync>;
+
+/// A vault that is opened at first use; while there is none, reading finds nothing and makes none.
+pub struct KeptVault {
+    folders: Folders,
+    open: OpenVault,
+    opened: Mutex<Option<Arc<Vault>>>,
+}
+
+impl KeptVault {
+    /// Prepares; nothing is opened yet.
+    #[must_use]
+    pub fn new(folders: Folders, open: OpenVault) -> Self {
+        Self {
+            folders,
+            open,
+            opened: Mutex::new(None),
+        }
+    }
+
+    /// Returns the vault, made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be opened.
+    pub fn get(&self) -> Result<Arc<Vault>, VaultError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vault) = &*opened {
+            return Ok(Arc::clone(vault));
+        }
+        let vault = Arc::new((self.open)()?);
+        *opened = Some(Arc::clone(&vault));
+        Ok(vault)
+    }
+
+    /// Returns the folder for locks, made together with the vault.
+    pub(super) fn locks(&self) -> Option<PathBuf> {
+        self.get().ok().map(|_| self.folders.runtime.clone())
+    }
+
+    /// Returns the vault if there is one.
+    pub(super) fn existing(&self) -> Result<Option<Arc<Vault>>, VaultError> {
+        if super::database(&self.folders).exists() {
+            self.get().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+impl fmt::Debug for KeptVault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptVault").finish_non_exhaustive()
+    }
+}
+
+impl GrantStore for KeptVault {
+    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, VaultError> {
+        match self.existing()? {
+            Some(vault) => vault.read(grant),
+            None => Ok(None),
+        }
+    }
+
+    fn claim(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, VaultError> {
+        let claim = self.get()?.claim(grant, generation, lifetime)?;
+        if matches!(claim, Claim::Claimed(_)) {
+            RENEWALS.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(claim)
+    }
+
+    fn commit(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<Commit, VaultError> {
+        let committed = self.get()?.commit(grant, generation, tokens)?;
+        settle();
+        Ok(committed)
+    }
+
+    fn release(&self, grant: &GrantKey, epoch: Epoch) -> Result<bool, VaultError> {
+        let released = self.get()?.release(grant, epoch)?;
+        settle();
+        Ok(released)
+    }
+
+    fn mark_reauth(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        rejected: &Fingerprint,
+    ) -> Result<Marked, VaultError> {
+        let marked = self.get()?.mark_reauth(grant, generation, rejected)?;
+        settle();
+        Ok(marked)
+    }
+
+    fn owner(&self) -> Result<OwnerId, VaultError> {
+        self.get()?.owner()
+    }
+
+    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, VaultError> {
+        self.get()?.owner_alive(owner)
+    }
+
+    fn orphans(&self) -> Result<Vec<Orphan>, VaultError> {
+        match self.existing()? {
+            Some(vault) => vault.orphans(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn watch(&self) -> Result<Box<dyn Watch>, VaultError> {
+        self.get()?.watch()
+    }
+
+    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {
+        self.get()?.put(grant, tokens)
+    }
+
+    fn delete(&self, grant: &GrantKey) -> Result<Deleted, VaultError> {
+        match self.existing()? {
+            Some(vault) => {
+                let deleted = vault.delete(grant)?;
+                // Whoever signs out claims first, so that nobody renews what is revoked.
+                settle();
+                Ok(deleted)
+            }
+            None => Ok(Deleted::Absent),
+        }
+    }
+
+    fn list(&self, profile: &str) -> Result<Vec<Summary>, VaultError> {
+        match self.existing()? {
+            Some(vault) => vault.list(profile),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Waits until this process renews nothing any more, or for so long.
+///
+/// A process that ends between the server's answer and our commit takes the only token that still
+/// counts with it. So whoever is about to end waits here first, inside the runtime.
+pub async fn renewals_settled(patience: Duration) {
+    let settled = async {
+        while RENEWALS.load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    drop(tokio::time::timeout(patience, settled).await);
+}
+
+/// One renewal less, whatever became of it.
+fn settle() {
+    let less = |renewals: usize| renewals.checked_sub(1);
+    let _before = RENEWALS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+}
+
+/// How many refresh tokens this process holds a claim on.
+static RENEWALS: AtomicUsize = AtomicUsize::new(0);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The clients that registered themselves, of one profile.
+#[derive(Debug)]
+pub(super) struct Registrations {
+    vault: Arc<KeptVault>,
+    profile: String,
+}
+
+impl Registrations {
+    pub(super) fn new(vault: Arc<KeptVault>, profile: &str) -> Self {
+        Self {
+            vault,
+            profile: profile.to_owned(),
+        }
+    }
+
+    fn name(&self, name: &str) -> String {
+        format!("{}:{}{name}", self.profile.len(), self.profile)
+    }
+}
+
+impl Records for Registrations {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        let vault = self.vault.existing().ok()??;
+        let record = vault.sealed(Namespace::new(NAMESPACE).ok()?);
+        let record = record.get(&self.name(name)).ok()??;
+        Some(record.value)
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
+        let vault = self.vault.get()?;
+        let records = vault.sealed(Namespace::new(NAMESPACE)?);
+        records.put(&self.name(name), value).map(drop)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        let Some(vault) = self.vault.existing()? else {
+            return Ok(());
+        };
+        let records = vault.sealed(Namespace::new(NAMESPACE)?);
+        records.delete(&self.name(name)).map(drop)
+    }
+}
+
+/// Names an address together with the headers that go with it, and gives neither away.
+pub(super) fn fingerprint(remote: &RemoteSpec) -> String {
+    let mut hash = Blake2b256::new();
+    let mut add = |text: &str| {
+        hash.update(text.len().to_le_bytes());
+        hash.update(text);
+    };
+    add(remote.address.url().expose());
+    let mut headers: Vec<_> = remote.headers.iter().collect();
+    headers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (name, value) in headers {
+        add(&name.to_ascii_lowercase());
+        add(value.value().expose());
+    }
+    let hash = hash.finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+const NAMESPACE: &str = "registrations";
