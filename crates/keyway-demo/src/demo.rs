@@ -1,0 +1,146 @@
+//! One demo: its ports, its credentials, its folder; then its servers at work.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use keyway::connect::Isolation;
+use keyway::sign_in::Presenter;
+use tempfile::TempDir;
+
+use crate::credentials::Credentials;
+use crate::error::DemoError;
+use crate::journal::Journal;
+use crate::plugin;
+use crate::servers::{Manners, Ports, Servers};
+use crate::tour::Tour;
+
+/// What a demo needs of the process it runs in.
+pub struct Settings {
+    /// The program that is launcher, headers helper and stdio server.
+    pub binary: PathBuf,
+    /// The person's environment, of which children get little.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What children are kept from anyway; what the demo keeps is added.
+    pub isolation: Isolation,
+    /// Who is shown the consent page.
+    pub presenter: Arc<dyn Presenter>,
+    /// How long an access token of `docs` lives; whole seconds.
+    pub token_life: Duration,
+    /// What time it is.
+    pub now: fn() -> SystemTime,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The environment holds what the person has in it.
+        f.debug_struct("Settings")
+            .field("binary", &self.binary)
+            .field("token_life", &self.token_life)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A demo that is prepared; its folder goes when this is dropped.
+#[derive(Debug)]
+pub struct Demo {
+    settings: Settings,
+    ports: Ports,
+    credentials: Credentials,
+    folder: TempDir,
+}
+
+/// A demo that is served; dropping this ends its servers.
+#[derive(Debug)]
+pub struct Open {
+    /// What the servers see.
+    pub journal: Journal,
+    /// The way through all of them.
+    pub tour: Arc<Tour>,
+    /// Held for its tasks.
+    _servers: Servers,
+}
+
+impl Demo {
+    /// Opens the ports, makes the credentials and writes the plugin.
+    ///
+    /// # Errors
+    ///
+    /// Returns what of these failed.
+    pub fn prepare(settings: Settings) -> Result<Self, DemoError> {
+        let failed = |source| DemoError::Folder { source };
+        let folder = tempfile::Builder::new()
+            .prefix("keyway-demo-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()
+            .map_err(failed)?;
+        let demo = Self {
+            settings,
+            ports: Ports::open()?,
+            credentials: Credentials::new()?,
+            folder,
+        };
+        std::fs::create_dir(demo.plugin()).map_err(failed)?;
+        let binary = &demo.settings.binary;
+        plugin::write(&demo.plugin(), binary, &demo.ports, &demo.credentials)?;
+        Ok(demo)
+    }
+
+    /// Returns the folder of the plugin.
+    #[must_use]
+    pub fn plugin(&self) -> PathBuf {
+        self.folder.path().join("plugin")
+    }
+
+    /// Returns the folder in which sign-ins are kept: what `KEYWAY_HOME` has to be to use them.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// Returns the folder that holds everything.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends the demo and takes its folder away.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`DemoError::Folder`] if something of it is left.
+    pub fn close(self) -> Result<(), DemoError> {
+        let failed = |source| DemoError::Folder { source };
+        self.folder.close().map_err(failed)
+    }
+
+    /// Starts the servers; needs a runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`DemoError::Listen`] if a port cannot be served, and otherwise why the tour cannot
+    /// begin.
+    pub fn open(&self) -> Result<Open, DemoError> {
+        let journal = Journal::default();
+        let manners = Manners {
+            token_life: self.settings.token_life,
+            now: self.settings.now,
+        };
+        let servers = Servers::start(&self.ports, &self.credentials, &journal, manners)?;
+        let tour = Tour::new(
+            &self.plugin(),
+            &self.home(),
+            self.credentials.variables().clone(),
+            &self.settings,
+        )?;
+        Ok(Open {
+            journal,
+            tour: Arc::new(tour),
+            _servers: servers,
+        })
+    }
+}

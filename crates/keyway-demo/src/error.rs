@@ -1,0 +1,49 @@
+//! Why the demo cannot be shown.
+
+use std::io;
+
+use keyway::connect::ConnectError;
+use keyway::error::{LoadError, WriteError};
+use thiserror::Error;
+
+/// Why the demo cannot be shown.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DemoError {
+    /// No port on loopback is free.
+    #[error("no port on 127.0.0.1 can be opened")]
+    Listen {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The temporary folder cannot be made.
+    #[error("the folder of the demo cannot be made")]
+    Folder {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the plugin cannot be written.
+    #[error("the plugin of the demo cannot be written")]
+    Write(#[from] WriteError),
+    /// The plugin cannot be read again.
+    #[error("the plugin of the demo cannot be read")]
+    Load(#[from] LoadError),
+    /// The client for HTTP cannot be made.
+    #[error("no connection can be prepared")]
+    Client(#[from] ConnectError),
+    /// The system has no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+    /// The helper or the stdio server was started without what it needs.
+    #[error("`{name}` is not set, or is not what this server expects")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+    },
+    /// Standard input or output failed.
+    #[error("cannot talk to the client")]
+    Stdio {
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,62 @@
+//! HTTP with SSE: each client has a stream, and posts its messages beside it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
+use tokio::sync::mpsc;
+
+use super::http::{Answer, Payload, empty, with};
+use crate::credentials;
+
+/// The streams that are open.
+#[derive(Debug, Default)]
+pub(super) struct Streams(Mutex<HashMap<String, mpsc::Sender<Bytes>>>);
+
+impl Streams {
+    /// Opens a stream, whose first event says where to post.
+    pub(super) async fn open(&self, post_to: &str) -> Answer {
+        let Some(session) = credentials::random() else {
+            return empty(StatusCode::INTERNAL_SERVER_ERROR);
+        };
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let endpoint = event("endpoint", &format!("{post_to}?session={session}"));
+        // It is empty, so that this one has room.
+        drop(sender.send(endpoint).await);
+        {
+            let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.retain(|_, sender| !sender.is_closed());
+            streams.insert(session, sender);
+        }
+        let answer = with(empty(StatusCode::OK), CONTENT_TYPE, "text/event-stream");
+        let mut answer = with(answer, CACHE_CONTROL, "no-store");
+        *answer.body_mut() = Payload::Stream(receiver);
+        answer
+    }
+
+    /// Says a reply on a stream.
+    pub(super) async fn post(&self, session: &str, reply: Option<String>) -> Answer {
+        let sender = {
+            let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.get(session).cloned()
+        };
+        let Some(sender) = sender else {
+            return empty(StatusCode::NOT_FOUND);
+        };
+        if let Some(reply) = reply
+            && sender.try_send(event("message", &reply)).is_err()
+        {
+            return empty(StatusCode::SERVICE_UNAVAILABLE);
+        }
+        empty(StatusCode::ACCEPTED)
+    }
+}
+
+fn event(name: &str, data: &str) -> Bytes {
+    format!("event: {name}\ndata: {data}\n\n").into()
+}
+
+/// How many events may wait for a slow reader.
+const WAITING: usize = 32;
