@@ -33,10 +33,16 @@ impl Canary {
     /// Any five characters in a row beyond those that may be shown are a leak.
     #[must_use]
     pub fn leak(&self, output: &str) -> Option<&'static str> {
+        self.leak_in(output.as_bytes())
+    }
+
+    /// Does the same for bytes of any kind, such as those of a file.
+    #[must_use]
+    pub fn leak_in(&self, output: &[u8]) -> Option<&'static str> {
         let bytes = self.value.as_bytes();
         let from = if self.shown == 0 { 0 } else { 1 };
         for window in bytes.get(from..).unwrap_or_default().windows(WINDOW) {
-            if output.contains(&*String::from_utf8_lossy(window)) {
+            if contains(output, window) {
                 return Some("plain");
             }
         }
@@ -44,31 +50,67 @@ impl Canary {
         ENCODINGS.iter().find_map(|(name, encode)| {
             encode(tail)
                 .iter()
-                .any(|text| text.len() >= WINDOW && output.contains(text))
+                .any(|text| text.len() >= WINDOW && contains(output, text))
                 .then_some(*name)
+        })
+    }
+
+    /// Returns the name of the first encoding under which bytes hold the whole value; for files, in
+    /// which five characters in a row are a coincidence.
+    #[must_use]
+    pub fn whole_in(&self, bytes: &[u8]) -> Option<&'static str> {
+        let value = self.value.as_bytes();
+        let holds = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+        if holds(value) {
+            return Some("plain");
+        }
+        ENCODINGS.iter().find_map(|(name, encode)| {
+            let forms = encode(value);
+            let mut forms = forms.iter().filter(|text| text.len() >= WINDOW);
+            forms.any(|text| holds(text)).then_some(*name)
         })
     }
 }
 
-type Encode = fn(&[u8]) -> Vec<String>;
+fn contains(output: &[u8], part: &[u8]) -> bool {
+    let Some((first, rest)) = part.split_first() else {
+        return true;
+    };
+    let mut left = output;
+    while let Some(at) = left.iter().position(|byte| byte == first) {
+        left = left.get(at + 1..).unwrap_or_default();
+        if left.starts_with(rest) {
+            return true;
+        }
+    }
+    false
+}
+
+type Encode = fn(&[u8]) -> Vec<Vec<u8>>;
 
 /// All encodings but the plain one, which is searched piece by piece.
 const ENCODINGS: &[(&str, Encode)] = &[
     ("base64", |bytes| base64(bytes, b'+', b'/')),
     ("base64url", |bytes| base64(bytes, b'-', b'_')),
-    ("hex", |bytes| {
-        vec![bytes.iter().map(|byte| format!("{byte:02x}")).collect()]
-    }),
-    ("HEX", |bytes| {
-        vec![bytes.iter().map(|byte| format!("{byte:02X}")).collect()]
-    }),
+    ("hex", |bytes| vec![each(bytes, |b| format!("{b:02x}"))]),
+    ("HEX", |bytes| vec![each(bytes, |b| format!("{b:02X}"))]),
     ("percent", |bytes| {
-        vec![bytes.iter().map(|byte| format!("%{byte:02X}")).collect()]
+        vec![each(bytes, |b| format!("%{b:02X}"))]
+    }),
+    ("UTF-16", |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let little = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        vec![little, big]
     }),
 ];
 
+fn each(bytes: &[u8], encode: fn(&u8) -> String) -> Vec<u8> {
+    bytes.iter().map(encode).collect::<String>().into_bytes()
+}
+
 /// Encodes at each of the three alignments that the value may have inside something longer.
-fn base64(bytes: &[u8], plus: u8, slash: u8) -> Vec<String> {
+fn base64(bytes: &[u8], plus: u8, slash: u8) -> Vec<Vec<u8>> {
     (0..3)
         .map(|skip| {
             let aligned = bytes.get(skip..).unwrap_or_default();
@@ -78,7 +120,7 @@ fn base64(bytes: &[u8], plus: u8, slash: u8) -> Vec<String> {
                     .fold(0_u32, |word, &byte| (word << 8) | u32::from(byte));
                 [18, 12, 6, 0].map(|shift| digit((word >> shift) & 63, plus, slash))
             });
-            digits.map(char::from).collect()
+            digits.collect()
         })
         .collect()
 }
@@ -113,8 +155,16 @@ mod tests {
             ("%43%61%37%6E%61%72%79%3E%3F%78%79%7A", "percent"),
         ] {
             assert_eq!(canary.leak(output), Some(name), "{output}");
+            if output != "xCa7naryx" {
+                let whole = canary.whole_in(output.as_bytes());
+                assert_eq!(whole, Some(name), "{output}");
+            }
         }
         assert_eq!(canary.leak("Ca7n…"), None);
+        let little = b"\0C\0a\x007\0n\0a\0r\0y\0>\0?\0x\0y\0z\0";
+        for output in [&little[1..], &little[..little.len() - 1]] {
+            assert_eq!(canary.leak_in(output), Some("UTF-16"), "{output:?}");
+        }
     }
 
     #[test]

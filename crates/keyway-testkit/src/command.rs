@@ -1,9 +1,9 @@
 //! Runs the built program as a person would, in an environment where nothing is inherited.
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -60,7 +60,7 @@ impl Keyway {
         self
     }
 
-    /// Runs the program to its end; panics if it cannot be started or dies of a signal.
+    /// Runs the program to its end; panics if it cannot be started.
     #[must_use]
     #[expect(
         clippy::expect_used,
@@ -68,15 +68,30 @@ impl Keyway {
         reason = "a test that cannot run the program must stop"
     )]
     pub fn run(self) -> Outcome {
-        let own = TempDir::with_prefix("keyway-home-").expect("a temporary folder");
-        let mut child = self.command(own.path()).spawn().expect("the program");
-        let mut stdin = child.stdin.take().expect("a pipe");
+        let mut running = self.start();
+        let mut stdin = running.child.stdin.take().expect("a pipe");
         let input = self.stdin.clone();
         // The program may close its input before all was written: that is its right.
         let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let output = child.wait_with_output().expect("its output");
+        let outcome = running.outcome();
         writer.join().expect("the writer");
-        Outcome::new(&output, &[(&self.folder, "[PATH]"), (own.path(), "[HOME]")])
+        outcome
+    }
+
+    /// Starts the program and leaves its input open; panics if it cannot be started.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        clippy::missing_panics_doc,
+        reason = "a test that cannot run the program must stop"
+    )]
+    pub fn start(&self) -> Running {
+        let own = TempDir::with_prefix("keyway-home-").expect("a temporary folder");
+        Running {
+            child: self.command(own.path()).spawn().expect("the program"),
+            folder: self.folder.clone(),
+            own,
+        }
     }
 
     #[expect(
@@ -107,6 +122,56 @@ impl Keyway {
             .stderr(Stdio::piped());
         command
     }
+}
+
+/// A call that has not ended; it is killed with this value.
+#[derive(Debug)]
+pub struct Running {
+    /// The process; its streams are pipes.
+    pub child: Child,
+    folder: PathBuf,
+    own: TempDir,
+}
+
+impl Running {
+    /// Waits for the end; streams that the test took are empty in the outcome.
+    #[expect(
+        clippy::expect_used,
+        clippy::missing_panics_doc,
+        reason = "a test that cannot wait for the program must stop"
+    )]
+    pub fn outcome(&mut self) -> Outcome {
+        drop(self.child.stdin.take());
+        let errors = self
+            .child
+            .stderr
+            .take()
+            .map(|pipe| std::thread::spawn(|| all(pipe)));
+        let stdout = self.child.stdout.take().map(all).unwrap_or_default();
+        let stderr = errors.map(|reader| reader.join().expect("the reader"));
+        let output = Output {
+            status: self.child.wait().expect("its end"),
+            stdout,
+            stderr: stderr.unwrap_or_default(),
+        };
+        Outcome::new(
+            &output,
+            &[(&self.folder, "[PATH]"), (self.own.path(), "[HOME]")],
+        )
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn all(mut pipe: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    drop(pipe.read_to_end(&mut bytes));
+    bytes
 }
 
 /// What a call printed and how it ended; paths are replaced by `[PATH]` and `[HOME]`.

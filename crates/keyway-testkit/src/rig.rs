@@ -1,0 +1,242 @@
+//! One server on loopback that plays MCP server and authorization server, and misbehaves on command.
+//!
+//! Refresh tokens rotate strictly: one that comes twice ends its whole family. Consent is given
+//! without a question. [`Settings`] are the levers; every request is kept in a journal, those to a
+//! second port, which nobody should ever reach, as well. A program that is not a test pulls the
+//! levers over HTTP: see [`control`](self::control).
+
+mod authorization;
+mod control;
+mod http;
+mod journal;
+mod resource;
+mod settings;
+mod tokens;
+
+use std::io::BufReader;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use self::http::Request;
+pub use self::journal::{Door, Seen};
+pub use self::settings::{Consent, Iss, Settings};
+pub use self::tokens::{End, Family, Redemption};
+
+use self::http::Answer;
+use self::tokens::Tokens;
+
+/// A running rig; it lives as long as the process.
+#[derive(Debug, Clone)]
+pub struct Rig(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    port: u16,
+    elsewhere: u16,
+    started: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    settings: Settings,
+    tokens: Tokens,
+    journal: Vec<Seen>,
+}
+
+impl Rig {
+    /// Starts a rig on two free ports.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        clippy::missing_panics_doc,
+        reason = "a test without its server must stop"
+    )]
+    pub fn start(settings: Settings) -> Self {
+        let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
+        let (main, elsewhere) = (bind(), bind());
+        let rig = Self(Arc::new(Shared {
+            port: port(&main),
+            elsewhere: port(&elsewhere),
+            started: Instant::now(),
+            state: Mutex::new(State {
+                settings,
+                ..State::default()
+            }),
+        }));
+        rig.listen(main, Door::Main);
+        rig.listen(elsewhere, Door::Elsewhere);
+        rig
+    }
+
+    /// Returns the address of the MCP server.
+    #[must_use]
+    pub fn mcp(&self) -> String {
+        format!("{}/mcp", self.origin())
+    }
+
+    /// Returns the origin, which is the issuer as well.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.0.port)
+    }
+
+    /// Returns the origin of the port that nobody should ever reach.
+    #[must_use]
+    pub fn elsewhere(&self) -> String {
+        format!("http://127.0.0.1:{}", self.0.elsewhere)
+    }
+
+    /// Pulls levers; returns what `change` does.
+    pub fn set<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
+        change(&mut self.state().settings)
+    }
+
+    /// Refuses every access token that was issued so far, whatever its clock says.
+    pub fn reset(&self) {
+        self.state().tokens.reset();
+    }
+
+    /// Returns every request since the start or since [`Self::forget`].
+    #[must_use]
+    pub fn journal(&self) -> Vec<Seen> {
+        self.state().journal.clone()
+    }
+
+    /// Empties the journal; tokens and families stay.
+    pub fn forget(&self) {
+        self.state().journal.clear();
+    }
+
+    /// Returns the requests to one path, in order; `path` is compared without the query.
+    #[must_use]
+    pub fn seen(&self, path: &str) -> Vec<Seen> {
+        let mut journal = self.journal();
+        journal.retain(|seen| seen.door == Door::Main && seen.request.path == path);
+        journal
+    }
+
+    /// Returns the requests that have to do with OAuth: all but those to the MCP server itself.
+    #[must_use]
+    pub fn oauth_requests(&self) -> Vec<Seen> {
+        let mut journal = self.journal();
+        journal.retain(|seen| seen.door == Door::Main && seen.request.path != "/mcp");
+        journal
+    }
+
+    /// Returns the requests to the second port.
+    #[must_use]
+    pub fn strays(&self) -> Vec<Seen> {
+        let mut journal = self.journal();
+        journal.retain(|seen| seen.door == Door::Elsewhere);
+        journal
+    }
+
+    /// Returns how often a refresh token came, whatever became of it.
+    #[must_use]
+    pub fn refreshes(&self) -> usize {
+        let asks = self.seen("/token").into_iter();
+        asks.filter(|seen| seen.field("grant_type").as_deref() == Some("refresh_token"))
+            .count()
+    }
+
+    /// Returns the families of refresh tokens, one per sign-in.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        self.state().tokens.families().to_vec()
+    }
+
+    /// Returns every code, access and refresh token that was ever issued.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        self.state().tokens.secrets().to_vec()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listen(&self, listener: TcpListener, door: Door) {
+        let rig = self.clone();
+        drop(std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let rig = rig.clone();
+                drop(std::thread::spawn(move || rig.serve(stream, door)));
+            }
+        }));
+    }
+
+    fn serve(&self, stream: TcpStream, door: Door) {
+        let Ok(reading) = stream.try_clone() else {
+            return;
+        };
+        let mut reader = BufReader::new(reading);
+        let mut writer = stream;
+        while let Some(request) = http::read(&mut reader) {
+            let is_last = request.header("connection") == Some("close");
+            let answer = self.answer(request, door);
+            if http::write(&mut writer, &answer).is_err() || is_last {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, request: Request, door: Door) -> Answer {
+        if request.path.starts_with("/_") {
+            return control::answer(self, &request);
+        }
+        let at = self.0.started.elapsed();
+        let (answer, wait) = match door {
+            Door::Main => self.route(&request, at),
+            Door::Elsewhere => (Answer::json(200, &serde_json::json!({})), Duration::ZERO),
+        };
+        let status = answer.status;
+        self.state().journal.push(Seen {
+            at,
+            door,
+            request,
+            status,
+        });
+        std::thread::sleep(wait);
+        answer
+    }
+
+    /// Decides at once, as a server does that writes to its database and then is slow to answer.
+    fn route(&self, request: &Request, now: Duration) -> (Answer, Duration) {
+        let mut state = self.state();
+        let State {
+            settings, tokens, ..
+        } = &mut *state;
+        if let Some(status) = settings.redirects.get(&request.path) {
+            let to = format!("{}{}", self.elsewhere(), request.path);
+            return (Answer::redirect(*status, &to), Duration::ZERO);
+        }
+        let place = Place {
+            origin: self.origin(),
+            now,
+        };
+        let wait = match request.path.as_str() {
+            "/token" => settings.token_delay,
+            _ => Duration::ZERO,
+        };
+        let answer = match request.path.as_str() {
+            "/mcp" => resource::answer(request, settings, tokens, &place),
+            path if path.starts_with("/.well-known/oauth-protected-resource") => {
+                resource::metadata(settings, &place)
+            }
+            _ => authorization::answer(request, settings, tokens, &place),
+        };
+        (answer, wait)
+    }
+}
+
+/// Where and when a request is answered.
+struct Place {
+    origin: String,
+    now: Duration,
+}
+
+#[cfg(test)]
+mod tests;

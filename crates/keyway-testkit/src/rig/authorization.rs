@@ -1,0 +1,149 @@
+//! The authorization server.
+
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use super::Place;
+use super::http::{Answer, Request};
+use super::settings::{Consent, Iss, Settings};
+use super::tokens::{Asked, Tokens};
+
+/// Answers all but the MCP server's own addresses.
+pub(super) fn answer(
+    request: &Request,
+    settings: &Settings,
+    tokens: &mut Tokens,
+    place: &Place,
+) -> Answer {
+    match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/.well-known/oauth-authorization-server") => metadata(settings, place),
+        ("POST", "/register") => register(request, tokens),
+        ("GET", "/authorize") => authorize(request, settings, tokens, place),
+        ("POST", "/token") => token(request, settings, tokens, place),
+        ("POST", "/revoke") => {
+            tokens.revoke(&request.field("token").unwrap_or_default());
+            Answer::empty(200)
+        }
+        _ => Answer::empty(404),
+    }
+}
+
+fn metadata(settings: &Settings, place: &Place) -> Answer {
+    let origin = &place.origin;
+    let issuer = settings.issuer.as_ref().unwrap_or(origin);
+    let own = format!("{origin}/authorize");
+    let authorize = settings.authorization_endpoint.as_ref().unwrap_or(&own);
+    Answer::json(
+        200,
+        &json!({
+            "issuer": issuer,
+            "authorization_endpoint": authorize,
+            "token_endpoint": format!("{origin}/token"),
+            "registration_endpoint": format!("{origin}/register"),
+            "revocation_endpoint": format!("{origin}/revoke"),
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "revocation_endpoint_auth_methods_supported": ["none"],
+            "authorization_response_iss_parameter_supported": settings.iss == Iss::Named,
+            "scopes_supported": ["tools"],
+        }),
+    )
+}
+
+fn register(request: &Request, tokens: &mut Tokens) -> Answer {
+    #[derive(Deserialize)]
+    struct Registration {
+        redirect_uris: Vec<String>,
+    }
+    let Ok(asked) = serde_json::from_str::<Registration>(&request.body) else {
+        return refusal("invalid_client_metadata");
+    };
+    let client = tokens.register(asked.redirect_uris.clone());
+    Answer::json(
+        201,
+        &json!({
+            "client_id": client,
+            "redirect_uris": asked.redirect_uris,
+            "token_endpoint_auth_method": "none",
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+        }),
+    )
+}
+
+fn authorize(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Place) -> Answer {
+    let parameter = |name| request.parameter(name).unwrap_or_default();
+    let (client, redirect_uri) = (parameter("client_id"), parameter("redirect_uri"));
+    let is_sound = tokens.knows(&client, &redirect_uri)
+        && parameter("response_type") == "code"
+        && parameter("code_challenge_method") == "S256"
+        && parameter("resource") == format!("{}/mcp", place.origin);
+    let Ok(mut to) = Url::parse(&redirect_uri) else {
+        return refusal("invalid_request");
+    };
+    if !is_sound {
+        return refusal("invalid_request");
+    }
+    match settings.consent {
+        Consent::Thinks => return Answer::empty(200),
+        Consent::Denies => {
+            to.query_pairs_mut().append_pair("error", "access_denied");
+        }
+        Consent::Approves => {
+            let challenge = parameter("code_challenge");
+            let asked = Asked {
+                client,
+                redirect_uri,
+                challenge,
+            };
+            to.query_pairs_mut()
+                .append_pair("code", &tokens.code(asked));
+        }
+    }
+    to.query_pairs_mut()
+        .append_pair("state", &parameter("state"));
+    if settings.iss == Iss::Named {
+        to.query_pairs_mut().append_pair("iss", &place.origin);
+    }
+    Answer::redirect(302, to.as_str())
+}
+
+fn token(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Place) -> Answer {
+    if let Some(status) = settings.token_status {
+        return Answer::empty(status);
+    }
+    let field = |name| request.field(name).unwrap_or_default();
+    if field("resource") != format!("{}/mcp", place.origin) {
+        return refusal("invalid_target");
+    }
+    let life = (place.now, settings.expires_in);
+    let issued = match field("grant_type").as_str() {
+        "authorization_code" => {
+            let (client, redirect_uri) = (field("client_id"), field("redirect_uri"));
+            let (code, verifier) = (field("code"), field("code_verifier"));
+            tokens.exchange(&code, &verifier, (&client, &redirect_uri), life)
+        }
+        "refresh_token" => tokens.rotate(&field("refresh_token"), settings.grace, life),
+        _ => return refusal("unsupported_grant_type"),
+    };
+    let Some(issued) = issued else {
+        return refusal("invalid_grant");
+    };
+    let mut body = json!({
+        "access_token": issued.access,
+        "refresh_token": issued.refresh,
+        "token_type": "Bearer",
+        "scope": "tools",
+    });
+    if let (Some(seconds), Some(body)) = (settings.expires_in, body.as_object_mut()) {
+        body.insert("expires_in".to_owned(), seconds.into());
+    }
+    Answer::json(200, &body).with("cache-control", "no-store")
+}
+
+fn refusal(code: &str) -> Answer {
+    Answer::json(400, &json!({ "error": code }))
+}

@@ -1,0 +1,106 @@
+//! The MCP server: one tool, `echo`, for whoever has a token.
+
+use serde_json::{Value, json};
+
+use super::Place;
+use super::http::{Answer, Request};
+use super::settings::Settings;
+use super::tokens::Tokens;
+
+/// Answers `/mcp`.
+pub(super) fn answer(
+    request: &Request,
+    settings: &Settings,
+    tokens: &Tokens,
+    place: &Place,
+) -> Answer {
+    let token = request
+        .header("authorization")
+        .and_then(|value| value.strip_prefix("Bearer "));
+    let is_known = token.is_some_and(|token| tokens.accepts(token, place.now));
+    if settings.rejects_all || !is_known {
+        return challenge(token.is_some(), settings, place);
+    }
+    match request.method.as_str() {
+        "POST" => respond(&request.body, settings),
+        "DELETE" => Answer::empty(200),
+        _ => Answer::empty(405),
+    }
+}
+
+/// Answers the metadata of the resource.
+pub(super) fn metadata(settings: &Settings, place: &Place) -> Answer {
+    let own = format!("{}/mcp", place.origin);
+    Answer::json(
+        200,
+        &json!({
+            "resource": settings.resource.as_ref().unwrap_or(&own),
+            "authorization_servers": [place.origin],
+            "scopes_supported": ["tools"],
+            "bearer_methods_supported": ["header"],
+        }),
+    )
+}
+
+fn challenge(had_token: bool, settings: &Settings, place: &Place) -> Answer {
+    let own = format!("{}/.well-known/oauth-protected-resource/mcp", place.origin);
+    let at = settings.resource_metadata.as_ref().unwrap_or(&own);
+    let error = if had_token {
+        r#"error="invalid_token", "#
+    } else {
+        ""
+    };
+    let challenge = format!(r#"Bearer {error}resource_metadata="{at}", scope="tools""#);
+    Answer::json(401, &json!({ "error": "invalid_token" })).with("www-authenticate", &challenge)
+}
+
+fn respond(body: &str, settings: &Settings) -> Answer {
+    let Ok(message) = serde_json::from_str::<Value>(body) else {
+        return Answer::empty(400);
+    };
+    let Some(id) = message.get("id") else {
+        return Answer::empty(202);
+    };
+    let params = message.get("params").unwrap_or(&Value::Null);
+    let outcome = match message.get("method").and_then(Value::as_str) {
+        Some("server/discover") if settings.modern => Ok(json!({
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28", "2025-11-25"],
+            "capabilities": { "tools": {} },
+            "_meta": { "io.modelcontextprotocol/serverInfo": server() },
+        })),
+        Some("initialize") => Ok(json!({
+            "protocolVersion": version(params),
+            "capabilities": { "tools": {} },
+            "serverInfo": server(),
+        })),
+        Some("ping") => Ok(json!({})),
+        Some("tools/list") => Ok(json!({ "resultType": "complete", "tools": [{
+            "name": "echo",
+            "description": "Says what it is told",
+            "inputSchema": { "type": "object", "properties": { "message": { "type": "string" } } },
+        }], "ttlMs": 0, "cacheScope": "private" })),
+        Some("tools/call") => {
+            let said = params.pointer("/arguments/message");
+            let text = format!("Echo: {}", said.and_then(Value::as_str).unwrap_or_default());
+            Ok(json!({ "resultType": "complete", "content": [{ "type": "text", "text": text }] }))
+        }
+        _ => Err(json!({ "code": -32601, "message": "Method not found" })),
+    };
+    let answer = match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+    };
+    Answer::json(200, &answer)
+}
+
+fn server() -> Value {
+    json!({ "name": "rig", "version": "1" })
+}
+
+/// Speaks what the client does, where that is a version before 2026.
+fn version(params: &Value) -> &str {
+    let asked = params.get("protocolVersion").and_then(Value::as_str);
+    let is_known = |asked: &&str| ["2025-11-25", "2025-06-18", "2025-03-26"].contains(asked);
+    asked.filter(is_known).unwrap_or("2025-11-25")
+}

@@ -1,0 +1,105 @@
+//! The levers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How the rig behaves; the default is how a good server does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How long an access token lives, in seconds; `None` leaves `expires_in` out, and it lives on.
+    pub expires_in: Option<u64>,
+    /// How long the token endpoint takes to answer after it has decided.
+    #[serde(with = "milliseconds")]
+    pub token_delay: Duration,
+    /// The token endpoint answers this status and decides nothing.
+    pub token_status: Option<u16>,
+    /// The MCP server refuses every token.
+    pub rejects_all: bool,
+    /// What the metadata names as issuer in place of the truth.
+    pub issuer: Option<String>,
+    /// What the metadata of the resource names in place of the truth.
+    pub resource: Option<String>,
+    /// Where a challenge says that the metadata of the resource is.
+    pub resource_metadata: Option<String>,
+    /// The authorization endpoint in place of the true one.
+    pub authorization_endpoint: Option<String>,
+    /// Paths that lead to the same path on the second port, with the status that says so.
+    pub redirects: BTreeMap<String, u16>,
+    /// How long a refresh token that was redeemed may come again.
+    #[serde(with = "milliseconds")]
+    pub grace: Duration,
+    /// What the person at the consent page does.
+    pub consent: Consent,
+    /// Whether the redirect says who issued the code (RFC 9207), and the metadata that it does.
+    pub iss: Iss,
+    /// Whether the MCP server knows the protocol of 2026-07-28.
+    pub modern: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            expires_in: Some(3600),
+            token_delay: Duration::ZERO,
+            token_status: None,
+            rejects_all: false,
+            issuer: None,
+            resource: None,
+            resource_metadata: None,
+            authorization_endpoint: None,
+            redirects: BTreeMap::new(),
+            grace: Duration::ZERO,
+            consent: Consent::Approves,
+            iss: Iss::Named,
+            modern: true,
+        }
+    }
+}
+
+/// What the person at the consent page does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Consent {
+    /// Agrees at once.
+    Approves,
+    /// Says no.
+    Denies,
+    /// Looks at the page and does nothing.
+    Thinks,
+}
+
+/// Whether an answer names its issuer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Iss {
+    /// It does.
+    Named,
+    /// It does not, as with most servers.
+    Absent,
+}
+
+/// Times as whole milliseconds, which a person can type.
+mod milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        time: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.as_millis().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}

@@ -1,0 +1,226 @@
+//! Codes, tokens and their families. Rotation is strict: a refresh token that comes twice ends the
+//! family, as it may have been stolen.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::Serialize;
+
+/// Everything that was issued.
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    clients: HashMap<String, Vec<String>>,
+    codes: HashMap<String, Asked>,
+    access: HashMap<String, Access>,
+    refresh: HashMap<String, Place>,
+    families: Vec<Family>,
+    secrets: Vec<String>,
+    era: u64,
+}
+
+/// What a code was asked for with.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) client: String,
+    pub(super) redirect_uri: String,
+    pub(super) challenge: String,
+}
+
+#[derive(Debug)]
+struct Access {
+    family: usize,
+    era: u64,
+    ends: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    family: usize,
+    number: usize,
+}
+
+/// All refresh tokens that come from one sign-in.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct Family {
+    /// Every time one of them came, in order.
+    pub redemptions: Vec<Redemption>,
+    /// The number of the newest.
+    pub current: usize,
+    /// Why none of them counts any more.
+    pub ended: Option<End>,
+}
+
+/// A refresh token came.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Redemption {
+    /// When, since the start.
+    pub at: Duration,
+    /// Which one of the family, from zero.
+    pub number: usize,
+    /// Whether it was exchanged.
+    pub accepted: bool,
+}
+
+/// Why a family ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum End {
+    /// A token came twice.
+    Reuse,
+    /// The person signed out.
+    SignOut,
+}
+
+impl Family {
+    /// Says whether each token was redeemed once, in order, and none afterwards.
+    #[must_use]
+    pub fn is_chain(&self) -> bool {
+        let mut numbered = self.redemptions.iter().enumerate();
+        numbered.all(|(index, redemption)| redemption.number == index && redemption.accepted)
+            && self.current == self.redemptions.len()
+    }
+}
+
+/// What a token request yields.
+#[derive(Debug)]
+pub(super) struct Issued {
+    pub(super) access: String,
+    pub(super) refresh: String,
+}
+
+impl Tokens {
+    pub(super) fn register(&mut self, redirect_uris: Vec<String>) -> String {
+        let client = format!("client-{}", random(8));
+        self.clients.insert(client.clone(), redirect_uris);
+        client
+    }
+
+    pub(super) fn knows(&self, client: &str, redirect_uri: &str) -> bool {
+        let registered = self.clients.get(client);
+        registered.is_some_and(|uris| uris.iter().any(|uri| uri == redirect_uri))
+    }
+
+    pub(super) fn code(&mut self, asked: Asked) -> String {
+        let code = self.secret("code");
+        self.codes.insert(code.clone(), asked);
+        code
+    }
+
+    /// Exchanges a code, once.
+    pub(super) fn exchange(
+        &mut self,
+        code: &str,
+        verifier: &str,
+        asked: (&str, &str),
+        life: (Duration, Option<u64>),
+    ) -> Option<Issued> {
+        let known = self.codes.remove(code)?;
+        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
+        let is_same = known.challenge == challenge
+            && known.client == asked.0
+            && known.redirect_uri == asked.1;
+        if !is_same {
+            return None;
+        }
+        self.families.push(Family::default());
+        let family = self.families.len() - 1;
+        Some(self.issue(Place { family, number: 0 }, life))
+    }
+
+    /// Exchanges a refresh token; one that comes again ends its family, unless within `grace`.
+    pub(super) fn rotate(
+        &mut self,
+        refresh: &str,
+        grace: Duration,
+        life: (Duration, Option<u64>),
+    ) -> Option<Issued> {
+        let place = *self.refresh.get(refresh)?;
+        let (now, _) = life;
+        let family = self.families.get_mut(place.family)?;
+        let earlier = family.redemptions.iter();
+        let first = earlier
+            .filter(|redemption| redemption.number == place.number)
+            .map(|redemption| redemption.at)
+            .next();
+        let is_graced = first.is_some_and(|first| now.saturating_sub(first) < grace);
+        let accepted = family.ended.is_none() && (first.is_none() || is_graced);
+        family.redemptions.push(Redemption {
+            at: now,
+            number: place.number,
+            accepted,
+        });
+        if !accepted {
+            family.ended.get_or_insert(End::Reuse);
+            return None;
+        }
+        family.current += 1;
+        let number = family.current;
+        let family = place.family;
+        Some(self.issue(Place { family, number }, life))
+    }
+
+    pub(super) fn accepts(&self, access: &str, now: Duration) -> bool {
+        self.access.get(access).is_some_and(|known| {
+            let family = self.families.get(known.family);
+            known.era == self.era
+                && known.ends.is_none_or(|ends| now < ends)
+                && family.is_some_and(|family| family.ended.is_none())
+        })
+    }
+
+    pub(super) fn revoke(&mut self, token: &str) {
+        let by_refresh = self.refresh.get(token).map(|place| place.family);
+        let by_access = || self.access.get(token).map(|access| access.family);
+        let family = by_refresh.or_else(by_access);
+        if let Some(family) = family.and_then(|index| self.families.get_mut(index)) {
+            family.ended.get_or_insert(End::SignOut);
+        }
+    }
+
+    pub(super) const fn reset(&mut self) {
+        self.era += 1;
+    }
+
+    pub(super) fn families(&self) -> &[Family] {
+        &self.families
+    }
+
+    pub(super) fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
+
+    fn issue(&mut self, place: Place, (now, lifetime): (Duration, Option<u64>)) -> Issued {
+        let (access, refresh) = (self.secret("access"), self.secret("refresh"));
+        let known = Access {
+            family: place.family,
+            era: self.era,
+            ends: lifetime.map(|seconds| now + Duration::from_secs(seconds)),
+        };
+        self.access.insert(access.clone(), known);
+        self.refresh.insert(refresh.clone(), place);
+        Issued { access, refresh }
+    }
+
+    fn secret(&mut self, kind: &str) -> String {
+        let secret = format!("CANARY-{kind}-{}", random(16));
+        self.secrets.push(secret.clone());
+        secret
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a machine without randomness tests nothing"
+)]
+fn random(bytes: usize) -> String {
+    let mut random = vec![0; bytes];
+    SystemRandom::new().fill(&mut random).expect("randomness");
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,40 @@
+//! The servers in `servers/` judged by somebody else's client, before ours are judged by them.
+
+#![expect(clippy::disallowed_methods, reason = "a test that starts servers")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[test]
+fn the_official_client_signs_in_refreshes_and_loses_its_grant_by_reuse() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let given = std::env::var_os("KEYWAY_TOOLS").map(PathBuf::from);
+    let modules = given.clone().unwrap_or(beside).join("npm/node_modules");
+    if given.is_none() && !modules.join("oidc-provider").is_dir() {
+        println!("skipped: no `oidc-provider`; `cargo xtask tools --setup` installs it");
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/referee.mjs");
+    let output = Command::new(modules.join(".bin/node"))
+        .arg(script)
+        .arg(&modules)
+        .env("ACCESS_TOKEN_SECONDS", "2")
+        .output()
+        .unwrap();
+    let (printed, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    for expected in [
+        r#""title":"Signed in""#,
+        r#""first":"alice read""#,
+        r#""second":"alice read""#,
+        r#""rotated":true"#,
+        r#""reused":"invalid_grant""#,
+        r#""after":"invalid_grant""#,
+        r#""grants":["authorization_code","refresh_token","#,
+        r#""windows":1"#,
+    ] {
+        assert!(printed.contains(expected), "{expected}: {printed} {errors}");
+    }
+}
