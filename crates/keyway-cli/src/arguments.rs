@@ -2,10 +2,14 @@
 //!
 //! The flags of a command stand in its own file under `commands/`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    call, check, completions, docs, man, migrate, readme, run, schema, status, tools, trust,
+    call, check, client_metadata, completions, demo, docs, doctor, explain, install, login, logout,
+    man, migrate, mtls, probe, readme, run, schema, serve, status, token, tools, trust, uninstall,
+    vault,
 };
 
 /// Checks and supplies credentials for MCP servers
@@ -20,23 +24,20 @@ pub(crate) struct Arguments {
 }
 
 /// Flags that every command takes.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// When to use colour
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value = "auto",
-        value_name = "WHEN"
-    )]
-    pub(crate) color: Color,
+    /// When to use colour; otherwise as in `config.toml`, otherwise `auto`
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    pub(crate) color: Option<Color>,
     /// Print errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print notes as well
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+    /// Add what changes to this file, as JSON lines
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
 }
 
 /// When to use colour.
@@ -53,8 +54,11 @@ pub(crate) enum Color {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::Demo),
     Check(check::Check),
     Run(run::Run),
+    Serve(serve::Serve),
+    Token(token::Token),
     /// List the tools of a server
     Tools(tools::List),
     /// List the resources of a server
@@ -63,14 +67,42 @@ pub(crate) enum Command {
     Prompts(tools::List),
     Call(call::Call),
     Read(call::Read),
+    Login(login::Login),
+    Logout(logout::Logout),
+    Install(install::Install),
+    Uninstall(uninstall::Uninstall),
+    Probe(probe::Probe),
+    Doctor(doctor::Doctor),
+    Explain(explain::Explain),
+    Mtls(mtls::Mtls),
     Trust(trust::Trust),
+    Vault(vault::Vault),
     Migrate(migrate::Migrate),
     Readme(readme::Readme),
     Status(status::Status),
     Schema(schema::Schema),
+    ClientMetadata(client_metadata::ClientMetadata),
     Completions(completions::Completions),
     Man(man::Man),
     Docs(docs::Docs),
+}
+
+impl Command {
+    /// Says whether a command that gives up owes a script one JSON object.
+    ///
+    /// Those that are not named print theirs in any case, or have no such format.
+    pub(crate) fn wants_json(&self) -> bool {
+        let format = match self {
+            Self::Tools(list) | Self::Resources(list) | Self::Prompts(list) => list.format,
+            Self::Call(call) => call.format,
+            Self::Read(read) => read.format,
+            Self::Probe(probe) => probe.format,
+            Self::Demo(demo) => demo.format,
+            Self::Doctor(doctor) => doctor.format,
+            _ => return false,
+        };
+        format == tools::Format::Json
+    }
 }
 
 /// Returns every command that is shown, those with commands of their own before these.

@@ -2,16 +2,34 @@
 
 pub(crate) mod call;
 pub(crate) mod check;
+pub(crate) mod client_metadata;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod docs;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod install;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod man;
 pub(crate) mod migrate;
+pub(crate) mod mtls;
+pub(crate) mod probe;
 pub(crate) mod readme;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod status;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trust;
+pub(crate) mod uninstall;
+pub(crate) mod vault;
+
+use std::time::Duration;
+
+use keyway::sign_in::renewals_settled;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::Command;
 use crate::error::CliError;
@@ -22,30 +40,65 @@ use crate::session::Session;
 /// Runs the command that the person chose.
 pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliError> {
     match command {
+        Command::Demo(demo) => demo::run(demo, session),
         Command::Check(check) => check::run(check, session),
         Command::Run(run) => run::run(run, session),
+        Command::Serve(serve) => serve::run(serve, session),
+        Command::Token(token) => token::run(token, session),
         Command::Tools(list) => tools::run(list, tools::TOOLS, session),
         Command::Resources(list) => tools::run(list, tools::RESOURCES, session),
         Command::Prompts(list) => tools::run(list, tools::PROMPTS, session),
         Command::Call(call) => call::call(call, session),
         Command::Read(read) => call::read(read, session),
+        Command::Login(login) => login::run(login, session),
+        Command::Logout(logout) => logout::run(logout, session),
+        Command::ClientMetadata(arguments) => client_metadata::run(arguments, session),
+        Command::Mtls(mtls) => mtls::run(mtls, session),
+        Command::Install(install) => install::run(install, session),
+        Command::Uninstall(uninstall) => uninstall::run(uninstall, session),
+        Command::Probe(probe) => probe::run(probe, session),
         Command::Trust(trust) => trust::run(trust, session),
+        Command::Vault(vault) => vault::run(vault, session),
         Command::Migrate(migrate) => migrate::run(migrate, session),
         Command::Readme(readme) => readme::run(readme, session),
         Command::Status(status) => status::run(status, session),
         Command::Schema(schema) => schema::run(schema, session),
         Command::Completions(completions) => completions::run(completions, session),
         Command::Man(man) => man::run(man, session),
+        Command::Doctor(doctor) => doctor::run(doctor, session),
+        Command::Explain(explain) => explain::run(explain, session),
         Command::Docs(docs) => docs::run(docs, session),
     }
 }
 
-/// Runs a command that talks to servers; one thread is enough.
+/// Runs a command that talks to servers; one thread is enough. However it ends, a token that is
+/// being renewed is kept first.
 fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime
-        .map_err(|source| ReachError::Client { source })?
-        .block_on(work)
+    let runtime = runtime.map_err(|source| ReachError::Client { source })?;
+    let outcome = runtime.block_on(async {
+        let outcome = tokio::select! {
+            outcome = work => outcome,
+            () = told_to_end() => Err(ReachError::Cancelled.into()),
+        };
+        renewals_settled(LONGEST_RENEWAL).await;
+        outcome
+    });
+    // A thread that reads from a terminal ends with the next line; nobody waits for that.
+    runtime.shutdown_timeout(LONGEST_GOODBYE);
+    outcome
 }
+
+/// Waits for the signal by which clients and service managers end a process.
+async fn told_to_end() {
+    match signal(SignalKind::terminate()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Longer than the token endpoint is waited for.
+const LONGEST_RENEWAL: Duration = Duration::from_secs(12);
+const LONGEST_GOODBYE: Duration = Duration::from_millis(500);

@@ -16,6 +16,8 @@ pub(crate) struct Diff<'a> {
     pub(crate) after: &'a Source,
     /// What kind of text it is.
     pub(crate) kind: Kind,
+    /// Texts of our own making, which are shown wherever they stand in the new file.
+    pub(crate) ours: &'a [String],
 }
 
 /// What kind of text a file is, which decides what is shown of it.
@@ -32,8 +34,8 @@ impl Diff<'_> {
     pub(crate) fn render(&self) -> String {
         let diff = TextDiff::from_lines(self.before.text(), self.after.text());
         let (before, after) = (
-            masked(self.before, self.kind),
-            masked(self.after, self.kind),
+            masked(self.before, self.kind, &[]),
+            masked(self.after, self.kind, self.ours),
         );
         let (before, after) = (lines(&before), lines(&after));
         let context = match self.kind {
@@ -80,10 +82,24 @@ fn header(file: &str, exists: bool) -> String {
     format!("--- {before}\n+++ {name}\n")
 }
 
-fn masked(source: &Source, kind: Kind) -> String {
+fn masked(source: &Source, kind: Kind, ours: &[String]) -> String {
     let tree = (kind == Kind::Document).then(|| json::read(source.text()));
     let mask = Mask::new(source, tree.as_ref(), &[]);
-    mask.apply(source.text(), 0..source.text().len())
+    let text = source.text();
+    let places = ours.iter().filter(|own| !own.is_empty());
+    let places = places.flat_map(|own| text.match_indices(own.as_str()));
+    let mut places: Vec<(usize, &str)> = places.collect();
+    places.sort_unstable();
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (start, own) in places {
+        if start >= at {
+            out.push_str(&mask.apply(text, at..start));
+            out.push_str(own);
+            at = start + own.len();
+        }
+    }
+    out.push_str(&mask.apply(text, at..text.len()));
+    out
 }
 
 fn lines(text: &str) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use keyway::trust::Folders;
+use keyway::vault::{BusAddress, Folders};
 use keyway_config::environment::Environment;
 use keyway_secret::Secret;
 
@@ -27,6 +27,16 @@ impl ProcessEnvironment {
     /// Returns the folder for data that Keyway keeps, which need not exist.
     pub(crate) fn data_folder() -> Option<PathBuf> {
         Self::folders().map(|folders| folders.data)
+    }
+
+    /// Returns the folder for the settings of programs.
+    pub(crate) fn config_home() -> Option<PathBuf> {
+        absolute("XDG_CONFIG_HOME")
+    }
+
+    /// Returns the path of this program.
+    pub(crate) fn program() -> Option<PathBuf> {
+        std::env::current_exe().ok()
     }
 
     /// Returns the width of the screen, where the shell or the person says it.
@@ -54,6 +64,50 @@ impl ProcessEnvironment {
         Some(Folders::new(data, config, runtime))
     }
 
+    /// Returns where a session bus may listen; none is no error.
+    pub(crate) fn session_bus() -> Vec<BusAddress> {
+        let runtime = absolute("XDG_RUNTIME_DIR");
+        match Self::text("DBUS_SESSION_BUS_ADDRESS") {
+            Some(list) => BusAddress::parse(&list, runtime.as_deref()),
+            None => runtime
+                .as_deref()
+                .map(BusAddress::in_runtime_folder)
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Says whether windows can be shown.
+    pub(crate) fn has_screen() -> bool {
+        Self::is_set("DISPLAY") || Self::is_set("WAYLAND_DISPLAY")
+    }
+
+    /// Returns the command line that prints the vault's key.
+    pub(crate) fn key_command() -> Option<OsString> {
+        value("KEYWAY_KEY_COMMAND").filter(|line| !line.is_empty())
+    }
+
+    /// Returns the file that holds the vault's key.
+    pub(crate) fn key_file() -> Option<PathBuf> {
+        file("KEYWAY_KEY_FILE")
+    }
+
+    /// Returns the key that a service manager hands out, if it does.
+    pub(crate) fn key_credential() -> Option<PathBuf> {
+        let path = absolute("CREDENTIALS_DIRECTORY")?.join("keyway-key");
+        path.symlink_metadata().is_ok().then_some(path)
+    }
+
+    /// Returns the file that holds the passphrase of the vault.
+    pub(crate) fn passphrase_file() -> Option<PathBuf> {
+        file("KEYWAY_PASSPHRASE_FILE")
+    }
+
+    /// Returns what a new vault shall take its key from.
+    pub(crate) fn key_source() -> Option<String> {
+        Self::text("KEYWAY_KEY_SOURCE")
+    }
+
     /// Returns the profile that the environment names.
     pub(crate) fn profile() -> Option<String> {
         Self::text("KEYWAY_PROFILE")
@@ -74,6 +128,20 @@ impl ProcessEnvironment {
     )]
     pub(crate) fn all() -> Vec<(OsString, OsString)> {
         std::env::vars_os().collect()
+    }
+
+    /// Returns the program that the person wants pages opened with.
+    pub(crate) fn browser() -> Option<String> {
+        Self::text("BROWSER")
+    }
+
+    /// Says whether a window would open where the person sits.
+    pub(crate) fn has_desktop() -> bool {
+        let is_elsewhere = ["SSH_CONNECTION", "SSH_TTY", "CI", "container"];
+        let is_elsewhere = is_elsewhere.into_iter().any(Self::is_set)
+            || std::path::Path::new("/.dockerenv").exists();
+        let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(Self::is_set);
+        !is_elsewhere && (has_display || cfg!(target_os = "macos"))
     }
 
     /// Says whether a variable is set to anything but nothing.
@@ -112,6 +180,12 @@ fn value(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+fn file(name: &str) -> Option<PathBuf> {
+    value(name)
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+}
+
 fn absolute(name: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(value(name)?);
     folder.is_absolute().then_some(folder)
@@ -126,27 +200,91 @@ pub(crate) struct Documented {
 /// The variables that `keyway` itself reads, for `docs/environment.md`.
 pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented {
+        name: "API_URL",
+        meaning: "The address of the server for `keyway mtls`",
+    },
+    Documented {
+        name: "BROWSER",
+        meaning: "The program that opens consent pages, with the address as its only argument; used even without a display",
+    },
+    Documented {
+        name: "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME",
+        meaning: "Where the files of these clients are, for `keyway install` and `uninstall`",
+    },
+    Documented {
         name: "COLUMNS",
         meaning: "How wide tables may be; otherwise as wide as the terminal",
+    },
+    Documented {
+        name: "CREDENTIALS_DIRECTORY",
+        meaning: "Set by systemd: the credential `keyway-key` in it is the vault's key, unless one of the variables below names another",
+    },
+    Documented {
+        name: "DBUS_SESSION_BUS_ADDRESS",
+        meaning: "Where the desktop's keyring is asked for the vault's key; `bus` in `XDG_RUNTIME_DIR` if it is not set",
+    },
+    Documented {
+        name: "DISPLAY",
+        meaning: "Set, or `WAYLAND_DISPLAY`: a locked keyring may show its own window to somebody at a terminal",
     },
     Documented {
         name: "HOME",
         meaning: "Where a helper that begins with `~/` is looked for, and where folders are kept unless the variables below name others",
     },
     Documented {
+        name: "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY",
+        meaning: "The proxies for `https` addresses, `http` addresses and what is left; lower case counts first",
+    },
+    Documented {
         name: "KEYWAY_HOME",
         meaning: "One folder, absolute, for everything that Keyway keeps",
+    },
+    Documented {
+        name: "KEYWAY_KEY_COMMAND",
+        meaning: "A command line for the shell that prints the vault's key: 32 bytes, or 64 hexadecimal digits",
+    },
+    Documented {
+        name: "KEYWAY_KEY_FILE",
+        meaning: "A private file that holds the vault's key: 32 bytes, or 64 hexadecimal digits",
+    },
+    Documented {
+        name: "KEYWAY_KEY_SOURCE",
+        meaning: "Where a new vault takes its key from: `keyring`, `passphrase` or `file`; otherwise the keyring if there is one, else a file",
+    },
+    Documented {
+        name: "KEYWAY_PASSPHRASE_FILE",
+        meaning: "A private file whose first line is the passphrase of the vault; a new vault then takes its key from the passphrase",
+    },
+    Documented {
+        name: "KEYWAY_PROFILE",
+        meaning: "Whose approvals and sign-ins to use, unless `--profile` is given",
     },
     Documented {
         name: "NO_COLOR",
         meaning: "Set to anything: no colour, unless `--color always` is given",
     },
     Documented {
+        name: "NO_PROXY",
+        meaning: "Hosts, domains and networks to reach directly, separated by commas",
+    },
+    Documented {
+        name: "SSL_CERT_FILE",
+        meaning: "A file of root certificates to believe in place of the system's",
+    },
+    Documented {
         name: "TERM",
         meaning: "`dumb`: no colour, unless `--color always` is given",
     },
     Documented {
+        name: "XDG_CONFIG_HOME",
+        meaning: "Where `config.toml` and the key file are kept, below `keyway`; `~/.config` if it is not set",
+    },
+    Documented {
         name: "XDG_DATA_HOME",
         meaning: "Where data is kept, below `keyway`; `~/.local/share` if it is not set",
+    },
+    Documented {
+        name: "XDG_RUNTIME_DIR",
+        meaning: "Where locks are kept, below `keyway`; beside the data if it is not set",
     },
 ];

@@ -3,14 +3,19 @@
 use std::io;
 use std::path::PathBuf;
 
-use keyway::connect::ConnectError;
+use keyway::connect::{ConnectError, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
+use keyway::gateway::{IssueError, ListenError};
+use keyway::install::InstallError;
+use keyway::session::SessionError;
 use keyway::states::{Reason, Standing, State, Trouble};
 use keyway::trust::VaultError;
+use keyway_demo::DemoError;
 use thiserror::Error;
 
 use crate::exit::Exit;
 use crate::reach::ReachError;
+use crate::settings::Refusal;
 
 /// Why a command gave up.
 #[derive(Debug, Error)]
@@ -25,12 +30,36 @@ pub(crate) enum CliError {
     /// A migration stopped on the way.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    /// A client's file was left as it is.
+    #[error(transparent)]
+    Install(#[from] InstallError),
+    /// The client has an entry of that name, which is not ours.
+    #[error("{client} has an entry `{name}` already")]
+    NameTaken { name: String, client: &'static str },
     /// There is no entry of that name.
     #[error("there is no server `{name}`")]
     UnknownServer { name: String, near: Option<String> },
+    /// There is no such code.
+    #[error("there is no code `{code}`")]
+    UnknownCode { code: String, near: Option<String> },
     /// A server could not be used.
     #[error(transparent)]
     Reach(#[from] ReachError),
+    /// The demo cannot be shown.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    /// `config.toml` cannot be used.
+    #[error(transparent)]
+    Settings(Refusal),
+    /// Nothing can be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// No token was made.
+    #[error(transparent)]
+    Token(#[from] IssueError),
+    /// There is nothing to verify or to change the key of.
+    #[error("there is no vault yet; it is made at first use")]
+    NoVault,
     /// Two flags do not go together.
     #[error("{what}")]
     Usage { what: &'static str },
@@ -47,12 +76,58 @@ pub(crate) enum CliError {
 
 impl CliError {
     /// Returns the exit code.
-    pub(crate) const fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Usage { .. } | Self::UnknownServer { .. } => Exit::Usage,
+            Self::Usage { .. } | Self::UnknownServer { .. } | Self::UnknownCode { .. } => {
+                Exit::Usage
+            }
             Self::ReaderGone { exit } => *exit,
             Self::Reach(error) => error.exit(),
             _ => Exit::Failed,
+        }
+    }
+
+    /// Returns the code used in every format.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Reach(ReachError::Talk { error, .. }) => error.code(),
+            Self::Reach(ReachError::UnknownTool { .. }) => "unknown-tool",
+            Self::Reach(ReachError::BadArguments { .. }) => "bad-arguments",
+            Self::Reach(ReachError::Cancelled) => "cancelled",
+            Self::UnknownServer { .. } => "unknown-server",
+            Self::Settings(_) => "invalid-setting",
+            Self::Load(_) => "unreadable-file",
+            Self::Usage { .. } | Self::UnknownCode { .. } => "wrong-usage",
+            Self::Demo(_) => "demo-failed",
+            other => other.trouble().code,
+        }
+    }
+
+    /// Returns the server that it is about.
+    pub(crate) fn server(&self) -> Option<&str> {
+        match self {
+            Self::Reach(
+                ReachError::Talk { server, .. }
+                | ReachError::NotTrusted { server }
+                | ReachError::Disabled { server }
+                | ReachError::UnknownTool { server, .. }
+                | ReachError::Unresolved { server, .. },
+            ) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Returns what the transport said, where it had a say.
+    pub(crate) const fn transport(&self) -> Option<&TransportError> {
+        match self {
+            Self::Reach(
+                ReachError::Connect(ConnectError::Transport(error))
+                | ReachError::Talk {
+                    error: SessionError::Transport(error),
+                    ..
+                },
+            ) => Some(error),
+            _ => None,
         }
     }
 
@@ -80,14 +155,32 @@ impl CliError {
         }
     }
 
+    /// Returns what a program said before it ended, redacted.
+    pub(crate) fn last_lines(&self) -> &[String] {
+        match self {
+            Self::Reach(error) => error.last_lines(),
+            _ => &[],
+        }
+    }
+
     /// Returns what the person can do next.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Load(error) => error.hint(),
             Self::Reach(error) => error.hint(),
+            Self::Settings(refusal) => refusal.hint.clone(),
             Self::UnknownServer {
                 near: Some(near), ..
+            }
+            | Self::UnknownCode {
+                near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
+            Self::NameTaken { .. } => Some(
+                "`--replace` puts ours in its place; `keyway uninstall` brings it back".to_owned(),
+            ),
+            Self::Install(InstallError::Changed { .. }) => {
+                Some("somebody changed it; take it out by hand".to_owned())
+            }
             Self::Migrate(_) => {
                 Some("the same call goes on from here once that is mended".to_owned())
             }

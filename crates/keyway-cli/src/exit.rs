@@ -27,7 +27,9 @@ impl Exit {
             Self::Failed => "Failed, or an error was found; also a path that cannot be read",
             Self::Usage => "Wrong usage: an unknown flag, a value that is not allowed",
             Self::SignInNeeded => "A sign-in is needed and there is nobody to ask",
-            Self::NotTrusted => "The entry is not approved; nothing was run or sent",
+            Self::NotTrusted => {
+                "The entry is not approved; nothing was run or sent. Also: a file that it runs changed while it was started"
+            }
             Self::Network => "The network, or the server behind it, did not answer",
         }
     }

@@ -2,19 +2,26 @@
 //! exit code. Everything that prints is below this file.
 
 mod arguments;
+mod browser;
 mod commands;
+mod consent;
 mod diff;
 mod environment;
 mod error;
+mod events;
 mod exit;
 mod fingerprint;
+mod hidden_input;
 mod host;
+mod lazy;
 mod reach;
 mod report;
 mod selection;
 mod session;
+mod settings;
 mod surroundings;
 mod table;
+mod vault;
 
 use std::process::ExitCode;
 
@@ -28,11 +35,12 @@ use crate::session::Session;
 
 fn main() -> ExitCode {
     // Children are started by this very binary, before anything else of it comes to life.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == LAUNCH_WORD)
-    {
+    let word = std::env::args_os().nth(1).unwrap_or_default();
+    if word == LAUNCH_WORD {
         return launcher_main();
+    }
+    if let Some(exit) = commands::demo::play(&word) {
+        return exit.into();
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -48,11 +56,17 @@ fn main() -> ExitCode {
         }
     };
     let mut session = Session::open(&arguments.global);
-    let exit = match commands::run(&arguments.command, &mut session) {
+    let recorded = session.record(arguments.global.events.as_deref());
+    let outcome = recorded.and_then(|()| commands::run(&arguments.command, &mut session));
+    let exit = match outcome {
         Ok(exit) => exit,
         Err(CliError::ReaderGone { exit }) => exit,
         Err(error) => {
-            session.print_error(&error, error.hint().as_deref());
+            if arguments.command.wants_json() {
+                // Nobody may read it any more; the exit code still tells.
+                drop(session.print(&report::failure::object(&error), error.exit()));
+            }
+            session.print_failure(&error);
             error.exit()
         }
     };

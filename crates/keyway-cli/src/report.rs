@@ -4,6 +4,7 @@
 //! shown only through [`mask`], since it may hold the very secret that the finding is about.
 
 pub(crate) mod changes;
+pub(crate) mod failure;
 mod github;
 mod human;
 pub(crate) mod json;

@@ -2,21 +2,30 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
+use keyway::settings::{ColorChoice, Defaults, Network, Settings};
 use keyway_secret::printable;
 
 use crate::arguments::{Color, Global};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::events::Events;
 use crate::exit::Exit;
+use crate::settings::{self, Refusal};
 
 /// The terminal as one command sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Session {
     /// How much to print.
     pub(crate) verbosity: Verbosity,
-    color: Color,
+    /// What the command line says.
+    color: Option<Color>,
+    /// Where changes are recorded.
+    pub(crate) events: Events,
+    settings: Arc<Result<Settings, Refusal>>,
 }
 
 /// How much to print.
@@ -31,15 +40,53 @@ pub(crate) enum Verbosity {
 }
 
 impl Session {
-    /// Looks at the flags; streams and environment are looked at when something is printed.
-    pub(crate) const fn open(global: &Global) -> Self {
-        let verbosity = match (global.quiet, global.verbose) {
-            (true, _) => Verbosity::Quiet,
-            (false, true) => Verbosity::Verbose,
-            (false, false) => Verbosity::Normal,
+    /// Looks at the flags and at `config.toml`; streams and environment are looked at when
+    /// something is printed.
+    pub(crate) fn open(global: &Global) -> Self {
+        let settings = settings::read();
+        let flags = (global.quiet, global.verbose);
+        let verbosity = match (flags, settings.as_ref().map(|kept| &kept.defaults)) {
+            ((true, _), _) => Verbosity::Quiet,
+            ((_, true), _) => Verbosity::Verbose,
+            (_, Ok(Defaults { quiet: true, .. })) => Verbosity::Quiet,
+            (_, Ok(Defaults { verbose: true, .. })) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         };
-        let color = global.color;
-        Self { verbosity, color }
+        Self {
+            verbosity,
+            color: global.color,
+            events: Events::default(),
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Records changes in a file from now on.
+    pub(crate) fn record(&mut self, path: Option<&Path>) -> Result<(), CliError> {
+        if let Some(path) = path {
+            self.events = Events::open(path).map_err(|source| CliError::Generate {
+                path: path.to_owned(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns what `config.toml` says.
+    ///
+    /// A command that connects or starts anything must not guess what a broken file was to say.
+    pub(crate) fn settings(&self) -> Result<&Settings, CliError> {
+        let settings = self.settings.as_ref().as_ref();
+        settings.map_err(|refusal| CliError::Settings(refusal.clone()))
+    }
+
+    /// Returns what `config.toml` says about the network; nothing for a program that another
+    /// Keyway started, which hides the file from it.
+    pub(crate) fn network(&self) -> Result<Network, CliError> {
+        match self.settings.as_ref() {
+            Ok(settings) => Ok(settings.network.clone()),
+            Err(refusal) if refusal.is_hidden => Ok(Network::default()),
+            Err(refusal) => Err(CliError::Settings(refusal.clone())),
+        }
     }
 
     /// Says whether standard output gets colours.
@@ -66,14 +113,26 @@ impl Session {
         }
     }
 
+    /// Prints why a command gave up, with what a program said before it ended.
+    pub(crate) fn print_failure(&self, error: &CliError) {
+        self.print_chain(error, error.last_lines(), error.hint().as_deref());
+    }
+
     /// Prints an error with what lies behind it and what to do next.
     pub(crate) fn print_error(&self, error: &dyn Error, hint: Option<&str>) {
+        self.print_chain(error, &[], hint);
+    }
+
+    fn print_chain(&self, error: &dyn Error, lines: &[String], hint: Option<&str>) {
         let style = self.error_style();
         let mut text = format!("{style}error{style:#}: {}\n", printable(&error.to_string()));
         let mut cause = error.source();
         while let Some(below) = cause {
             text.push_str(&format!("  caused by: {}\n", printable(&below.to_string())));
             cause = below.source();
+        }
+        for line in lines {
+            text.push_str(&format!("  | {}\n", printable(line)));
         }
         if let Some(hint) = hint {
             text.push_str(&format!("\nhint: {}\n", printable(hint)));
@@ -104,14 +163,16 @@ impl Session {
     }
 
     fn colors(&self, stream: &impl io::IsTerminal) -> bool {
-        match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
-                stream.is_terminal()
-                    && !ProcessEnvironment::is_set("NO_COLOR")
-                    && !ProcessEnvironment::has_dumb_terminal()
-            }
+        let is_refused =
+            || ProcessEnvironment::is_set("NO_COLOR") || ProcessEnvironment::has_dumb_terminal();
+        let kept = self.settings.as_ref().as_ref().ok();
+        let kept = kept.and_then(|settings| settings.defaults.color);
+        match (self.color, kept) {
+            (Some(Color::Always), _) => true,
+            (Some(Color::Never), _) => false,
+            (None, Some(ColorChoice::Always)) => !is_refused(),
+            (None, Some(ColorChoice::Never)) => false,
+            _ => stream.is_terminal() && !is_refused(),
         }
     }
 }

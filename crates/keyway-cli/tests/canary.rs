@@ -78,6 +78,9 @@ fn no_command_in_no_format_shows_a_value() {
                     .env("CANARY_VARIABLE", variable.value())
                     .env("A_TOKEN", variable.value())
                     .env("B", variable.value())
+                    // Nobody outside is asked for anything.
+                    .env("HTTPS_PROXY", "http://127.0.0.1:9")
+                    .env("HTTP_PROXY", "http://127.0.0.1:9")
                     .run();
                 let output = outcome.everything();
                 assert_eq!(variable.leak(&output), None, "{arguments:?}\n{output}");
@@ -112,6 +115,28 @@ const CALLS: &[&[&str]] = &[
     &["status"],
     &["status", "--env-file", ".env", "--color", "always"],
     &["status", "--format", "json"],
+    &["probe", "remote"],
+    &["probe", "local", "--format", "json"],
+    &["doctor", "--timeout", "1"],
+    &["doctor", "--trust", "--timeout", "1", "--format", "json"],
+    &["explain", "auth-rejected"],
+    &["call", "local", "t", "A=B"],
+    &["vault", "status"],
+    &["vault", "status", "--format", "json"],
+    &["vault", "verify", "--format", "json"],
+    &["vault", "rekey", "--to", "file"],
+    &["mtls", "--cert", ".mcp.json", "--key", ".mcp.json"],
+    &["install", "cursor", "--all", "--dry-run"],
+    &["install", "codex", "--all", "--yes", "--verbose"],
+    &["install", "claude-code", "--project", "--all", "--dry-run"],
+    &[
+        "install",
+        "claude-code",
+        "--project",
+        "--mcp-remote",
+        "--dry-run",
+    ],
+    &["uninstall", "claude-code", "--project", "--yes"],
     &["schema"],
     &["man"],
     &["completions", "bash"],

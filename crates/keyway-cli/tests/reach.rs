@@ -54,6 +54,63 @@ fn nothing_runs_before_it_is_approved_and_everything_after() {
     assert_eq!(call(&["tools", "s"]).code, 4);
 }
 
+#[test]
+fn a_program_that_ends_at_once_is_reported_with_its_last_words_and_what_it_may_have_missed() {
+    let folder = Folder::with_entries(
+        r#"{"mcpServers": {"s": {"command": "${HOST_PLUGIN_ROOT}/s.sh", "env": {"OWN": "${OWN}"}},
+            "h": {"type": "http", "url": "http://127.0.0.1:9/", "headersHelper": "./h.sh"}}}"#,
+    )
+    .executable(
+        "s.sh",
+        "#!/bin/sh\n[ -n \"$REGION\" ] && echo region >&2\necho \"got $OWN\" >&2\necho 'REGION must be set' >&2\nexit 3\n",
+    )
+    .executable("h.sh", "#!/bin/sh\necho 'no REGION here' >&2\nexit 1\n");
+    let call = |arguments: &[&str]| {
+        let call = keyway(&folder).args(arguments.iter().copied());
+        call.env("OWN", "CANARY-own")
+            .env("GITHUB_TOKEN", "CANARY-token")
+            .env("REGION", "CANARY-region")
+            .env("EDITOR", "vi")
+            .run()
+    };
+    assert_eq!(call(&["trust", "grant", "s"]).code, 0);
+    let outcome = call(&["tools", "s"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(
+        !outcome.everything().contains("CANARY"),
+        "{}",
+        outcome.everything()
+    );
+    let expected = "  caused by: the server process ended with exit code 3\n  | got [redacted]\n  | REGION must be set\n\nhint: of your shell it did not get REGION, GITHUB_TOKEN; if it needs one: keyway trust grant s --env REGION\n";
+    assert!(outcome.stderr.ends_with(expected), "{}", outcome.stderr);
+    // The command that is named does what it says, and for `--trust` as well.
+    assert_eq!(call(&["trust", "grant", "s", "--env", "REGION"]).code, 0);
+    for arguments in [&["tools", "s"][..], &["tools", "s", "--trust"]] {
+        let outcome = call(arguments);
+        assert!(
+            outcome.stderr.contains("  | region\n"),
+            "{}",
+            outcome.stderr
+        );
+        assert!(
+            !outcome.stderr.contains("--env REGION"),
+            "{}",
+            outcome.stderr
+        );
+    }
+    let helper = call(&["tools", "h", "--trust"]);
+    assert!(
+        helper.stderr.contains("  | no REGION here\n"),
+        "{}",
+        helper.stderr
+    );
+    assert!(
+        helper.stderr.contains("keyway trust grant h --env REGION"),
+        "{}",
+        helper.stderr
+    );
+}
+
 /// Threat D19 and the seed's "Token not found".
 #[test]
 fn d19_an_unset_variable_sends_nothing() {
@@ -110,6 +167,16 @@ fn a_server_that_is_not_there_is_a_network_error() {
     ));
     let outcome = keyway(&folder).args(["tools", "s"]).run();
     assert_eq!(outcome.code, 5, "{}", outcome.everything());
+    assert!(outcome.stdout.is_empty());
+    let script = keyway(&folder)
+        .args(["tools", "s", "--format", "json"])
+        .run();
+    assert_eq!(script.code, 5);
+    let object: serde_json::Value = serde_json::from_str(&script.stdout).unwrap();
+    assert_eq!(object["schema_version"], 1);
+    assert_eq!(object["diagnostics"][0]["severity"], "error");
+    assert_eq!(object["diagnostics"][0]["server"], "s");
+    assert!(object["diagnostics"][0]["hint"].is_string(), "{object}");
 }
 
 #[test]
@@ -146,7 +213,7 @@ fn the_reference_server_answers_over_stdio_http_and_sse() {
             sum.everything()
         );
         let wrong = call(&["call", server, "no-such-tool", "--trust"]);
-        assert_eq!(wrong.code, 1, "{}", wrong.everything());
+        assert_eq!(wrong.code, 2, "{}", wrong.everything());
     }
 }
 
@@ -190,6 +257,38 @@ fn the_official_client_works_through_keyway_run() {
         );
         assert!(errors.is_empty(), "{server}: {errors}");
     }
+}
+
+#[test]
+fn a_client_may_read_from_a_file_what_it_asked_on_a_pipe() {
+    let folder = Folder::with_entries(
+        r#"{"a": {"command": "sh", "args": ["-c", "exit 0"]}, "b": {"command": "sh"}}"#,
+    );
+    let output = std::fs::File::create(folder.at("answers.txt")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+        .args(["run"])
+        .current_dir(folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .stdin(Stdio::piped())
+        .stdout(output)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Whoever reads has to wait.
+    std::thread::sleep(Duration::from_millis(200));
+    input
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    drop(input);
+    let ended = child.wait_with_output().unwrap();
+    assert!(
+        ended.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    assert!(folder.read("answers.txt").contains(r#""name":"keyway""#));
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! `keyway status` as scripts and people call it: the table, the object, exit codes.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a test that misses what it looks for must stop"
+)]
+
 use keyway_testkit::{Folder, Keyway, Outcome};
 
 fn keyway(folder: &Folder) -> Keyway {
@@ -11,6 +16,20 @@ fn status(folder: &Folder, arguments: &[&str]) -> Outcome {
     call.env("API_TOKENS", "hidden-value-1")
         .env("DATABASE_URL", "hidden-value-2")
         .run()
+}
+
+/// Leaves out what differs from machine to machine, and checks that it is there.
+fn without_protection(outcome: &Outcome) -> String {
+    let text = outcome.snapshot();
+    let (before, rest) = text
+        .split_once("\nprotection from programs: ")
+        .expect("protection");
+    let (words, after) = rest.split_once('\n').expect("a line");
+    assert!(
+        words.contains("hidden by") || words.starts_with("not isolated"),
+        "{words}"
+    );
+    format!("{before}{after}")
 }
 
 /// One server for every state that files alone can tell.
@@ -45,7 +64,7 @@ fn folder() -> Folder {
 fn table_shows_every_server_and_names_what_is_missing() {
     let outcome = status(&folder(), &[]);
     assert!(!outcome.everything().contains("hidden-value"));
-    insta::assert_snapshot!(outcome.snapshot(), @r"
+    insta::assert_snapshot!(without_protection(&outcome), @r"
     SERVER    TRANSPORT  METHOD       STATE                    VARIABLES
     docs      http       oauth        pending                  -
     search    http       static       failed: config-error     API_TOKEN missing
@@ -161,6 +180,46 @@ fn json_is_the_object_of_the_contract() {
         ]
     );
     assert_eq!(object["servers"][5]["transport"], "ws");
+}
+
+#[test]
+fn each_program_is_told_with_what_keeps_it_out_and_none_is_run() {
+    let folder = Folder::with_entries(
+        r#"{"mcpServers": {
+            "plain": {"command": "${HOST_PLUGIN_ROOT}/mark.sh"},
+            "open": {"command": "${HOST_PLUGIN_ROOT}/mark.sh"},
+            "helped": {"type": "http", "url": "https://h.example", "headersHelper": "./mark.sh"},
+            "remote": {"type": "http", "url": "https://h.example"}}}"#,
+    )
+    .file(".claude-plugin/plugin.json", r#"{"name": "acme"}"#)
+    .executable("mark.sh", "#!/bin/sh\ntouch ran\n")
+    .file(
+        "home/config/config.toml",
+        "[sandbox.servers.\"acme:open\"]\nprofile = \"off\"\ninherit_environment = true\n",
+    )
+    .mode("home/config", 0o700);
+    let call = |format: &str| {
+        let call = keyway(&folder).env("KEYWAY_HOME", folder.at("home"));
+        call.args(["--format", format]).run()
+    };
+    let object: serde_json::Value = serde_json::from_str(&call("json").stdout).expect("JSON");
+    let words = |at: usize| object["servers"][at]["protection"].as_str();
+    let plain = words(0).expect("words");
+    assert!(
+        plain.contains("hidden by") || plain.starts_with("not isolated:"),
+        "{plain}"
+    );
+    let open = "not isolated, as configured; gets the whole environment, as configured";
+    assert_eq!(words(1), Some(open));
+    assert_eq!(words(2), Some(plain));
+    assert_eq!(words(3), None);
+    let human = call("human").stdout;
+    let line =
+        |id: &str, words: &str| format!("protection from programs of `acme:{id}`: {words}\n");
+    assert!(human.contains(&line("open", open)), "{human}");
+    assert!(human.contains(&line("helped", plain)), "{human}");
+    assert!(!human.contains("acme:remote"), "{human}");
+    assert!(!folder.at("ran").exists());
 }
 
 #[test]

@@ -1,22 +1,27 @@
 //! `keyway call` and `keyway read`: one request to a server, and its result.
 
+mod arguments;
+mod progress;
+mod schema;
+
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use keyway::session::{Nobody, Request};
+use keyway::connect::Host;
+use keyway::session::{Forward, Nobody, Request, Session as Conversation};
+use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use self::schema::Schema;
 use super::tools::Format;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::host;
-use crate::reach::{Reach, ReachError, find};
+use crate::reach::{Manner, Reach, ReachError, Ready, find};
 use crate::session::Session;
 
 /// Call a tool of a server
@@ -28,15 +33,22 @@ pub(crate) struct Call {
     /// The tool
     #[arg(value_name = "TOOL")]
     tool: String,
-    /// Arguments as `key=value`; a value that is JSON counts as JSON, any other as text
+    /// Arguments as `key=value`, read as the tool's schema says; a list is given key by key
     #[arg(value_name = "KEY=VALUE", conflicts_with = "json")]
     arguments: Vec<String>,
     /// Take all arguments from a JSON file, `-` for standard input
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Do not ask the server what the tool takes; send the arguments as they are
+    #[arg(long)]
+    unchecked: bool,
+    /// How long to wait for the result, or for news of its progress; otherwise as in the entry,
+    /// otherwise 60
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
     /// How to print the result
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    pub(crate) format: Format,
     #[command(flatten)]
     reach: Reach,
 }
@@ -50,65 +62,165 @@ pub(crate) struct Read {
     /// The resource
     #[arg(value_name = "URI")]
     uri: String,
+    /// How long to wait for the result; otherwise as in the entry, otherwise 60
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
     /// How to print the result
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    pub(crate) format: Format,
     #[command(flatten)]
     reach: Reach,
 }
 
 /// Runs `keyway call`.
 pub(crate) fn call(call: &Call, session: &Session) -> Result<Exit, CliError> {
-    let given = match &call.json {
-        Some(file) => read_json(file)?,
-        None => pairs(&call.arguments)?,
-    };
-    let params = Map::from_iter([
-        ("name".to_owned(), Value::from(call.tool.clone())),
-        ("arguments".to_owned(), Value::Object(given)),
-    ]);
-    let result = ask(
+    let given = call.json.as_ref().map(read_json).transpose()?;
+    let line = progress::Line::new(session);
+    let result = asked(
         session,
         &call.reach,
         &call.server,
-        Request::new("tools/call", params),
-    )?;
-    print(session, call.format, &result)
+        async |ready, conversation| {
+            let arguments = call
+                .arguments(ready, conversation, given.as_deref())
+                .await?;
+            let name = Value::from(call.tool.as_str());
+            let params = format!(r#"{{"name":{name},"arguments":{arguments}}}"#);
+            let request = Forward {
+                method: "tools/call",
+                params: &params,
+                timeout: ready.timeout(call.timeout),
+                progress: line.teller(),
+            };
+            let answer = conversation.forward(request).await;
+            Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
+        },
+    );
+    drop(line);
+    print(session, call.format, &result?)
 }
 
 /// Runs `keyway read`.
 pub(crate) fn read(read: &Read, session: &Session) -> Result<Exit, CliError> {
     let params = Map::from_iter([("uri".to_owned(), Value::from(read.uri.clone()))]);
-    let result = ask(
+    let result = asked(
         session,
         &read.reach,
         &read.server,
-        Request::new("resources/read", params),
+        async |ready, conversation| {
+            let mut request = Request::new("resources/read", params.clone());
+            request.timeout = ready.timeout(read.timeout);
+            let answer = conversation.request(request).await;
+            Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
+        },
     )?;
     print(session, read.format, &result)
 }
 
-fn ask(
+impl Call {
+    /// Returns the arguments as JSON, checked against what the tool says it takes.
+    async fn arguments(
+        &self,
+        ready: &Ready,
+        conversation: &Conversation,
+        given: Option<&RawValue>,
+    ) -> Result<String, CliError> {
+        let described = if self.unchecked {
+            None
+        } else {
+            Some(self.tool(ready, conversation).await?)
+        };
+        let schema = described
+            .as_ref()
+            .map(|tool| Schema::new(&tool.input_schema));
+        let (arguments, written) = match given {
+            // What stands in a file is sent as it stands there, long numbers included.
+            Some(raw) => (object(raw)?, raw.get().to_owned()),
+            None => {
+                let arguments = arguments::typed(&self.arguments, schema)?;
+                let written = Value::Object(arguments.clone()).to_string();
+                (arguments, written)
+            }
+        };
+        let problems = schema.map(|schema| schema.check(&arguments));
+        match (problems, schema) {
+            (Some(problems), Some(schema)) if !problems.is_empty() => {
+                Err(ReachError::BadArguments {
+                    tool: self.tool.clone(),
+                    problems,
+                    usage: arguments::usage(&self.server, &self.tool, schema),
+                }
+                .into())
+            }
+            _ => Ok(written),
+        }
+    }
+
+    /// Finds the tool among those that the server offers.
+    async fn tool(&self, ready: &Ready, conversation: &Conversation) -> Result<Tool, CliError> {
+        let listed = if conversation.facts().offers("tools") {
+            let listed = conversation.list("tools/list", "tools").await;
+            listed.map_err(|error| ReachError::talk(&ready.spec, error))?
+        } else {
+            Vec::new()
+        };
+        let tools: Vec<Tool> = listed
+            .iter()
+            .filter_map(|tool| serde_json::from_str(tool.get()).ok())
+            .collect();
+        let near = nearest_name(&self.tool, tools.iter().map(|tool| tool.name.as_str()));
+        let found = tools.into_iter().find(|tool| tool.name == self.tool);
+        Ok(found.ok_or_else(|| ReachError::UnknownTool {
+            tool: self.tool.clone(),
+            server: ready.spec.name.clone(),
+            near,
+        })?)
+    }
+}
+
+/// A tool, as far as a call needs to know it.
+#[derive(Deserialize)]
+struct Tool {
+    name: String,
+    #[serde(rename = "inputSchema", default)]
+    input_schema: Value,
+}
+
+/// Connects, does `work`, and takes leave; a first Ctrl-C cancels what is under way and takes leave
+/// as well, a second one ends at once.
+async fn converse<T>(
+    host: &Host,
+    ready: &Ready,
+    work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let cancelled = || Err(ReachError::Cancelled.into());
+    let conversation = tokio::select! {
+        conversation = ready.converse(host, Arc::new(Nobody)) => conversation?,
+        _ = tokio::signal::ctrl_c() => return cancelled(),
+    };
+    let result = tokio::select! {
+        result = work(ready, &conversation) => result,
+        _ = tokio::signal::ctrl_c() => cancelled(),
+    };
+    tokio::select! {
+        () = conversation.close() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    result
+}
+
+fn asked(
     session: &Session,
     reach: &Reach,
     server: &str,
-    mut request: Request,
+    work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<Box<RawValue>, CliError>,
 ) -> Result<Box<RawValue>, CliError> {
     let loaded = reach.load(None)?;
     let entry = find(&loaded, Some(server))?;
     let ready = reach.prepare(session, &loaded, entry)?;
-    if let Some(ms) = ready.spec.timeout_ms {
-        request.timeout = Duration::from_millis(ms);
-    }
     super::block_on(async {
-        let host = host::open()?;
-        let conversation = ready.converse(&host, Arc::new(Nobody)).await?;
-        let result = tokio::select! {
-            result = conversation.request(request) => result,
-            _ = tokio::signal::ctrl_c() => return Err(ReachError::Cancelled.into()),
-        };
-        conversation.close().await;
-        Ok(result.map_err(|error| ReachError::talk(&ready.spec, error))?)
+        let host = reach.host(session, Manner::default())?;
+        converse(&host, &ready, work).await
     })
 }
 
@@ -180,21 +292,13 @@ fn human(result: &RawValue) -> String {
     text
 }
 
-fn pairs(arguments: &[String]) -> Result<Map<String, Value>, CliError> {
-    let mut map = Map::new();
-    for argument in arguments {
-        let Some((key, value)) = argument.split_once('=') else {
-            return Err(CliError::Usage {
-                what: "arguments are written `key=value`",
-            });
-        };
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-        map.insert(key.to_owned(), value);
-    }
-    Ok(map)
+fn object(raw: &RawValue) -> Result<Map<String, Value>, CliError> {
+    serde_json::from_str(raw.get()).map_err(|_| CliError::Usage {
+        what: "`--json` takes a file with one JSON object",
+    })
 }
 
-fn read_json(file: &PathBuf) -> Result<Map<String, Value>, CliError> {
+fn read_json(file: &PathBuf) -> Result<Box<RawValue>, CliError> {
     let failed = |source| ReachError::Arguments {
         path: file.clone(),
         source,
@@ -205,7 +309,9 @@ fn read_json(file: &PathBuf) -> Result<Map<String, Value>, CliError> {
     } else {
         text = std::fs::read_to_string(file).map_err(failed)?;
     }
-    serde_json::from_str(&text).map_err(|_| CliError::Usage {
+    let raw: Box<RawValue> = serde_json::from_str(&text).map_err(|_| CliError::Usage {
         what: "`--json` takes a file with one JSON object",
-    })
+    })?;
+    object(&raw)?;
+    Ok(raw)
 }

@@ -35,7 +35,9 @@ pub(crate) fn run(arguments: &Docs, _session: &Session) -> Result<Exit, CliError
 fn documents() -> Vec<(String, String)> {
     let mut documents = vec![
         ("docs/cli.md".to_owned(), markdown::commands()),
+        ("docs/clients.md".to_owned(), markdown::clients()),
         ("docs/rules.md".to_owned(), markdown::rules()),
+        ("docs/configuration.md".to_owned(), markdown::settings()),
         ("docs/environment.md".to_owned(), markdown::environment()),
         ("docs/exit-codes.md".to_owned(), markdown::exit_codes()),
         ("schema/mcp.schema.json".to_owned(), schema::text()),

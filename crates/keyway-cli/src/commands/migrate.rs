@@ -55,6 +55,7 @@ fn diff(change: &TextChange, kind: Kind) -> String {
         before,
         after,
         kind,
+        ours: &[],
     }
     .render()
 }

@@ -1,23 +1,25 @@
 //! `keyway run`: MCP on standard input and output for any client.
 
-use std::os::fd::AsFd as _;
+use std::fs::File;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
-use keyway::aggregate::{Connector, Member, Opened, Settings, aggregate};
+use keyway::aggregate::{Member, Naming, Settings, aggregate};
 use keyway::bridge::bridge;
-use keyway::connect::BoxFuture;
 use keyway::connect::Connection;
 use keyway::connect::Host;
 use keyway::load::Loaded;
-use keyway::states::Trouble;
+use keyway::sign_in::Asking;
 use tokio::net::unix::pipe;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::host;
-use crate::reach::{Reach, ReachError, client_info, find};
+use crate::lazy::Lazy;
+use crate::reach::{Manner, Reach, ReachError, client_info, find};
 use crate::session::Session;
 
 /// Connect a client on standard input and output to one server, or to all of a plugin
@@ -41,23 +43,39 @@ pub(crate) fn run(arguments: &Run, session: &Session) -> Result<Exit, CliError> 
     let loaded = arguments.reach.load(arguments.path.as_deref())?;
     let names = arguments.servers(&loaded)?;
     super::block_on(async {
-        let host = Arc::new(host::open()?);
-        let connection = match names.as_slice() {
-            [only] => match arguments
-                .reach
-                .prepare(session, &loaded, find(&loaded, Some(only))?)
-            {
-                Ok(ready) => ready.connect(&host).await?.connection,
+        let asking = |asking| Manner {
+            asking,
+            ..Manner::default()
+        };
+        let single = match names.as_slice() {
+            [only] => {
+                let manner = asking(Asking::AtMost(ENTRY_WAIT));
+                let host = arguments.reach.host(session, manner)?;
+                let entry = find(&loaded, Some(only))?;
+                let ready = arguments.reach.prepare(session, &loaded, entry);
                 // A client that is told why can show it; one whose server is gone cannot.
-                Err(_) => several(arguments, *session, loaded, &names, &host),
-            },
-            _ => several(arguments, *session, loaded, &names, &host),
+                match ready {
+                    Ok(ready) if ready.is_open(&host).await => Some(ready.connect(&host).await?),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let connection = match single {
+            Some(connected) => connected.connection,
+            None => {
+                let host = arguments.reach.host(session, asking(Asking::Never))?;
+                several(arguments, session.clone(), loaded, &names, &Arc::new(host))
+            }
         };
         let (input, output) = pipes()?;
-        let bridged = match (input, output) {
-            (Some(input), Some(output)) => bridge(input, output, connection).await,
-            _ => bridge(tokio::io::stdin(), tokio::io::stdout(), connection).await,
+        // As a task like all others: the runtime looks for news less often between them.
+        let bridging = match (input, output) {
+            (Some(input), Some(output)) => tokio::spawn(bridge(input, output, connection)),
+            _ => tokio::spawn(bridge(tokio::io::stdin(), tokio::io::stdout(), connection)),
         };
+        let bridged = bridging.await.map_err(std::io::Error::other);
+        let bridged = bridged.and_then(|bridged| bridged);
         bridged.map_err(|source| ReachError::Client { source })?;
         Ok(Exit::Done)
     })
@@ -93,51 +111,21 @@ fn several(
     host: &Arc<Host>,
 ) -> Connection {
     let loaded = Arc::new(loaded);
+    let mut settings = Settings::new(client_info());
+    settings.observer = Arc::new(session.events.clone());
+    if let [_] = names {
+        settings.naming = Naming::Bare;
+    }
     let members = names.iter().map(|name| Member {
         name: name.clone(),
-        connector: Arc::new(Lazy {
-            reach: arguments.reach.clone(),
-            session,
-            loaded: Arc::clone(&loaded),
-            server: name.clone(),
-            host: Arc::clone(host),
-        }),
+        connector: Arc::new(Lazy::new(&arguments.reach, &session, &loaded, name, host)),
         timeout: None,
     });
-    aggregate(members.collect(), Settings::new(client_info()))
-}
-
-/// A server that is made ready each time it is connected to, so that an approval given meanwhile
-/// counts.
-#[derive(Debug)]
-struct Lazy {
-    reach: Reach,
-    session: Session,
-    loaded: Arc<Loaded>,
-    server: String,
-    host: Arc<Host>,
-}
-
-impl Connector for Lazy {
-    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
-        Box::pin(async move {
-            let entry = find(&self.loaded, Some(&self.server)).map_err(|error| error.trouble())?;
-            let ready = self.reach.prepare(&self.session, &self.loaded, entry);
-            let ready = ready.map_err(|error| error.trouble())?;
-            let connected = ready
-                .connect(&self.host)
-                .await
-                .map_err(|error| error.trouble())?;
-            Ok(Opened {
-                connection: connected.connection,
-                offer: connected.offer,
-            })
-        })
-    }
+    aggregate(members.collect(), settings)
 }
 
 /// Standard input and output without a thread between, where they are pipes.
-fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), CliError> {
+pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), CliError> {
     let failed = |source| ReachError::Client { source };
     let input = std::io::stdin()
         .as_fd()
@@ -147,8 +135,21 @@ fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), CliError> {
         .as_fd()
         .try_clone_to_owned()
         .map_err(failed)?;
+    // What is made ready for one of them is made so for everybody who shares it, so both or none.
+    if !is_pipe(&input) || !is_pipe(&output) {
+        return Ok((None, None));
+    }
     Ok((
         pipe::Receiver::from_owned_fd(input).ok(),
         pipe::Sender::from_owned_fd(output).ok(),
     ))
 }
+
+fn is_pipe(descriptor: &OwnedFd) -> bool {
+    let file = descriptor.try_clone().map(File::from);
+    let kind = file.and_then(|file| file.metadata());
+    kind.is_ok_and(|found| found.file_type().is_fifo())
+}
+
+/// Less than the minute that most clients wait for a call.
+const ENTRY_WAIT: Duration = Duration::from_secs(45);

@@ -3,14 +3,19 @@
 //! Nothing is run and nothing is sent; what is told follows from files and variables alone.
 
 mod approval;
-mod explain;
+pub(crate) mod explain;
 mod human;
 mod json;
+mod protection;
+mod sign_in;
+
+pub(crate) use self::sign_in::rfc3339;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use keyway::load::Loaded;
+use keyway::sign_in::SignIn;
 use keyway::status::{self, ServerStatus};
 use keyway_config::diagnostic::Diagnostic;
 
@@ -47,6 +52,10 @@ enum Format {
 struct Listed<'a> {
     plugin: String,
     status: ServerStatus<'a>,
+    /// What its programs are kept from; `None` if it runs none.
+    protection: Option<String>,
+    /// Who is signed in to it.
+    sign_in: Option<SignIn>,
 }
 
 impl Listed<'_> {
@@ -57,6 +66,14 @@ impl Listed<'_> {
             return name.clone();
         }
         format!("{}:{name}", self.plugin)
+    }
+
+    /// Returns the plugin whose file declares it.
+    fn owner<'p>(&self, plugins: &'p [Loaded]) -> Option<&'p Loaded> {
+        plugins.iter().find(|loaded| {
+            let mut documents = loaded.plugin.documents.iter();
+            documents.any(|document| std::ptr::eq(document, self.status.document))
+        })
     }
 }
 
@@ -72,7 +89,9 @@ pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliErro
         }
     }
     let (mut servers, diagnostics) = look(&plugins, &surroundings);
-    approval::look_up(&mut servers, &plugins, &surroundings)?;
+    approval::look_up(&mut servers, &plugins, &surroundings, session)?;
+    protection::look_up(&mut servers, session)?;
+    sign_in::look_up(&mut servers, &plugins, &surroundings, session)?;
     let exit = if failures.is_empty() {
         Exit::Done
     } else {
@@ -105,6 +124,8 @@ fn look<'a>(
             servers.extend(found.into_iter().map(|status| Listed {
                 plugin: plugin.clone(),
                 status,
+                protection: None,
+                sign_in: None,
             }));
         });
     }

@@ -10,8 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::host;
-use crate::reach::{Reach, ReachError, find};
+use crate::reach::{Manner, Reach, ReachError, find};
 use crate::session::Session;
 use crate::table::Table;
 
@@ -23,7 +22,7 @@ pub(crate) struct List {
     server: Option<String>,
     /// How to print it
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
-    format: Format,
+    pub(crate) format: Format,
     #[command(flatten)]
     reach: Reach,
 }
@@ -70,7 +69,7 @@ pub(crate) fn run(arguments: &List, kind: Kind, session: &Session) -> Result<Exi
     let entry = find(&loaded, arguments.server.as_deref())?;
     let ready = arguments.reach.prepare(session, &loaded, entry)?;
     let items = super::block_on(async {
-        let host = host::open()?;
+        let host = arguments.reach.host(session, Manner::default())?;
         let conversation = ready.converse(&host, Arc::new(Nobody)).await?;
         let items = if conversation.facts().offers(kind.capability) {
             conversation.list(kind.method, kind.key).await

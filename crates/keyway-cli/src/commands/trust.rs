@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Trust, session: &Session) -> Result<Exit, CliError
 }
 
 fn list(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
-    let approvals = with_ledger(&reach.profile(), |ledger| Ok(ledger.list()?))?;
+    let approvals = with_ledger(&reach.profile(session)?, |ledger| Ok(ledger.list()?))?;
     if approvals.is_empty() {
         session.print("nothing is approved\n", Exit::Done)?;
         return Ok(Exit::Done);
@@ -100,7 +100,7 @@ fn grant(
         return Ok(Exit::Done);
     };
     session.print_aside(&describe(&question));
-    with_ledger(&reach.profile(), |ledger| {
+    with_ledger(&reach.profile(session)?, |ledger| {
         ledger.approve(&question)?;
         for variable in variables {
             ledger.grant(&question.source, &question.server, variable)?;
@@ -114,7 +114,7 @@ fn grant(
 fn revoke(session: &Session, reach: &Reach, server: &str) -> Result<Exit, CliError> {
     let loaded = reach.load(None)?;
     let (_, entry) = find(&loaded, Some(server))?;
-    let existed = with_ledger(&reach.profile(), |ledger| {
+    let existed = with_ledger(&reach.profile(session)?, |ledger| {
         Ok(ledger.revoke(&loaded.plugin.root, &entry.name)?)
     })?;
     session.print_aside(if existed {
@@ -126,7 +126,7 @@ fn revoke(session: &Session, reach: &Reach, server: &str) -> Result<Exit, CliErr
 }
 
 fn reset(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
-    let count = with_ledger(&reach.profile(), |ledger| {
+    let count = with_ledger(&reach.profile(session)?, |ledger| {
         let approvals = ledger.list()?;
         for approval in &approvals {
             ledger.revoke(approval.source.as_ref(), &approval.server)?;
@@ -137,7 +137,8 @@ fn reset(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn question(loaded: &Loaded, server: &str) -> Result<Option<Question>, CliError> {
+/// Returns what has to be approved of a server; `None` for one that runs and gets nothing.
+pub(super) fn question(loaded: &Loaded, server: &str) -> Result<Option<Question>, CliError> {
     let (document, entry) = find(loaded, Some(server))?;
     let surroundings = Surroundings::open(None)?;
     let host = surroundings.host_variables(&loaded.plugin);

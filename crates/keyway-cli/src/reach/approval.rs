@@ -2,18 +2,21 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use keyway::trust::{KeySources, Vault};
 use keyway::trust::{Ledger, Question};
 use keyway_secret::printable;
 
 use super::ReachError;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::events::Events;
 use crate::session::Session;
+use crate::vault::open_vault;
 
-/// Returns the variables granted to an approved entry, asking first if it is not approved.
+/// Returns the variables granted to an approved entry, asking first if it is not approved and
+/// somebody may be asked.
 pub(super) fn require(
-    session: &Session,
+    events: &Events,
+    asking: Option<&Session>,
     question: &Question,
     profile: &str,
 ) -> Result<Vec<String>, CliError> {
@@ -26,18 +29,33 @@ pub(super) fn require(
     let refused = || ReachError::NotTrusted {
         server: question.server.clone(),
     };
-    if !io::stdin().is_terminal() || !ask(session, question) {
+    let server = Some(question.server.as_str());
+    events.emit("trust.requested", server, None);
+    let agrees = |session| io::stdin().is_terminal() && ask(session, question);
+    if !asking.is_some_and(agrees) {
+        events.emit("trust.decided", server, Some("pending-trust"));
         return Err(refused().into());
     }
     ledger.approve(question)?;
+    events.emit("trust.decided", server, None);
     let granted = ledger.find(&question.source, &question.server)?;
     Ok(granted.map(|approval| approval.grants).unwrap_or_default())
 }
 
-/// Opens the vault; it is made at first use.
-pub(crate) fn open_vault() -> Result<Vault, CliError> {
-    let folders = ProcessEnvironment::folders().ok_or(ReachError::NoHome)?;
-    Ok(Vault::open(&folders, KeySources::default())?)
+/// Returns the variables granted to an entry that was approved as it is now; none if it was not.
+///
+/// Where nothing is kept yet, nothing is made; and what cannot be read grants nothing.
+pub(super) fn granted(question: &Question, profile: &str) -> Vec<String> {
+    let find = || {
+        let folders = ProcessEnvironment::folders()?;
+        let mut kept = std::fs::read_dir(folders.data).ok()?;
+        kept.next()?.ok()?;
+        let vault = open_vault().ok()?;
+        let ledger = Ledger::new(&vault, profile).ok()?;
+        ledger.find(&question.source, &question.server).ok()?
+    };
+    let covering = find().filter(|approval| approval.covers(&question.digest));
+    covering.map(|approval| approval.grants).unwrap_or_default()
 }
 
 /// Says what an entry would do, whole and without what could hide a part of it.
@@ -49,6 +67,12 @@ pub(crate) fn describe(question: &Question) -> String {
     );
     if let Some(command) = &question.runs {
         text.push_str(&format!("  runs   {}\n", printable(command)));
+    }
+    if let Some(code) = &question.inline_code {
+        let code = printable(code);
+        text.push_str(&format!(
+            "         !! what follows `{code}` is a program itself: read it to its end\n"
+        ));
     }
     for sent in &question.sends {
         let (name, to) = (printable(&sent.variable), printable(&sent.to));

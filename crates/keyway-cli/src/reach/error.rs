@@ -4,10 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use keyway::connect::ConnectError;
+use keyway::connect::HelperFault;
 use keyway::connect::TransportError;
-use keyway::explain::explain;
+use keyway::explain::{explain, explain_auth};
+use keyway::identity::IdentityError;
 use keyway::session::SessionError;
+use keyway::sign_in::{AuthError, Fault};
 use keyway::trust::VaultError;
+use keyway::withheld::may_be_missed;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveFault, ServerSpec};
 use keyway_config::template::ExpandError;
@@ -49,8 +53,20 @@ pub(crate) enum ReachError {
     Talk {
         server: String,
         method: Method,
+        /// How its program ended, if one did.
+        ending: Option<Box<Ending>>,
         #[source]
         error: SessionError,
+    },
+    /// The server is not signed in to by OAuth.
+    #[error("server `{}` is not signed in to by OAuth", printable(server))]
+    NotOAuth { server: String, method: Method },
+    /// Nobody is signed in.
+    #[error("sign-in for server `{}` failed", printable(server))]
+    SignIn {
+        server: String,
+        #[source]
+        error: AuthError,
     },
     /// The process could not be protected before it reads secrets.
     #[error("this process cannot be kept from other processes of the same user")]
@@ -58,12 +74,49 @@ pub(crate) enum ReachError {
     /// The client on standard input or output failed.
     #[error("cannot talk to the client")]
     Client { source: io::Error },
+    /// The certificate of the client, or its key, cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// There is nothing to open the key with.
+    #[error("`{}` is not set, so that the key cannot be opened", printable(name))]
+    NoPassphrase { name: String },
     /// A file with arguments cannot be read.
     #[error("cannot read `{}`", path.display())]
     Arguments { path: PathBuf, source: io::Error },
+    /// The server has no such tool.
+    #[error("`{}` has no tool `{}`", printable(server), printable(tool))]
+    UnknownTool {
+        tool: String,
+        server: String,
+        near: Option<String>,
+    },
+    /// The tool takes other arguments; nothing was sent.
+    #[error("`{}` cannot be called like this: {}", printable(tool), problems.join("; "))]
+    BadArguments {
+        tool: String,
+        problems: Vec<String>,
+        usage: String,
+    },
     /// The person gave up.
     #[error("cancelled")]
     Cancelled,
+}
+
+/// How a program of a server ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    /// Variables of the shell that it may have missed.
+    missed: Vec<String>,
+    /// What it said last.
+    lines: Vec<String>,
+}
+
+/// What is known of a program when it fails.
+pub(super) struct Said {
+    /// Names of variables that it did not get.
+    pub(super) withheld: Vec<String>,
+    /// What it wrote to standard error, if it is a helper.
+    pub(super) lines: Vec<String>,
 }
 
 impl ReachError {
@@ -72,14 +125,53 @@ impl ReachError {
         Self::Talk {
             server: spec.name.clone(),
             method: spec.method,
+            ending: None,
             error,
         }
     }
 
-    /// Returns the exit code.
-    pub(crate) const fn exit(&self) -> Exit {
+    /// Wraps an error of a conversation that was just to begin: a program that ended may have
+    /// missed a variable.
+    pub(super) fn start(spec: &ServerSpec, said: Said, error: SessionError) -> Self {
+        let lines = match &error {
+            SessionError::Transport(TransportError::ChildEnded { last_lines, .. }) => {
+                last_lines.clone()
+            }
+            SessionError::Transport(error) if may_have_missed(error) => said.lines,
+            _ => Vec::new(),
+        };
+        Self::Talk {
+            server: spec.name.clone(),
+            method: spec.method,
+            ending: Some(Box::new(Ending {
+                missed: may_be_missed(&said.withheld, &lines),
+                lines,
+            })),
+            error,
+        }
+    }
+
+    /// Returns what a program said before it ended, redacted.
+    pub(crate) fn last_lines(&self) -> &[String] {
         match self {
-            Self::WhichServer { .. } => Exit::Usage,
+            Self::Talk {
+                error: SessionError::Transport(TransportError::ChildEnded { last_lines, .. }),
+                ..
+            } => last_lines,
+            Self::Talk {
+                ending: Some(ending),
+                ..
+            } => &ending.lines,
+            _ => &[],
+        }
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::WhichServer { .. } | Self::UnknownTool { .. } | Self::BadArguments { .. } => {
+                Exit::Usage
+            }
             Self::NotTrusted { .. } => Exit::NotTrusted,
             Self::Talk { error, method, .. } => match error {
                 SessionError::Transport(error) if is_sign_in(error, *method) => Exit::SignInNeeded,
@@ -88,6 +180,7 @@ impl ReachError {
                 _ => Exit::Failed,
             },
             Self::Connect(ConnectError::Transport(error)) => exit_of(error),
+            Self::SignIn { error, .. } => exit_of_auth(error),
             _ => Exit::Failed,
         }
     }
@@ -104,8 +197,28 @@ impl ReachError {
                 printable(server)
             )),
             Self::Unresolved { errors, .. } => unset(errors).map(|name| format!("export {name}=…")),
+            Self::UnknownTool { near, server, .. } => Some(match near {
+                Some(near) => format!("did you mean `{}`?", printable(near)),
+                None => format!("list them: keyway tools {}", printable(server)),
+            }),
+            Self::BadArguments { usage, .. } => Some(format!("usage: {usage}")),
+            Self::Identity(error) => error.hint(),
             Self::NoHome => Some("set `KEYWAY_HOME` to a folder of your own".to_owned()),
             Self::Vault(error) => error.hint(),
+            Self::Talk {
+                error: SessionError::Transport(error),
+                ending: Some(ending),
+                server,
+                ..
+            } if may_have_missed(error) && !ending.missed.is_empty() => {
+                let names: Vec<String> = ending.missed.iter().map(|name| printable(name)).collect();
+                let first = names.first().cloned().unwrap_or_default();
+                Some(format!(
+                    "of your shell it did not get {}; if it needs one: keyway trust grant {} --env {first}",
+                    names.join(", "),
+                    printable(server)
+                ))
+            }
             Self::Talk {
                 error: SessionError::Transport(error),
                 method,
@@ -113,12 +226,33 @@ impl ReachError {
             } if is_sign_in(error, *method) => Some(SIGN_IN.to_owned()),
             Self::Talk {
                 error: SessionError::Transport(error),
+                server,
                 ..
-            }
-            | Self::Connect(ConnectError::Transport(error)) => explain(error).hint,
+            } => naming(server, explain(error).hint),
+            Self::Connect(ConnectError::Transport(error)) => explain(error).hint,
+            Self::SignIn { error, server } => naming(server, explain_auth(error).hint),
+            Self::NotOAuth { method, .. } => Some(
+                match method {
+                    Method::Static => "its credential is a header of its entry",
+                    Method::Dynamic => "its credential comes from its `headersHelper`",
+                    Method::Environment => "its credential is in its `env`",
+                    _ => "it takes no credential",
+                }
+                .to_owned(),
+            ),
             _ => None,
         }
     }
+}
+
+/// Puts the server into a command that signs in, so that it can be copied as it is.
+fn naming(server: &str, hint: Option<String>) -> Option<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
+    let hint = hint?;
+    if server.is_empty() || server.starts_with('-') || !server.chars().all(is_word) {
+        return Some(hint);
+    }
+    Some(hint.replace(LOGIN, &format!("{LOGIN} {server}")))
 }
 
 fn listed(errors: &[ResolveError]) -> String {
@@ -133,15 +267,42 @@ fn unset(errors: &[ResolveError]) -> Option<&str> {
     })
 }
 
+/// Says whether a program of the server ended by itself.
+const fn may_have_missed(error: &TransportError) -> bool {
+    matches!(
+        error,
+        TransportError::ChildEnded { .. }
+            | TransportError::Auth(AuthError::Helper {
+                fault: HelperFault::Exit { .. } | HelperFault::Empty | HelperFault::Output { .. },
+            })
+    )
+}
+
 const fn is_sign_in(error: &TransportError, method: Method) -> bool {
     matches!(method, Method::OAuth) && matches!(error, TransportError::Refused { .. })
 }
 
-const fn exit_of(error: &TransportError) -> Exit {
+fn exit_of(error: &TransportError) -> Exit {
     match error {
         TransportError::Unreachable { .. } | TransportError::Timeout { .. } => Exit::Network,
+        TransportError::Changed { .. }
+        | TransportError::Auth(AuthError::Helper {
+            fault: HelperFault::Changed { .. },
+        }) => Exit::NotTrusted,
+        TransportError::Auth(error) => exit_of_auth(error),
         _ => Exit::Failed,
     }
 }
 
-const SIGN_IN: &str = "this server wants a sign-in by OAuth, which comes with a later release; until then use a token in `headers`, if it takes one";
+fn exit_of_auth(error: &AuthError) -> Exit {
+    match error.code() {
+        "sign-in-required" | "refresh-failed" | "insufficient-scope" if !error.is_transient() => {
+            Exit::SignInNeeded
+        }
+        _ if error.fault() == Fault::Network || error.is_transient() => Exit::Network,
+        _ => Exit::Failed,
+    }
+}
+
+const LOGIN: &str = "keyway login";
+const SIGN_IN: &str = "the server refuses what this account asks for; if you have another one there, sign in as that: keyway login --account NAME";

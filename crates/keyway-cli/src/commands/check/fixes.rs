@@ -100,6 +100,7 @@ impl Change {
             before,
             after,
             kind,
+            ours: &[],
         }
         .render()
     }

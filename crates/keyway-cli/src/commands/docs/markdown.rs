@@ -1,6 +1,8 @@
 //! The documents as Markdown.
 
 use clap::{Arg, Command, CommandFactory as _};
+use keyway::clients::{CLIENTS, Syntax, Tolerance};
+use keyway::settings::SECTIONS;
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::Applicability;
 use keyway_config::lint::RULES;
@@ -47,6 +49,30 @@ pub(super) fn rules() -> String {
     text
 }
 
+/// Returns the table of clients that `keyway install` knows.
+pub(super) fn clients() -> String {
+    let mut text = format!("# Clients\n\n{GENERATED}\n{CLIENTS_HEAD}");
+    text.push_str("| CLIENT | file | with `--project` | key | syntax |\n|---|---|---|---|---|\n");
+    for client in CLIENTS {
+        let (name, title, source) = (client.name, client.title, client.source);
+        let (file, key) = (cell(client.user_in_words), client.key);
+        let project = client
+            .project
+            .map_or("–".to_owned(), |file| format!("`{file}`"));
+        let syntax = match client.syntax {
+            Syntax::Json(Tolerance::Strict) => "JSON",
+            Syntax::Json(Tolerance::Comments) => "JSON with comments",
+            Syntax::Json(_) => "JSON with comments and trailing commas",
+            _ => "TOML",
+        };
+        text.push_str(&format!(
+            "| `{name}` ([{title}]({source})) | {file} | {project} | `{key}` | {syntax} |\n"
+        ));
+    }
+    text.push_str(CLIENTS_TAIL);
+    text
+}
+
 /// Returns the table of environment variables.
 pub(super) fn environment() -> String {
     let mut text = format!("# Environment variables\n\n{GENERATED}\n");
@@ -56,6 +82,24 @@ pub(super) fn environment() -> String {
         text.push_str(&format!("| `{name}` | {meaning} |\n"));
     }
     text.push_str("\nVariables that entries name are read by `keyway status`, by `keyway check --env`, and by\n`keyway migrate env`, which asks whether one is set to a literal's value.\n");
+    text
+}
+
+/// Returns the reference of `config.toml`.
+pub(super) fn settings() -> String {
+    let mut text = format!("# `config.toml`\n\n{GENERATED}\n{SETTINGS}");
+    for section in SECTIONS {
+        let (title, about) = (section.title, section.about);
+        text.push_str(&format!("\n## `{title}`\n\n{about}\n\n"));
+        text.push_str("| key | value | what it does | example |\n|---|---|---|---|\n");
+        for key in section.keys {
+            let (name, kind) = (key.name, cell(&key.kind.describe()));
+            let (meaning, example) = (cell(key.meaning), cell(key.example));
+            text.push_str(&format!(
+                "| `{name}` | {kind} | {meaning} | `{example}` |\n"
+            ));
+        }
+    }
     text
 }
 
@@ -140,5 +184,51 @@ fn values(argument: &Arg) -> String {
 fn cell(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }
+
+const SETTINGS: &str = "\
+What only you may decide, never a plugin. The file is `config.toml` in `$XDG_CONFIG_HOME/keyway`
+(`~/.config/keyway` if that is not set), or in `$KEYWAY_HOME/config`. A flag stands above the
+environment, the environment above this file, and this file above a plugin's entry.
+
+The file and its folder must belong to you, and nobody else may write to them. It is at most 1 MiB.
+An unknown key or a value of another kind is an error: commands that connect then do nothing.
+Paths are relative to the folder of the file; `~/` is your home. Secrets do not stand in it.
+";
+
+const CLIENTS_HEAD: &str = "\
+`keyway install CLIENT` writes an entry for a server of a plugin into the file of an MCP client. The
+entry starts `keyway run --server NAME --config PLUGIN` by the absolute path of the program: which
+credential a server gets is decided when it runs, and none is ever in a client's file.
+
+";
+
+const CLIENTS_TAIL: &str = "
+The difference is shown, and nothing is written before somebody agrees; `--yes` is for scripts,
+`--dry-run` shows and writes nothing. Comments, indentation and line ends stay. A file that the client
+could not read itself is refused with line and column. The file as it was is kept in `clients/backups`
+below Keyway's folder for data, for the owner's eyes only.
+
+`keyway uninstall CLIENT` takes back what was written. Where the text around it is as it was, the
+bytes are as before; where the client wrote its file anew meanwhile, the entry alone goes. An entry
+that somebody changed stays.
+
+A name that the client has already is refused; `--replace` puts ours in its place, and `uninstall`
+brings the other back. Clients list a server under its own name, with `-` for everything but letters,
+digits, `-` and `_`.
+
+## In the place of `mcp-remote`
+
+`keyway install CLIENT --mcp-remote` replaces the entries that run `mcp-remote`, whatever starts it;
+without the flag they are pointed out, or asked about at a terminal. The address becomes an entry in
+the `.mcp.json` of the plugin at `--config`, otherwise of `adopted` in Keyway's folder for data. Every
+`--header` becomes a variable, and so does a credential in the address; the values go to a private,
+ignored `.env` beside it, which the client's entry names with `--env-file`. Approve the server once
+with `keyway trust grant`, and get new tokens from the issuer: the old ones were written down, and the
+backup still has them. `keyway uninstall` brings the old entry back with what stood in it, and leaves
+the plugin folder as it is.
+
+An entry with an option that has no counterpart stays, and is named: `--ignore-tool`, `--resource`,
+`--static-oauth-client-info` and `--static-oauth-client-metadata`.
+";
 
 const GENERATED: &str = "<!-- Made from the code by `cargo xtask docs`; do not edit. -->\n";

@@ -7,8 +7,10 @@ use keyway::trust::{Ledger, Question, Surroundings as Around};
 use super::Listed;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::reach::{default_profile, open_vault};
+use crate::reach::default_profile;
+use crate::session::Session;
 use crate::surroundings::Surroundings;
+use crate::vault::open_vault;
 
 /// Takes the reason away from servers that were approved as they are now.
 ///
@@ -17,6 +19,7 @@ pub(super) fn look_up(
     servers: &mut [Listed<'_>],
     plugins: &[Loaded],
     surroundings: &Surroundings,
+    session: &Session,
 ) -> Result<(), CliError> {
     let waits = |listed: &Listed<'_>| listed.status.reason == Some(Reason::PendingTrust);
     let is_kept = ProcessEnvironment::folders().is_some_and(|folders| folders.data.is_dir());
@@ -24,12 +27,9 @@ pub(super) fn look_up(
         return Ok(());
     }
     let vault = open_vault()?;
-    let ledger = Ledger::new(&vault, &default_profile())?;
+    let ledger = Ledger::new(&vault, &default_profile(session)?)?;
     for listed in servers.iter_mut().filter(|listed| waits(listed)) {
-        let owner = plugins.iter().find(|loaded| {
-            let mut documents = loaded.plugin.documents.iter();
-            documents.any(|document| std::ptr::eq(document, listed.status.document))
-        });
+        let owner = listed.owner(plugins);
         let Some(question) = owner.and_then(|loaded| question(listed, loaded, surroundings)) else {
             continue;
         };

@@ -7,7 +7,7 @@ use keyway_config::lint::{Context, lint};
 use keyway_config::plugin::Plugin;
 
 /// Returns what explains the failed servers and the files that give none, in the order of the files.
-pub(super) fn diagnostics(
+pub(crate) fn diagnostics(
     plugin: &Plugin,
     scope: Scope<'_>,
     servers: &[ServerStatus<'_>],
@@ -31,7 +31,7 @@ pub(super) fn diagnostics(
 }
 
 /// Says whether a finding is a reason for this server to fail.
-pub(super) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
+pub(crate) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
     let Some(place) = &finding.location else {
         return false;
     };

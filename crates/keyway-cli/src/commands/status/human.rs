@@ -6,6 +6,7 @@ use keyway_secret::printable;
 
 use super::Listed;
 use super::explain::stops;
+use super::sign_in;
 use crate::report::mask::in_words;
 use crate::report::{Report, counted};
 use crate::session::{Session, Verbosity};
@@ -19,6 +20,8 @@ pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>, session: &Sess
     } else {
         table(servers).render(session.width(), session.head_style())
     };
+    text.push_str(&sign_ins(servers));
+    text.push_str(&protection(servers));
     for finding in first_messages(servers, report) {
         text.push('\n');
         text.push_str(&message(finding));
@@ -61,6 +64,42 @@ fn table(servers: &[Listed<'_>]) -> Table<5> {
         ]);
     }
     table
+}
+
+/// Says who is signed in where.
+fn sign_ins(servers: &[Listed<'_>]) -> String {
+    let kept = |listed: &Listed<'_>| {
+        let name = in_words(&printable(&listed.id()));
+        Some(sign_in::line(&name, listed.sign_in.as_ref()?))
+    };
+    let lines: String = servers.iter().filter_map(kept).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nsigned in:\n{lines}")
+}
+
+/// Says once what holds for all programs, or of each server what holds for its own.
+fn protection(servers: &[Listed<'_>]) -> String {
+    let mut found: Vec<(&Listed<'_>, &str)> = Vec::new();
+    for listed in servers {
+        found.extend(listed.protection.as_deref().map(|words| (listed, words)));
+    }
+    let is_same = found
+        .windows(2)
+        .all(|pair| matches!(pair, [(_, a), (_, b)] if a == b));
+    match found.first() {
+        None => String::new(),
+        Some((_, words)) if is_same => format!("\nprotection from programs: {words}\n"),
+        Some(_) => {
+            let line = |(listed, words): &(&Listed<'_>, &str)| {
+                let id = in_words(&printable(&listed.id()));
+                format!("protection from programs of `{id}`: {words}\n")
+            };
+            let lines: String = found.iter().map(line).collect();
+            format!("\n{lines}")
+        }
+    }
 }
 
 fn variable(variable: &VariableStatus<'_>) -> String {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Listed;
+use super::sign_in::rfc3339;
 use crate::report::Report;
 use crate::report::json::{Finding, Place, findings, to_text};
 use crate::report::mask::in_name;
@@ -35,7 +36,7 @@ struct Server<'a> {
     variables: Vec<Variable<'a>>,
     account: Option<&'a str>,
     scopes: Option<&'a [String]>,
-    expires_at: Option<&'a str>,
+    expires_at: Option<String>,
     protection: Option<&'a str>,
 }
 
@@ -55,6 +56,7 @@ impl<'a> Server<'a> {
             name: variable.name,
             set: variable.is_set,
         });
+        let kept = listed.sign_in.as_ref();
         Self {
             id: listed.id(),
             name: &entry.name,
@@ -69,11 +71,10 @@ impl<'a> Server<'a> {
             state: status.state.as_str(),
             reason: status.reason.map(|reason| reason.as_str()),
             variables: variables.collect(),
-            // Known once there is a vault and a connection.
-            account: None,
-            scopes: None,
-            expires_at: None,
-            protection: None,
+            account: kept.and_then(|kept| kept.account.as_deref()),
+            scopes: kept.map(|kept| kept.scopes.as_slice()),
+            expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
+            protection: listed.protection.as_deref(),
         }
     }
 }

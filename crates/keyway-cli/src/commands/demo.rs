@@ -1,0 +1,277 @@
+//! `keyway demo`: every way of authenticating at work, on this machine alone.
+
+mod part;
+mod person;
+mod progress;
+mod report;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use keyway::connect::{Isolation, harden_self};
+use keyway::sign_in::Presenter;
+use keyway::states::{Reason, Standing, State};
+use keyway_demo::{Event, Open, Row, Settings, UserAgent};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use self::person::Person;
+use self::progress::Progress;
+use self::report::{Renewal, Report};
+use super::tools::Format;
+use crate::browser::Browser;
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::host;
+use crate::reach::ReachError;
+use crate::session::{Session, Verbosity};
+
+pub(crate) use self::part::play;
+
+/// See it work: servers of every kind on this machine, and Keyway connecting to all of them
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Sign in without a person, call a tool of every server, let a token expire, and end; exit 0
+    /// only if all of it worked
+    #[arg(long)]
+    check: bool,
+    /// The program that opens the consent page; otherwise `BROWSER`, otherwise the desktop's
+    #[arg(long, value_name = "COMMAND", conflicts_with = "check")]
+    browser: Option<String>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+/// Runs the command. Whatever it makes is gone when it ends.
+pub(crate) fn run(arguments: &Demo, session: &Session) -> Result<Exit, CliError> {
+    let binary = std::env::current_exe().map_err(|source| ReachError::Client { source })?;
+    harden_self().map_err(|source| ReachError::Harden { source })?;
+    let person = (!arguments.check).then(|| Arc::new(Person::new(arguments.browser())));
+    let presenter: Arc<dyn Presenter> = match &person {
+        Some(person) => Arc::clone(person) as _,
+        None => Arc::new(UserAgent),
+    };
+    let demo = keyway_demo::Demo::prepare(Settings {
+        binary,
+        environment: ProcessEnvironment::all(),
+        isolation: isolation(),
+        presenter,
+        token_life: person.as_ref().map_or(SHORT_LIFE, |_| LIFE),
+        now,
+    })?;
+    // The runtime ends, with all that it runs, before the folder goes.
+    let shown = super::block_on(async {
+        let open = demo.open()?;
+        let shown = async {
+            match &person {
+                None => check(arguments, session, &open).await,
+                Some(person) => show(arguments, session, (&demo, &open), person).await,
+            }
+        };
+        tokio::select! {
+            shown = shown => shown,
+            () = interrupted() => match person {
+                None => Err(ReachError::Cancelled.into()),
+                Some(_) => Ok(Exit::Done),
+            },
+        }
+    });
+    demo.close()?;
+    shown
+}
+
+impl Demo {
+    fn browser(&self) -> Option<Browser> {
+        let named = self.browser.clone().or_else(ProcessEnvironment::browser);
+        Browser::find(named.as_deref())
+    }
+}
+
+/// Returns what children are kept from. A folder that is not there has nothing to hide, and hiding
+/// it would make it.
+fn isolation() -> Isolation {
+    let mut isolation = host::isolation();
+    isolation.hidden.retain(|folder| folder.exists());
+    isolation
+}
+
+/// Visits all servers, waits until a token has expired, and visits its server again.
+async fn check(arguments: &Demo, session: &Session, open: &Open) -> Result<Exit, CliError> {
+    let rows = Visits::start(open).collect(session, open, None).await;
+    let refreshes = || open.journal.count(DOCS, Event::Refreshed);
+    let before = refreshes();
+    let is_signed_in = rows.iter().any(|row| row.server == DOCS && row.is_good());
+    let renewal = if is_signed_in {
+        sleep(SHORT_LIFE + MARGIN).await;
+        let again = open.tour.visit(DOCS).await;
+        Renewal {
+            works: again.is_some_and(|row| row.is_good()),
+            refreshes: refreshes().saturating_sub(before),
+            sign_ins: open.journal.count(DOCS, Event::Consented),
+            token_life: SHORT_LIFE,
+        }
+    } else {
+        Renewal::default()
+    };
+    let report = Report {
+        rows,
+        renewal: Some(renewal),
+        demo: None,
+    };
+    let exit = if report.is_good() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    };
+    session.print(&report.render(arguments.format, session), exit)?;
+    Ok(exit)
+}
+
+/// Visits all servers, prints what came of it and what to try, and serves on.
+async fn show(
+    arguments: &Demo,
+    session: &Session,
+    (demo, open): (&keyway_demo::Demo, &Open),
+    person: &Person,
+) -> Result<Exit, CliError> {
+    let mut visits = Visits::start(open);
+    let rows = visits.collect(session, open, Some(person)).await;
+    let report = Report {
+        rows,
+        renewal: None,
+        demo: Some(demo),
+    };
+    session.print(&report.render(arguments.format, session), Exit::Done)?;
+    // The place to open a dashboard, once there is one.
+    if session.verbosity != Verbosity::Quiet {
+        session.print_aside(&report.next_steps());
+    }
+    let known = open.journal.after(0).len();
+    let late = async {
+        while let Some(row) = visits.receiver.recv().await {
+            session.print_aside(&report::later(&row));
+        }
+    };
+    let ((), never) = tokio::join!(late, watch(session, open, known));
+    match never {}
+}
+
+/// Prints what the servers see, from the line after `known` on.
+async fn watch(session: &Session, open: &Open, mut known: usize) -> Infallible {
+    loop {
+        sleep(GLANCE).await;
+        for seen in open.journal.after(known) {
+            known += 1;
+            let is_news = seen.event != Event::Accepted;
+            if is_news && session.verbosity != Verbosity::Quiet {
+                let text = format!("{}: {}\n", seen.server, seen.event.in_words());
+                session.print_aside(&text);
+            }
+        }
+    }
+}
+
+/// Visits to all servers, one after the other; dropping this gives up the one under way.
+struct Visits {
+    receiver: mpsc::Receiver<Row>,
+    /// Held for the task in it.
+    _tasks: JoinSet<()>,
+}
+
+impl Visits {
+    /// Begins. The server that a person signs in to comes last, so that nothing waits for it; and
+    /// one by one, so that the time of a call is its own.
+    fn start(open: &Open) -> Self {
+        let mut names = open.tour.servers();
+        names.sort_by_key(|name| name == DOCS);
+        let (sender, receiver) = mpsc::channel(names.len().max(1));
+        let tour = Arc::clone(&open.tour);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            for name in names {
+                if let Some(row) = tour.visit(&name).await {
+                    drop(sender.send(row).await);
+                }
+            }
+        });
+        Self {
+            receiver,
+            _tasks: tasks,
+        }
+    }
+
+    /// Collects the rows in the order of the file. Where a sign-in is all that is left, it is
+    /// waited for as long as the person may take; its row then says so.
+    async fn collect(
+        &mut self,
+        session: &Session,
+        open: &Open,
+        person: Option<&Person>,
+    ) -> Vec<Row> {
+        let names = open.tour.servers();
+        let mut progress = Progress::new(session, names.len());
+        let mut rows: Vec<Row> = Vec::new();
+        while rows.len() < names.len() {
+            let next = match person {
+                Some(person) if rows.len() + 1 == names.len() => tokio::select! {
+                    row = self.receiver.recv() => row,
+                    () = person.patience() => None,
+                },
+                _ => self.receiver.recv().await,
+            };
+            let Some(row) = next else { break };
+            progress.step(&row);
+            rows.push(row);
+        }
+        drop(progress);
+        let in_order = names.iter().filter_map(|name| {
+            let found = rows.iter().find(|row| row.server == *name).cloned();
+            found.or_else(|| {
+                let mut row = open.tour.unvisited(name)?;
+                row.standing = Standing::new(State::NeedsAuth, Reason::Authorizing);
+                Some(row)
+            })
+        });
+        in_order.collect()
+    }
+}
+
+/// Waits until somebody wants this to end.
+async fn interrupted() {
+    let waiting = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = waiting(SignalKind::interrupt()) => {}
+        () = waiting(SignalKind::terminate()) => {}
+        () = waiting(SignalKind::hangup()) => {}
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the clock that the demo's servers take"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The server that is signed in to.
+const DOCS: &str = "docs";
+
+/// How long an access token lives: short enough to see it renewed.
+const LIFE: Duration = Duration::from_secs(60);
+/// The same where nobody wants to wait for it.
+const SHORT_LIFE: Duration = Duration::from_secs(4);
+/// How often the journal of the servers is looked at.
+const GLANCE: Duration = Duration::from_millis(250);
+const MARGIN: Duration = Duration::from_millis(200);

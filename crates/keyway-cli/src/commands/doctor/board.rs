@@ -1,0 +1,120 @@
+//! Progress: one line per server on a terminal, and nothing anywhere else.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use keyway::diagnosis::Stage;
+use keyway_secret::printable;
+
+use super::fault::Verdict;
+use super::offline::Candidate;
+use crate::session::{Session, Verbosity};
+
+/// What every server is doing.
+#[derive(Debug)]
+pub(super) struct Board {
+    is_shown: bool,
+    width: usize,
+    lines: Mutex<Lines>,
+}
+
+#[derive(Debug)]
+struct Lines {
+    servers: Vec<Line>,
+    drawn: usize,
+}
+
+#[derive(Debug)]
+struct Line {
+    name: String,
+    stage: Stage,
+    end: Option<&'static str>,
+}
+
+impl Board {
+    /// Prepares a board, which is shown if standard error is a terminal with room for it.
+    pub(super) fn new(session: &Session, candidates: &[Candidate]) -> Self {
+        let size = terminal_size::terminal_size_of(io::stderr());
+        let (width, height) = size.map_or((80, 24), |(w, h)| (usize::from(w.0), usize::from(h.0)));
+        let is_shown = io::stderr().is_terminal()
+            && session.verbosity != Verbosity::Quiet
+            && candidates.len() < height;
+        let servers = candidates.iter().map(|candidate| Line {
+            name: printable(&candidate.name),
+            stage: Stage::Trust,
+            end: None,
+        });
+        let servers = servers.collect();
+        let lines = Mutex::new(Lines { servers, drawn: 0 });
+        Self {
+            is_shown,
+            width,
+            lines,
+        }
+    }
+
+    /// Notes that a server has come to a stage.
+    pub(super) fn enter(&self, at: usize, stage: Stage) {
+        let mut lines = self.lock();
+        if let Some(line) = lines.servers.get_mut(at) {
+            line.stage = stage;
+        }
+        self.draw(&mut lines);
+    }
+
+    /// Returns the stage that a server has come to.
+    pub(super) fn stage(&self, at: usize) -> Stage {
+        let lines = self.lock();
+        lines
+            .servers
+            .get(at)
+            .map_or(Stage::Connect, |line| line.stage)
+    }
+
+    /// Notes how it ended for a server.
+    pub(super) fn end(&self, at: usize, verdict: &Verdict) {
+        let mut lines = self.lock();
+        if let Some(line) = lines.servers.get_mut(at) {
+            line.end = Some(match verdict {
+                Verdict::Works { .. } => "ok",
+                Verdict::Off => "disabled",
+                Verdict::Faulty(fault) => {
+                    line.stage = fault.stage;
+                    fault.code
+                }
+            });
+        }
+        self.draw(&mut lines);
+    }
+
+    /// Takes the board away; the result says it all.
+    pub(super) fn wipe(&self) {
+        let lines = self.lock();
+        if self.is_shown && lines.drawn > 0 {
+            let text = format!("\x1b[{}A\x1b[J", lines.drawn);
+            drop(io::stderr().lock().write_all(text.as_bytes()));
+        }
+    }
+
+    fn draw(&self, lines: &mut Lines) {
+        if !self.is_shown {
+            return;
+        }
+        let mut text = String::new();
+        if lines.drawn > 0 {
+            text.push_str(&format!("\x1b[{}A", lines.drawn));
+        }
+        for line in &lines.servers {
+            let end = line.end.unwrap_or("…");
+            let row = format!("{}  {} {end}", line.name, line.stage.as_str());
+            let row: String = row.chars().take(self.width.saturating_sub(1)).collect();
+            text.push_str(&format!("{row}\x1b[K\n"));
+        }
+        lines.drawn = lines.servers.len();
+        drop(io::stderr().lock().write_all(text.as_bytes()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

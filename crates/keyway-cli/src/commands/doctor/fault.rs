@@ -1,0 +1,136 @@
+//! What was found out about one server.
+
+use keyway::connect::TransportError;
+use keyway::diagnosis::{Evidence, Stage, page, refine};
+use keyway_config::diagnostic::Diagnostic;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::report::failure::chain;
+
+/// One server, and what was found out about it.
+#[derive(Debug)]
+pub(super) struct Examined {
+    pub(super) name: String,
+    pub(super) verdict: Verdict,
+}
+
+/// What was found out about a server.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It listed something.
+    Works {
+        /// What.
+        what: String,
+    },
+    /// It is switched off.
+    Off,
+    /// It does not work.
+    Faulty(Box<Fault>),
+}
+
+/// The first thing that is wrong with a server.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) stage: Stage,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) hint: String,
+    pub(super) exit: Exit,
+    pub(super) place: Option<Place>,
+    pub(super) http: Option<Http>,
+    /// What a program said before it ended, redacted.
+    pub(super) lines: Vec<String>,
+}
+
+/// Where in a file it is.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) file: String,
+    pub(super) line: u32,
+    pub(super) column: u32,
+    pub(super) pointer: String,
+}
+
+/// What an HTTP server answered.
+#[derive(Debug, Clone)]
+pub(super) struct Http {
+    pub(super) status: u16,
+    pub(super) error: Option<String>,
+    pub(super) scope: Option<String>,
+}
+
+impl Fault {
+    /// Words a finding of the rules.
+    pub(super) fn of_finding(stage: Stage, finding: &Diagnostic) -> Self {
+        let place = finding.location.as_ref().map(|location| Place {
+            file: location.file.to_string(),
+            line: location.start.line,
+            column: location.start.column,
+            pointer: location.pointer.as_str().to_owned(),
+        });
+        Self {
+            stage,
+            code: finding.code,
+            message: finding.message.clone(),
+            hint: finding
+                .hint
+                .clone()
+                .unwrap_or_else(|| format!("keyway explain {}", finding.code)),
+            exit: Exit::Failed,
+            place,
+            http: None,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Words an error; `evidence` makes it more precise.
+    pub(super) fn of_error(
+        error: &CliError,
+        otherwise: Stage,
+        evidence: Option<Evidence<'_>>,
+    ) -> Self {
+        let refined = evidence.and_then(|evidence| refine(error.transport()?, evidence));
+        let (code, message, hint) = match refined {
+            Some(found) => (found.code, found.message, Some(found.hint)),
+            None => (error.code(), chain(error), error.hint()),
+        };
+        Self {
+            stage: Stage::of_code(code).unwrap_or(otherwise),
+            code,
+            message,
+            hint: hint.unwrap_or_else(|| format!("keyway explain {code}")),
+            exit: error.exit(),
+            place: None,
+            http: error.transport().and_then(Http::of),
+            lines: error.last_lines().to_vec(),
+        }
+    }
+
+    /// Returns why, as the page of the code says it.
+    pub(super) fn why(&self) -> &'static str {
+        page(self.code).map_or("", |page| page.why())
+    }
+}
+
+impl Http {
+    fn of(error: &TransportError) -> Option<Self> {
+        match error {
+            TransportError::Refused {
+                status,
+                error,
+                scope,
+            } => Some(Self {
+                status: *status,
+                error: error.clone(),
+                scope: scope.clone(),
+            }),
+            TransportError::Status { status, .. } => Some(Self {
+                status: *status,
+                error: None,
+                scope: None,
+            }),
+            _ => None,
+        }
+    }
+}

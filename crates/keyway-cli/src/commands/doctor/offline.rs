@@ -1,0 +1,114 @@
+//! The stages that need no network: file, rules, variables, trust.
+
+use keyway::diagnosis::Stage;
+use keyway::load::Loaded;
+use keyway::status::{self, Reason, ServerStatus, State};
+use keyway_config::diagnostic::Diagnostic;
+use keyway_config::environment::Scope;
+
+use super::Doctor;
+use super::fault::{Fault, Verdict};
+use crate::commands::status::explain::{diagnostics, stops};
+use crate::exit::Exit;
+use crate::reach::Ready;
+use crate::report::Report;
+use crate::session::Session;
+
+/// A server, ready to be connected to or found out already.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) name: String,
+    pub(super) outcome: Result<Box<Ready>, Verdict>,
+}
+
+/// Examines every server of a plugin as far as nothing is run or sent.
+pub(super) fn examine(
+    loaded: &Loaded,
+    scope: Scope<'_>,
+    arguments: &Doctor,
+    session: &Session,
+) -> Vec<Candidate> {
+    let servers = status::of(&loaded.plugin, &scope);
+    let findings = diagnostics(&loaded.plugin, scope, &servers);
+    // A rule may quote a name that somebody made of a token; a report masks it.
+    let report = Report::new(std::slice::from_ref(loaded), findings, &[]);
+    let findings = report.diagnostics();
+    let examined = servers.iter().map(|server| {
+        let outcome = match standing(server, findings) {
+            Some(verdict) => Err(verdict),
+            None => ready(server, loaded, arguments, session),
+        };
+        let name = server.entry.name.clone();
+        Candidate { name, outcome }
+    });
+    let mut candidates: Vec<Candidate> = examined.collect();
+    if candidates.is_empty() {
+        candidates.extend(findings.first().map(|finding| Candidate {
+            name: "-".to_owned(),
+            outcome: Err(faulty(Fault::of_finding(Stage::File, finding))),
+        }));
+    }
+    candidates
+}
+
+fn standing(server: &ServerStatus<'_>, findings: &[Diagnostic]) -> Option<Verdict> {
+    match (server.state, server.reason) {
+        (State::Disabled, _) => Some(Verdict::Off),
+        (_, Some(Reason::NotConfigured)) => Some(faulty(Fault {
+            stage: Stage::Rules,
+            code: "not-configured",
+            message: "its `url` is empty".to_owned(),
+            hint: "set the variable that `url` is made of, or write the address into the entry"
+                .to_owned(),
+            exit: Exit::Failed,
+            place: None,
+            http: None,
+            lines: Vec::new(),
+        })),
+        (State::Failed, _) => {
+            let found = findings.iter().find(|finding| stops(finding, server));
+            let own = |finding: &&Diagnostic| finding.server.as_ref() == Some(&server.entry.name);
+            let found = found.or_else(|| findings.iter().find(own))?;
+            let stage = match found.code {
+                "unresolved-variable" | "unusable-value" => Stage::Variables,
+                _ if server.document.is_usable() => Stage::Rules,
+                _ => Stage::File,
+            };
+            let mut fault = Fault::of_finding(stage, found);
+            let is_unset = found.code == "unresolved-variable";
+            if let Some(name) = unset(server).filter(|_| is_unset) {
+                fault.hint = match found.hint.as_deref() {
+                    Some(hint) if hint.contains("did you mean") => hint.to_owned(),
+                    _ => format!("export {name}=…"),
+                };
+            }
+            Some(faulty(fault))
+        }
+        _ => None,
+    }
+}
+
+fn unset<'a>(server: &ServerStatus<'a>) -> Option<&'a str> {
+    let mut missing = server.variables.iter();
+    let found = missing.find(|variable| !variable.is_set && !variable.has_default)?;
+    Some(found.name)
+}
+
+fn ready(
+    server: &ServerStatus<'_>,
+    loaded: &Loaded,
+    arguments: &Doctor,
+    session: &Session,
+) -> Result<Box<Ready>, Verdict> {
+    let Ok(declared) = &server.entry.server else {
+        return Err(Verdict::Off);
+    };
+    let entry = (server.document, declared);
+    let prepared = arguments.reach.prepare_quietly(session, loaded, entry);
+    let ready = prepared.map_err(|error| faulty(Fault::of_error(&error, Stage::Trust, None)))?;
+    Ok(Box::new(ready))
+}
+
+fn faulty(fault: Fault) -> Verdict {
+    Verdict::Faulty(Box::new(fault))
+}

@@ -1,0 +1,162 @@
+//! The stages that need the network, from the name of the host to a list of tools.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use keyway::connect::{Host, TransportError};
+use keyway::diagnosis::{Evidence, Stage, callback_port};
+use keyway::explain::explain_auth;
+use keyway::session::{Nobody, SessionError};
+use keyway::sign_in::AuthError;
+use keyway_config::declared::Transport;
+use keyway_config::resolve::SpecEndpoint;
+use tokio::time::timeout;
+
+use super::board::Board;
+use super::fault::{Fault, Verdict};
+use crate::commands::probe::listed;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::reach::{ReachError, Ready};
+
+/// One server and what is needed to examine it.
+pub(super) struct Patient {
+    pub(super) ready: Ready,
+    pub(super) host: Host,
+    pub(super) has_browser: bool,
+    pub(super) limit: Duration,
+    pub(super) board: Arc<Board>,
+    pub(super) at: usize,
+}
+
+impl Patient {
+    /// Goes through the stages; however slow the server is, this ends in time.
+    pub(super) async fn examine(&self) -> Verdict {
+        let started = Instant::now();
+        let skew = AtomicI64::new(UNKNOWN);
+        let outcome = timeout(self.limit, self.connect(&skew)).await;
+        let error = match outcome {
+            Ok(Ok(what)) => return Verdict::Works { what },
+            Ok(Err(error)) => error,
+            Err(_) => self.late(),
+        };
+        let left = self.limit.saturating_sub(started.elapsed());
+        let speaks = self.other_transport(&error, left).await;
+        let skew = Some(skew.into_inner()).filter(|skew| *skew != UNKNOWN);
+        let evidence = Evidence {
+            spec: &self.ready.spec,
+            skew,
+            speaks,
+        };
+        let stage = self.board.stage(self.at);
+        let fault = Fault::of_error(&error, stage, Some(evidence));
+        Verdict::Faulty(Box::new(self.signed_in(fault, left).await))
+    }
+
+    async fn connect(&self, skew: &AtomicI64) -> Result<String, CliError> {
+        self.board.enter(self.at, Stage::Health);
+        if let Ok(checked) = self.ready.health_and_clock(&self.host).await {
+            skew.store(checked.skew.unwrap_or(UNKNOWN), Ordering::Relaxed);
+        }
+        self.board.enter(self.at, Stage::Connect);
+        let found = listed(&self.ready, &self.host).await?;
+        self.board.enter(self.at, Stage::List);
+        Ok(found.in_words())
+    }
+
+    fn late(&self) -> CliError {
+        let seconds = self.limit.as_secs();
+        let error = SessionError::Transport(TransportError::Timeout { seconds });
+        ReachError::talk(&self.ready.spec, error).into()
+    }
+
+    /// Tries the other of the two transports over HTTP where the declared one was not understood.
+    async fn other_transport(&self, error: &CliError, left: Duration) -> Option<Transport> {
+        let is_misunderstood = match error {
+            CliError::Reach(ReachError::Talk {
+                error: SessionError::Protocol { .. } | SessionError::Rpc(_),
+                ..
+            }) => true,
+            error => matches!(
+                error.transport(),
+                Some(
+                    TransportError::Protocol { .. }
+                        | TransportError::Status {
+                            status: 400 | 404..=406 | 415 | 501,
+                            ..
+                        }
+                )
+            ),
+        };
+        let other = match self.ready.spec.transport {
+            Transport::Http => Transport::Sse,
+            Transport::Sse => Transport::Http,
+            _ => return None,
+        };
+        if !is_misunderstood {
+            return None;
+        }
+        let ready = self.ready.with_transport(other);
+        let talking = async {
+            let conversation = ready.converse(&self.host, Arc::new(Nobody)).await.ok()?;
+            conversation.close().await;
+            Some(other)
+        };
+        timeout(left.min(SHORT), talking).await.ok().flatten()
+    }
+
+    /// Where a sign-in is needed: says what would keep it from beginning.
+    async fn signed_in(&self, fault: Fault, left: Duration) -> Fault {
+        if fault.code != "sign-in-required" {
+            return fault;
+        }
+        if let Some(oauth) = self.ready.oauth(&self.host) {
+            self.board.enter(self.at, Stage::Discovery);
+            if let Ok(Err(error)) = timeout(left, oauth.rehearse()).await {
+                return self.of_auth(error);
+            }
+        }
+        let port = match &self.ready.spec.endpoint {
+            SpecEndpoint::Remote(remote) => remote.callback_port,
+            _ => None,
+        };
+        if let Some(Err(error)) = port.map(callback_port) {
+            return self.of_auth(error);
+        }
+        if self.has_browser {
+            return fault;
+        }
+        Fault {
+            code: "no-browser",
+            message: format!("{}, and no browser can be opened here", fault.message),
+            hint: format!("{} --no-browser", fault.hint),
+            ..fault
+        }
+    }
+
+    fn of_auth(&self, error: AuthError) -> Fault {
+        let explained = explain_auth(&error);
+        let server = self.ready.spec.name.clone();
+        let exit = CliError::from(ReachError::SignIn { server, error }).exit();
+        Fault {
+            stage: Stage::of_code(explained.code).unwrap_or(Stage::Token),
+            code: explained.code,
+            message: explained.message,
+            hint: explained
+                .hint
+                .unwrap_or_else(|| format!("keyway explain {}", explained.code)),
+            exit: match explained.code {
+                "callback-port-busy" => Exit::SignInNeeded,
+                _ => exit,
+            },
+            place: None,
+            http: None,
+            lines: Vec::new(),
+        }
+    }
+}
+
+/// No server is so far off.
+const UNKNOWN: i64 = i64::MIN;
+const SHORT: Duration = Duration::from_secs(8);

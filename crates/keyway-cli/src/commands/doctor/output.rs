@@ -1,0 +1,164 @@
+//! The end of the examination: one table, and for each fault what happened, why, and what to do.
+
+use keyway_secret::printable;
+use serde::Serialize;
+
+use super::fault::{Examined, Fault, Verdict};
+use crate::report::json::to_text;
+use crate::report::mask::in_name;
+use crate::session::Session;
+use crate::table::Table;
+
+/// Renders it for people.
+pub(super) fn human(examined: &[Examined], session: &Session) -> String {
+    if examined.is_empty() {
+        return "no servers\n".to_owned();
+    }
+    let mut table = Table::new(["SERVER", "RESULT", "STAGE", "WHAT"]);
+    for one in examined {
+        let (result, stage, what) = match &one.verdict {
+            Verdict::Works { what } => ("ok", "list", what.clone()),
+            Verdict::Off => ("off", "file", "disabled in its file".to_owned()),
+            Verdict::Faulty(fault) => ("fault", fault.stage.as_str(), fault.code.to_owned()),
+        };
+        table.push([shown(one), result.to_owned(), stage.to_owned(), what]);
+    }
+    let mut text = table.render(session.width(), session.head_style());
+    for one in examined {
+        if let Verdict::Faulty(fault) = &one.verdict {
+            text.push_str(&block(&shown(one), fault));
+        }
+    }
+    text
+}
+
+fn block(name: &str, fault: &Fault) -> String {
+    let mut text = format!("\n{name}: {} [{}]\n", printable(&fault.message), fault.code);
+    if let Some(place) = &fault.place {
+        let file = printable(&place.file);
+        text.push_str(&format!("  at    {file}:{}:{}\n", place.line, place.column));
+    }
+    for line in &fault.lines {
+        text.push_str(&format!("  | {}\n", printable(line)));
+    }
+    let why = fault.why().split_whitespace().collect::<Vec<_>>().join(" ");
+    text.push_str(&format!("  why   {why}\n"));
+    text.push_str(&format!("  next  {}\n", printable(&fault.hint)));
+    text.push_str(&format!("  more  keyway explain {}\n", fault.code));
+    text
+}
+
+/// A server is named so that no literal that stands in the place of a name is shown.
+fn shown(one: &Examined) -> String {
+    printable(&in_name(&one.name))
+}
+
+/// Renders it for scripts.
+pub(super) fn json(examined: &[Examined]) -> String {
+    let faults = examined.iter().filter_map(|one| match &one.verdict {
+        Verdict::Faulty(fault) => Some(Finding::of(in_name(&one.name), fault)),
+        _ => None,
+    });
+    let servers = examined.iter().map(|one| Server {
+        name: in_name(&one.name),
+        result: match &one.verdict {
+            Verdict::Works { .. } => "ok",
+            Verdict::Off => "off",
+            Verdict::Faulty(_) => "fault",
+        },
+        stage: match &one.verdict {
+            Verdict::Works { .. } => "list",
+            Verdict::Off => "file",
+            Verdict::Faulty(fault) => fault.stage.as_str(),
+        },
+        code: match &one.verdict {
+            Verdict::Works { .. } => None,
+            Verdict::Off => Some("disabled"),
+            Verdict::Faulty(fault) => Some(fault.code),
+        },
+        what: match &one.verdict {
+            Verdict::Works { what } => what,
+            Verdict::Off => "disabled in its file",
+            Verdict::Faulty(fault) => &fault.message,
+        },
+    });
+    to_text(&Object {
+        schema_version: 1,
+        diagnostics: faults.collect(),
+        servers: servers.collect(),
+    })
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    diagnostics: Vec<Finding<'a>>,
+    servers: Vec<Server<'a>>,
+}
+
+#[derive(Serialize)]
+struct Server<'a> {
+    name: String,
+    result: &'static str,
+    stage: &'static str,
+    code: Option<&'static str>,
+    what: &'a str,
+}
+
+/// One diagnostic object of the contract, with the stage and the reason.
+#[derive(Serialize)]
+struct Finding<'a> {
+    code: &'static str,
+    severity: &'static str,
+    server: String,
+    source: Option<Place<'a>>,
+    message: &'a str,
+    hint: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http: Option<Http<'a>>,
+    stage: &'static str,
+    why: &'static str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    last_lines: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: u32,
+    column: u32,
+    pointer: String,
+}
+
+#[derive(Serialize)]
+struct Http<'a> {
+    status: u16,
+    error: Option<&'a str>,
+    scope: Option<&'a str>,
+}
+
+impl<'a> Finding<'a> {
+    fn of(server: String, fault: &'a Fault) -> Self {
+        Self {
+            code: fault.code,
+            severity: "error",
+            server,
+            source: fault.place.as_ref().map(|place| Place {
+                file: &place.file,
+                line: place.line,
+                column: place.column,
+                pointer: in_name(&place.pointer),
+            }),
+            message: &fault.message,
+            hint: &fault.hint,
+            http: fault.http.as_ref().map(|http| Http {
+                status: http.status,
+                error: http.error.as_deref(),
+                scope: http.scope.as_deref(),
+            }),
+            stage: fault.stage.as_str(),
+            why: fault.why(),
+            last_lines: &fault.lines,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `keyway explain`: the page of a code, from the program itself.
+
+use clap::Args;
+use keyway::diagnosis;
+use keyway_config::names::nearest_name;
+use keyway_secret::printable;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Explain a code: what happened, why, and what to do
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// A code as it is printed beside a fault or a finding; without one, all are listed
+    #[arg(value_name = "CODE")]
+    code: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Explain, session: &Session) -> Result<Exit, CliError> {
+    let Some(code) = &arguments.code else {
+        let mut codes: Vec<&str> = diagnosis::pages().map(|page| page.code).collect();
+        codes.sort_unstable();
+        session.print(&format!("{}\n", codes.join("\n")), Exit::Done)?;
+        return Ok(Exit::Done);
+    };
+    let wanted = code.trim().to_ascii_lowercase();
+    let Some(page) = diagnosis::page(&wanted) else {
+        return Err(CliError::UnknownCode {
+            near: nearest_name(&wanted, diagnosis::pages().map(|page| page.code)),
+            code: printable(code),
+        });
+    };
+    session.print(page.text, Exit::Done)?;
+    Ok(Exit::Done)
+}

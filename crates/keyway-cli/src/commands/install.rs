@@ -1,0 +1,345 @@
+//! `keyway install`: an entry of ours in a client's own file.
+//!
+//! The entry starts `keyway run` and names a server; no credential is ever in it. Nothing is
+//! written before the person has seen the difference and agreed.
+
+mod bridges;
+mod work;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use keyway::clients::{CLIENTS, Syntax};
+use keyway::install::{ClientFile, Command};
+use keyway::load::{Loaded, Loader};
+use keyway_config::json::quote;
+use keyway_config::source::Source;
+use keyway_secret::printable;
+
+use self::bridges::Bridges;
+pub(super) use self::work::Work;
+use super::trust;
+use crate::diff::{Diff, Kind};
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::reach::find;
+use crate::session::{Session, Verbosity};
+
+/// Write servers into the file of an MCP client, which then starts `keyway run`
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    instead: Instead,
+    /// Plugin folder or file; without it, this folder or the nearest above it in the same
+    /// repository
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    passed: Passed,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Whose file, and which of them.
+#[derive(Debug, Args)]
+pub(super) struct Target {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name)))]
+    client: String,
+    /// The file of this project in place of your own
+    #[arg(long)]
+    project: bool,
+}
+
+/// Which servers.
+#[derive(Debug, Args)]
+struct Which {
+    /// Only this server
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    server: Option<String>,
+    /// Every server of the plugin, each with an entry of its own
+    #[arg(long)]
+    all: bool,
+}
+
+/// Which entries of the client's file ours may take the place of.
+#[derive(Debug, Args)]
+struct Instead {
+    /// Put entries of ours in the place of those that run `mcp-remote`; the servers go to the
+    /// plugin at `--config`, otherwise to a folder that Keyway keeps
+    #[arg(long)]
+    mcp_remote: bool,
+    /// Replace an entry of the same name; `uninstall` brings it back
+    #[arg(long)]
+    replace: bool,
+}
+
+/// What the entry hands on to `keyway run`.
+#[derive(Debug, Args)]
+struct Passed {
+    /// Let the server take variables from this file
+    #[arg(long, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+    /// Let the server use the approvals of this profile
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+}
+
+/// Whether to ask.
+#[derive(Debug, Args)]
+pub(super) struct Consent {
+    /// Write without asking
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Show the changes and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Install, session: &Session) -> Result<Exit, CliError> {
+    let mut work = Work::open(&arguments.target)?;
+    let mut bridges = Bridges::find(&work.file)?;
+    let loaded = arguments.load(&bridges)?;
+    if let Some(loaded) = &loaded {
+        require_other_file(loaded, work.file.path())?;
+        for server in arguments.servers(loaded)? {
+            let command = arguments.command(&loaded.plugin.root, &server)?;
+            work.put((&server, &command), arguments.instead.replace)?;
+        }
+    }
+    bridges.offer(session, arguments)?;
+    bridges.replace(&mut work, arguments)?;
+    if work.receipts.is_empty() {
+        session.print_aside("nothing to do\n");
+        return Ok(Exit::Done);
+    }
+    let mut shown = bridges.diff();
+    let commands: Vec<&Command> = work
+        .receipts
+        .iter()
+        .map(|receipt| &receipt.command)
+        .collect();
+    shown.push_str(&diff(&work.file, &commands));
+    if !arguments.consent.agreed(session, &shown)? {
+        return Ok(arguments.consent.refused());
+    }
+    let mut written = bridges.write()?;
+    written.extend(work.write()?);
+    session.print(&lines("wrote", &written), Exit::Done)?;
+    if session.verbosity != Verbosity::Quiet {
+        session.print_aside(&format!("{}\n", work.file.client().afterwards));
+        session.print_aside(&bridges.advice());
+        if let Some(loaded) = &loaded {
+            session.print_aside(&approvals(loaded, &arguments.servers(loaded)?)?);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+impl Install {
+    /// Reads the plugin; `None` where only bridges are to be replaced.
+    fn load(&self, bridges: &Bridges) -> Result<Option<Loaded>, CliError> {
+        let names_servers = self.which.server.is_some() || self.which.all;
+        if self.instead.mcp_remote && !names_servers {
+            return Ok(None);
+        }
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        let loaded = match &self.config {
+            Some(path) => loader.load(path),
+            None => loader.discover(Path::new(".")),
+        };
+        match loaded {
+            Ok(loaded) => Ok(Some(loaded)),
+            // Somebody at a terminal may have come for the bridges alone.
+            Err(keyway::error::LoadError::NothingFound)
+                if !names_servers && !bridges.is_empty() && io::stdin().is_terminal() =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the names of the servers.
+    fn servers(&self, loaded: &Loaded) -> Result<Vec<String>, CliError> {
+        if !self.which.all {
+            let (_, server) = find(loaded, self.which.server.as_deref())?;
+            return Ok(vec![server.name.clone()]);
+        }
+        let servers = loaded.plugin.servers();
+        let usable = servers.filter(|(document, server)| document.is_usable() && !server.disabled);
+        let mut names: Vec<String> = usable.map(|(_, server)| server.name.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            find(loaded, None)?;
+        }
+        Ok(names)
+    }
+
+    /// Returns what the client shall start for a server of the plugin at `root`.
+    fn command(&self, root: &Path, server: &str) -> Result<Command, CliError> {
+        let mut command = started(absolute(root)?, server)?;
+        if let Some(file) = &self.passed.env_file {
+            command
+                .args
+                .extend(["--env-file".to_owned(), absolute(file)?]);
+        }
+        if let Some(profile) = &self.passed.profile {
+            command
+                .args
+                .extend(["--profile".to_owned(), profile.clone()]);
+        }
+        Ok(command)
+    }
+}
+
+impl Consent {
+    /// Shows the changes and asks; `false` if nothing may be written.
+    pub(super) fn agreed(&self, session: &Session, shown: &str) -> Result<bool, CliError> {
+        if self.dry_run {
+            session.print(shown, Exit::Done)?;
+            return Ok(false);
+        }
+        if self.yes {
+            return Ok(true);
+        }
+        session.print_aside(shown);
+        if !io::stdin().is_terminal() {
+            let what = "there is nobody to ask; `--yes` writes without asking";
+            return Err(CliError::Usage { what });
+        }
+        let is_agreed = ask(session, "Write this?");
+        if !is_agreed {
+            session.print_aside("nothing was changed\n");
+        }
+        Ok(is_agreed)
+    }
+
+    /// Returns how a command ends that wrote nothing.
+    pub(super) const fn refused(&self) -> Exit {
+        if self.dry_run {
+            Exit::Done
+        } else {
+            Exit::Failed
+        }
+    }
+}
+
+/// Asks a question that is answered by yes or no.
+fn ask(session: &Session, question: &str) -> bool {
+    session.print_aside(&format!("{question} [y/N] "));
+    let _lost = io::stderr().flush();
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// Shows what would change in a client's file.
+pub(super) fn diff(file: &ClientFile, commands: &[&Command]) -> String {
+    let kind = match file.client().syntax {
+        Syntax::Json(_) => Kind::Document,
+        _ => Kind::Prose,
+    };
+    let (before, after) = file.texts();
+    // Masked, nobody could see what would be started.
+    let ours = commands.iter().flat_map(|command| {
+        let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
+        [quote(&command.program), args.join(", ")]
+    });
+    let ours: Vec<String> = ours.collect();
+    difference(file.path(), (before, after), kind, &ours)
+}
+
+fn difference(
+    path: &Path,
+    (before, after): (Option<&str>, &str),
+    kind: Kind,
+    ours: &[String],
+) -> String {
+    let shown = path.to_string_lossy();
+    let before = Source::new(&shown, before.unwrap_or_default().as_bytes());
+    let after = Source::new(&shown, after.as_bytes());
+    let (before, after) = (&before, &after);
+    Diff {
+        before,
+        after,
+        kind,
+        ours,
+    }
+    .render()
+}
+
+/// Refuses a client's file that is the plugin's own: an entry in it would start itself.
+fn require_other_file(loaded: &Loaded, file: &Path) -> Result<(), CliError> {
+    let documents = loaded.plugin.documents.iter();
+    let mut paths = documents.filter_map(|found| loaded.path_of(found.source.path()));
+    if paths.any(|path| is_same_file(path, file)) {
+        return Err(CliError::Usage { what: OWN_FILE });
+    }
+    Ok(())
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let one = std::fs::canonicalize(one);
+    let other = std::fs::canonicalize(other);
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Says what has to be approved before the client can use the servers.
+fn approvals(loaded: &Loaded, servers: &[String]) -> Result<String, CliError> {
+    let mut text = String::new();
+    for server in servers {
+        if trust::question(loaded, server)?.is_some() {
+            text.push_str(&grant(server, &loaded.plugin.root));
+        }
+    }
+    Ok(text)
+}
+
+fn grant(server: &str, root: &Path) -> String {
+    let (server, root) = (printable(server), printable(&root.to_string_lossy()));
+    format!("to be approved once: keyway trust grant {server} --config {root}\n")
+}
+
+/// Returns what a client starts: this program, by its absolute path.
+fn started(root: String, server: &str) -> Result<Command, CliError> {
+    let program = ProcessEnvironment::program().ok_or(CliError::Usage {
+        what: "the path of this program cannot be found",
+    })?;
+    let args = ["run", "--server", server, "--config"].map(str::to_owned);
+    let mut args = args.to_vec();
+    args.push(root);
+    let program = absolute(&program)?;
+    Ok(Command { program, args })
+}
+
+/// Returns the absolute path of something that is there, as text.
+fn absolute(path: &Path) -> Result<String, CliError> {
+    let shown = || path.to_string_lossy().into_owned();
+    let found = std::fs::canonicalize(path).map_err(|source| {
+        let path = shown();
+        keyway::error::LoadError::Unreadable { path, source }
+    })?;
+    let text = found.into_os_string().into_string();
+    Ok(text.map_err(|_| keyway::error::LoadError::NotText { path: shown() })?)
+}
+
+/// Names files, one on each line.
+pub(super) fn lines(verb: &str, files: &[PathBuf]) -> String {
+    let lines = files
+        .iter()
+        .map(|file| format!("{verb} {}\n", printable(&file.to_string_lossy())));
+    lines.collect()
+}
+
+const OWN_FILE: &str = "the client's file is the plugin's own, which the client reads without us";
+const NO_HOME: &str = "there is no home folder; set `HOME`";

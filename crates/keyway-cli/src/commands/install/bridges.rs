@@ -1,0 +1,173 @@
+//! Entries that run `mcp-remote`: finding them, offering to replace them, moving what they hold.
+
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+
+use keyway::install::{ClientFile, Home, Recognised, Remote, recognise};
+use keyway_secret::printable;
+
+use super::work::entry_name;
+use super::{Install, Work, ask, difference, grant, is_same_file, started};
+use crate::diff::{Kind, render_added};
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::session::{Session, Verbosity};
+
+/// The bridges of a client's file.
+#[derive(Debug)]
+pub(super) struct Bridges {
+    found: Vec<(String, Remote)>,
+    unsupported: Vec<(String, String)>,
+    client: &'static str,
+    home: Option<Home>,
+    variables: Vec<String>,
+    servers: Vec<String>,
+}
+
+impl Bridges {
+    /// Looks through a file.
+    pub(super) fn find(file: &ClientFile) -> Result<Self, CliError> {
+        let mut bridges = Self {
+            found: Vec::new(),
+            unsupported: Vec::new(),
+            client: file.client().name,
+            home: None,
+            variables: Vec::new(),
+            servers: Vec::new(),
+        };
+        for entry in file.entries()? {
+            match recognise(&entry) {
+                Recognised::Remote(remote) => bridges.found.push((entry.name, remote)),
+                Recognised::Unsupported { option } => {
+                    bridges.unsupported.push((entry.name, option));
+                }
+                _ => {}
+            }
+        }
+        Ok(bridges)
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Keeps those that the person wants replaced, and says what else there is.
+    pub(super) fn offer(&mut self, session: &Session, arguments: &Install) -> Result<(), CliError> {
+        if session.verbosity != Verbosity::Quiet {
+            for (name, option) in &self.unsupported {
+                let (name, option) = (printable(name), printable(option));
+                session.print_aside(&format!(
+                    "`{name}` runs `mcp-remote` with `{option}`, which has no counterpart here; it stays\n"
+                ));
+            }
+        }
+        if arguments.instead.mcp_remote {
+            return Ok(());
+        }
+        let asks = io::stdin().is_terminal() && !arguments.consent.yes;
+        let client = self.client;
+        self.found.retain(|(name, _)| {
+            let name = printable(name);
+            if asks {
+                let question = format!("`{name}` runs `mcp-remote`. Replace it by an entry of ours?");
+                return ask(session, &question);
+            }
+            if session.verbosity != Verbosity::Quiet {
+                session.print_aside(&format!(
+                    "`{name}` runs `mcp-remote`; `keyway install {client} --mcp-remote` replaces it\n"
+                ));
+            }
+            false
+        });
+        Ok(())
+    }
+
+    /// Puts entries of ours in their place.
+    pub(super) fn replace(&mut self, work: &mut Work, arguments: &Install) -> Result<(), CliError> {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        let folder = match &arguments.config {
+            Some(path) if path.is_dir() => path.clone(),
+            Some(_) => {
+                let what = "`--mcp-remote` takes the folder of a plugin for `--config`";
+                return Err(CliError::Usage { what });
+            }
+            None => ProcessEnvironment::data_folder()
+                .ok_or(CliError::Usage {
+                    what: super::NO_HOME,
+                })?
+                .join("adopted"),
+        };
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        let root = folder.clone().into_os_string().into_string();
+        let root = root.map_err(|_| CliError::Usage {
+            what: "the path of the folder is not UTF-8",
+        })?;
+        let mut home = Home::open(&folder)?;
+        if is_same_file(&home.document().0, work.file.path()) {
+            let what = super::OWN_FILE;
+            return Err(CliError::Usage { what });
+        }
+        for (name, remote) in &self.found {
+            let adopted = home.adopt(&entry_name(name), remote, &ProcessEnvironment)?;
+            let mut command = started(root.clone(), &adopted.server)?;
+            if !adopted.variables.is_empty() {
+                let file = home.env_file().to_string_lossy().into_owned();
+                command.args.extend(["--env-file".to_owned(), file]);
+            }
+            work.put_in_place(name, &command)?;
+            self.variables.extend(adopted.variables);
+            self.servers.push(adopted.server);
+        }
+        self.home = Some(home);
+        Ok(())
+    }
+
+    /// Shows what would be written to the plugin folder; of values only the names.
+    pub(super) fn diff(&self) -> String {
+        let Some(home) = &self.home else {
+            return String::new();
+        };
+        let mut text = String::new();
+        if !self.variables.is_empty() {
+            let added = self.variables.iter().map(|name| format!("{name}=…"));
+            let added: Vec<String> = added.collect();
+            let file = home.env_file();
+            text.push_str(&render_added(
+                &file.to_string_lossy(),
+                file.exists(),
+                &added,
+            ));
+        }
+        let (path, before, after) = home.document();
+        text.push_str(&difference(&path, (before, after), Kind::Document, &[]));
+        text
+    }
+
+    /// Writes the plugin folder.
+    pub(super) fn write(&self) -> Result<Vec<PathBuf>, CliError> {
+        match &self.home {
+            Some(home) => Ok(home.write()?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Says what is left to the person.
+    pub(super) fn advice(&self) -> String {
+        let Some(home) = &self.home else {
+            return String::new();
+        };
+        let mut text = String::new();
+        if !self.variables.is_empty() {
+            let names = self.variables.join("`, `");
+            text.push_str(&format!(
+                "the values of `{names}` were written down in the client's file, and still are in its backup: get new ones from the issuer\n"
+            ));
+            for server in &self.servers {
+                text.push_str(&grant(server, home.folder()));
+            }
+        }
+        text
+    }
+}

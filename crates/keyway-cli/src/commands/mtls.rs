@@ -1,0 +1,93 @@
+//! `keyway mtls`: a server behind mutual TLS, for a client that speaks standard input and output.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use keyway::bridge::bridge;
+use keyway::connect::{ConnectError, HttpClient, Trust, harden_self};
+use keyway::identity::{Files, Keeper};
+use keyway_secret::Secret;
+
+use super::run::pipes;
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::reach::ReachError;
+use crate::session::Session;
+use crate::settings;
+
+/// Connect a client on standard input and output to the server at `API_URL` with a client
+/// certificate
+#[derive(Debug, Args)]
+pub(crate) struct Mtls {
+    /// The client certificate in PEM, then those that lead to a root
+    #[arg(long, value_name = "PEM")]
+    cert: PathBuf,
+    /// Its key in PEM
+    #[arg(long, value_name = "PEM")]
+    key: PathBuf,
+    /// Believe only the root certificates in this file
+    #[arg(long, value_name = "PEM")]
+    cacert: Option<PathBuf>,
+    /// The variable that holds the passphrase of an encrypted key
+    #[arg(long, value_name = "NAME")]
+    key_passphrase_env: Option<String>,
+}
+
+/// Runs the command; standard output carries protocol and nothing else.
+pub(crate) fn run(arguments: &Mtls, session: &Session) -> Result<Exit, CliError> {
+    harden_self().map_err(|source| ReachError::Harden { source })?;
+    let url = address()?;
+    let files = Files {
+        certificate: arguments.cert.clone(),
+        key: arguments.key.clone(),
+        passphrase: arguments.passphrase()?,
+    };
+    let mut network = settings::http(&session.network()?)?;
+    network.identity = Some(files.read().map_err(ReachError::from)?);
+    if let Some(roots) = &arguments.cacert {
+        network.trust = Trust {
+            system: false,
+            files: vec![roots.clone()],
+        };
+    }
+    let client = HttpClient::new(network).map_err(ConnectError::from)?;
+    super::block_on(async {
+        let keeper = tokio::spawn(Keeper::new(files, client.clone()).keep());
+        let connection = keyway::connect::connect_plain(&url, &client)?;
+        let (input, output) = pipes()?;
+        let bridged = match (input, output) {
+            (Some(input), Some(output)) => bridge(input, output, connection).await,
+            _ => bridge(tokio::io::stdin(), tokio::io::stdout(), connection).await,
+        };
+        keeper.abort();
+        bridged.map_err(|source| ReachError::Client { source })?;
+        Ok(Exit::Done)
+    })
+}
+
+impl Mtls {
+    fn passphrase(&self) -> Result<Option<Secret<String>>, CliError> {
+        let Some(name) = &self.key_passphrase_env else {
+            return Ok(None);
+        };
+        match ProcessEnvironment::text(name) {
+            Some(passphrase) => Ok(Some(Secret::new(passphrase))),
+            None => Err(ReachError::NoPassphrase { name: name.clone() }.into()),
+        }
+    }
+}
+
+/// Reads the address of the server, which must be encrypted.
+fn address() -> Result<Secret<String>, CliError> {
+    let url = ProcessEnvironment::text("API_URL").ok_or(CliError::Usage {
+        what: "`API_URL` must hold the address of the server",
+    })?;
+    let scheme = url.get(..8).unwrap_or_default();
+    if !scheme.eq_ignore_ascii_case("https://") {
+        return Err(CliError::Usage {
+            what: "`API_URL` must be an `https` address: a certificate is shown to it",
+        });
+    }
+    Ok(Secret::new(url))
+}

@@ -1,0 +1,173 @@
+//! `keyway probe`: does a server work? First its health address, then what decides: a list call.
+
+use std::sync::Arc;
+
+use clap::Args;
+use keyway::connect::Host;
+use keyway::health::Health;
+use keyway::session::{Era, Nobody, Session as Conversation};
+use keyway_secret::printable;
+use serde::Serialize;
+
+use super::tools::Format;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
+use crate::report::failure::{Failure, chain};
+use crate::report::json::to_text;
+use crate::session::Session;
+use crate::table::Table;
+
+/// Find out whether a server works: ask its health address, then connect and list something
+#[derive(Debug, Args)]
+pub(crate) struct Probe {
+    /// The server, where the plugin has several
+    #[arg(value_name = "SERVER")]
+    server: Option<String>,
+    /// How to print it
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Runs the command; the exit code is that of the second probe, which decides.
+pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError> {
+    let loaded = arguments.reach.load(None)?;
+    let entry = find(&loaded, arguments.server.as_deref())?;
+    let ready = arguments.reach.prepare(session, &loaded, entry)?;
+    let (health, decided) = super::block_on(async {
+        let host = arguments.reach.host(session, NOBODY)?;
+        let health = ready.health(&host).await;
+        let decided = listed(&ready, &host).await;
+        Ok((Row::of_health(health), decided))
+    })?;
+    let exit = decided.as_ref().map_or_else(CliError::exit, |_| Exit::Done);
+    let connect = match &decided {
+        Ok(found) => Row::new("ok", found.in_words()),
+        Err(error) => Row::new("failed", chain(error)),
+    };
+    let text = match arguments.format {
+        Format::Human => {
+            let mut table = Table::new(["PROBE", "RESULT", "WHAT"]);
+            for (name, row) in [("health", &health), ("connect", &connect)] {
+                let cells = [name.to_owned(), row.result.to_owned(), row.what.clone()];
+                table.push(cells);
+            }
+            table.render(session.width(), session.head_style())
+        }
+        Format::Json => to_text(&Object {
+            schema_version: 1,
+            diagnostics: decided
+                .as_ref()
+                .err()
+                .map(Failure::of)
+                .into_iter()
+                .collect(),
+            server: &ready.spec.name,
+            health: &health,
+            connect: &connect,
+        }),
+    };
+    session.print(&text, exit)?;
+    if let Err(error) = &decided {
+        session.print_failure(error);
+    }
+    Ok(exit)
+}
+
+/// What the server offered.
+pub(super) struct Listed {
+    version: String,
+    key: Option<&'static str>,
+    count: usize,
+}
+
+impl Listed {
+    pub(super) fn in_words(&self) -> String {
+        let version = printable(&self.version);
+        match self.key {
+            Some(key) => format!("MCP {version}, {} {key}", self.count),
+            None => format!("MCP {version}, offers nothing to list"),
+        }
+    }
+}
+
+/// Connects and makes one list call: greeting alone proves nothing.
+pub(super) async fn listed(ready: &Ready, host: &Host) -> Result<Listed, CliError> {
+    let conversation = ready.converse(host, Arc::new(Nobody)).await?;
+    let listed = list(&conversation).await;
+    conversation.close().await;
+    let (key, count) = listed.map_err(|error| ReachError::talk(&ready.spec, error))?;
+    let version = match &conversation.facts().era {
+        Era::Modern { version } | Era::Legacy { version } => version.clone(),
+        _ => "of an unknown version".to_owned(),
+    };
+    Ok(Listed {
+        version,
+        key,
+        count,
+    })
+}
+
+async fn list(
+    conversation: &Conversation,
+) -> Result<(Option<&'static str>, usize), keyway::session::SessionError> {
+    let lists = [
+        ("tools/list", "tools"),
+        ("resources/list", "resources"),
+        ("prompts/list", "prompts"),
+    ];
+    let offered = lists
+        .iter()
+        .find(|(_, key)| conversation.facts().offers(key));
+    let Some((method, key)) = offered else {
+        return Ok((None, 0));
+    };
+    let items = conversation.list(method, key).await?;
+    Ok((Some(key), items.len()))
+}
+
+/// What one probe found.
+#[derive(Serialize)]
+struct Row {
+    result: &'static str,
+    what: String,
+}
+
+impl Row {
+    const fn new(result: &'static str, what: String) -> Self {
+        Self { result, what }
+    }
+
+    fn of_health(health: Result<Health, CliError>) -> Self {
+        match health {
+            Ok(Health::Ok) => Self::new("ok", "HTTP 200".to_owned()),
+            Ok(Health::Refused { status: 401 }) => {
+                let what = "HTTP 401: the credential is missing, wrong or expired";
+                Self::new("refused", what.to_owned())
+            }
+            Ok(Health::Refused { status }) => {
+                let what = "the credential is valid but not allowed to do this";
+                Self::new("refused", format!("HTTP {status}: {what}"))
+            }
+            Ok(Health::Inconclusive { status }) => {
+                Self::new("inconclusive", format!("HTTP {status}"))
+            }
+            Ok(Health::Unreachable { failure }) => {
+                Self::new("unreachable", printable(&failure.to_string()))
+            }
+            Ok(_) => Self::new("none", "a local server has no health address".to_owned()),
+            Err(error) => Self::new("failed", chain(&error)),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    diagnostics: Vec<Failure>,
+    server: &'a str,
+    health: &'a Row,
+    connect: &'a Row,
+}

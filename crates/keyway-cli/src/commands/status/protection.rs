@@ -1,0 +1,57 @@
+//! What keeps the programs of servers from Keyway's files and processes, as it would be here.
+//!
+//! Found out by a launcher that shuts itself in and ends; no program of a plugin is started.
+
+use keyway::connect::Isolation;
+use keyway::settings::Confinement;
+use keyway_config::declared::Endpoint;
+
+use super::Listed;
+use crate::commands::block_on;
+use crate::error::CliError;
+use crate::host;
+use crate::session::Session;
+
+/// Fills in the protection of every server that runs a program.
+pub(super) fn look_up(servers: &mut [Listed<'_>], session: &Session) -> Result<(), CliError> {
+    let sandbox = &session.settings()?.sandbox;
+    let mut known: Vec<(Confinement, String)> = Vec::new();
+    for listed in servers.iter_mut().filter(|listed| runs_a_program(listed)) {
+        let asked = sandbox.of(&listed.id());
+        let words = match known.iter().find(|(confinement, _)| *confinement == asked) {
+            Some((_, words)) => words.clone(),
+            None => {
+                let words = probe(asked)?;
+                known.push((asked, words.clone()));
+                words
+            }
+        };
+        listed.protection = Some(words);
+    }
+    Ok(())
+}
+
+fn runs_a_program(listed: &Listed<'_>) -> bool {
+    let server = listed.status.entry.server.as_ref();
+    server.is_ok_and(|server| match &server.endpoint {
+        Endpoint::Local(_) => true,
+        Endpoint::Remote(remote) => remote.helper.is_some(),
+        _ => false,
+    })
+}
+
+fn probe(asked: Confinement) -> Result<String, CliError> {
+    let mut of_process = host::isolation();
+    // A folder that is hidden would be made first, and looking makes nothing.
+    of_process.hidden.retain(|folder| folder.exists());
+    let isolation: Isolation = asked.isolation(&of_process);
+    let level = block_on(async { Ok(host::launcher().probe(&isolation).await) })?;
+    let mut words = match level {
+        Ok(level) => level.to_string(),
+        Err(error) => format!("not known: {error}"),
+    };
+    if asked.dangerous_inherit_environment {
+        words.push_str("; gets the whole environment, as configured");
+    }
+    Ok(words)
+}

@@ -1,0 +1,135 @@
+//! `keyway token`: what clients show to the gateway.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use keyway::gateway::{Register, Scope};
+use keyway::load::Loader;
+use keyway_secret::printable;
+
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::reach::find;
+use crate::session::Session;
+use crate::table::Table;
+use crate::vault::open_vault;
+
+/// Decide which clients may use the gateway, and for which servers
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a token; it is printed once and kept nowhere
+    New {
+        /// What to call the client that gets it
+        #[arg(long, value_name = "NAME")]
+        name: String,
+        /// Only this server: `PLUGIN:SERVER`, `PLUGIN:*` for all of a plugin, or the name of one
+        /// of the plugin where you stand; may be repeated
+        #[arg(long = "server", value_name = "SERVER")]
+        servers: Vec<String>,
+        /// Plugin folder or file that a bare name belongs to
+        #[arg(long, value_name = "PATH")]
+        config: Option<PathBuf>,
+    },
+    /// List the tokens, by name
+    List,
+    /// Take a token back; its sessions end
+    Revoke {
+        /// The name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Token, session: &Session) -> Result<Exit, CliError> {
+    match &arguments.action {
+        Action::New {
+            name,
+            servers,
+            config,
+        } => make(session, name, servers, config.as_deref()),
+        Action::List => list(session),
+        Action::Revoke { name } => revoke(session, name),
+    }
+}
+
+fn make(
+    session: &Session,
+    name: &str,
+    servers: &[String],
+    config: Option<&Path>,
+) -> Result<Exit, CliError> {
+    let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+        return Err(CliError::Usage {
+            what: "a name has up to 64 characters, none of them blank",
+        });
+    }
+    let scopes: Result<Vec<Scope>, CliError> =
+        servers.iter().map(|name| scope(name, config)).collect();
+    let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
+    let vault = open_vault()?;
+    let token = Register::new(&vault)?.issue(name, scopes)?;
+    session.print(&format!("{}\n", token.expose()), Exit::Done)?;
+    session.print_aside("It is shown this once; clients send it as `Authorization: Bearer …`\n");
+    Ok(Exit::Done)
+}
+
+/// Reads what a token opens; a bare name is that of the plugin where the person stands.
+fn scope(name: &str, config: Option<&Path>) -> Result<Scope, CliError> {
+    if let Some(scope) = Scope::read(name) {
+        return Ok(scope);
+    }
+    let loader = Loader::default().home(ProcessEnvironment::home());
+    let loaded = match config {
+        Some(path) => loader.load(path)?,
+        None => loader.discover(Path::new("."))?,
+    };
+    let (_, server) = find(&loaded, Some(name))?;
+    Ok(Scope::server(&loaded.plugin.name(), &server.name))
+}
+
+fn list(session: &Session) -> Result<Exit, CliError> {
+    let vault = open_vault()?;
+    let all = Register::new(&vault)?.list()?;
+    if all.is_empty() {
+        session.print("there is no token\n", Exit::Done)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(["NAME", "SERVERS"]);
+    for capability in all {
+        let servers = capability.servers.map_or_else(
+            || "all".to_owned(),
+            |scopes| {
+                let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+                scopes.join(", ")
+            },
+        );
+        table.push([printable(&capability.name), printable(&servers)]);
+    }
+    session.print(
+        &table.render(session.width(), session.head_style()),
+        Exit::Done,
+    )?;
+    Ok(Exit::Done)
+}
+
+fn revoke(session: &Session, name: &str) -> Result<Exit, CliError> {
+    let vault = open_vault()?;
+    let existed = Register::new(&vault)?.revoke(name)?;
+    session.print_aside(if existed {
+        "no longer valid\n"
+    } else {
+        "there is no such token\n"
+    });
+    Ok(if existed { Exit::Done } else { Exit::Failed })
+}
+
+const LONGEST_NAME: usize = 64;

@@ -1,0 +1,215 @@
+//! `keyway vault`: how what Keyway keeps is sealed, whether all of it opens, and changing its key.
+
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand, ValueEnum};
+use keyway::vault::{
+    ExplicitKey, Inspection, KeySources, PassphraseFile, SourceKind, Vault as Store, VaultError,
+};
+
+use self::report::{Changed, Found, Looked, Standing};
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::vault::{AskedPassphrase, folders, open_vault, sources};
+
+/// Look after the sealed store of approvals and sign-ins
+#[derive(Debug, Args)]
+pub(crate) struct Vault {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say where the vault is, what is in it and how its key is protected
+    Status {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Open everything in the vault and report what is damaged; changes nothing
+    Verify {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Change the vault's key, or where it is kept; other processes go on working
+    Rekey {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+struct Output {
+    /// How to print it
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+/// How to print it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines
+    Human,
+    /// One JSON object
+    Json,
+}
+
+/// Where the new key comes from; without any of these, from where the old one does.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Target {
+    /// Keep the new key here
+    #[arg(long, value_enum, value_name = "WHERE")]
+    to: Option<Place>,
+    /// Take the new key from this private file, which you keep
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Derive the new key from the first line of this private file
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+/// Where a key is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Place {
+    /// In the desktop's keyring
+    Keyring,
+    /// In a generated file that anyone can read who can read your files as you
+    File,
+    /// Nowhere: it is derived from a passphrase that you type
+    Passphrase,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Vault, session: &Session) -> Result<Exit, CliError> {
+    match &arguments.action {
+        Action::Status { output } => status(session, output.format),
+        Action::Verify { output } => verify(session, output.format),
+        Action::Rekey { target, output } => rekey(session, target, output.format),
+    }
+}
+
+fn status(session: &Session, format: Format) -> Result<Exit, CliError> {
+    let looked = look()?;
+    let exit = looked.exit();
+    let text = match format {
+        Format::Human => looked.in_words(),
+        Format::Json => looked.as_json(),
+    };
+    session.print(&text, exit)?;
+    if let (Format::Human, Some(error)) = (format, looked.error()) {
+        session.print_error(error, error.hint().as_deref());
+    }
+    Ok(exit)
+}
+
+/// Looks at the vault, and tries whether its key opens it.
+fn look() -> Result<Looked, CliError> {
+    let folders = folders()?;
+    let inspection = match Store::inspect(&folders) {
+        Ok(Some(inspection)) => inspection,
+        Ok(None) => return Ok(Looked::nothing(folders.data)),
+        Err(error) => return Ok(Looked::unreadable(folders.data, error)),
+    };
+    let must_ask = inspection.protection.source == SourceKind::Passphrase
+        && ProcessEnvironment::passphrase_file().is_none();
+    let standing = if must_ask {
+        Standing::Unasked
+    } else {
+        match Store::open(&folders, sources()?) {
+            Ok(_) => Standing::Open,
+            Err(error) => Standing::Closed(error),
+        }
+    };
+    Ok(Looked::at(inspection, standing))
+}
+
+fn verify(session: &Session, format: Format) -> Result<Exit, CliError> {
+    let verified = existing().and_then(|_| Ok(open_vault()?.verify()?));
+    let found = match (verified, format) {
+        (Ok(found), _) => Found::new(found),
+        // A program gets its object whatever happened.
+        (Err(CliError::Reach(crate::reach::ReachError::Vault(error))), Format::Json) => {
+            Found::nothing_but(error)
+        }
+        (Err(error), _) => return Err(error),
+    };
+    let exit = found.exit();
+    let text = match format {
+        Format::Human => found.in_words(),
+        Format::Json => found.as_json(),
+    };
+    session.print(&text, exit)?;
+    if format == Format::Human {
+        for problem in found.problems() {
+            session.print_error(problem, None);
+        }
+        if let Some(hint) = found.problems().iter().find_map(VaultError::hint) {
+            session.print_aside(&format!("\nhint: {hint}\n"));
+        }
+    }
+    Ok(exit)
+}
+
+fn rekey(session: &Session, target: &Target, format: Format) -> Result<Exit, CliError> {
+    let inspection = existing()?;
+    let (kind, new) = target.choose(inspection.protection.source)?;
+    let vault = open_vault()?;
+    let before = vault.protection().source;
+    let done = vault.rekey(kind, new)?;
+    let changed = Changed {
+        before,
+        done,
+        key_file: target.key_file.clone(),
+    };
+    let text = match format {
+        Format::Human => changed.in_words(),
+        Format::Json => changed.as_json(),
+    };
+    session.print(&text, Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+/// Looks at the vault that has to be there.
+fn existing() -> Result<Inspection, CliError> {
+    Store::inspect(&folders()?)?.ok_or(CliError::NoVault)
+}
+
+impl Target {
+    /// Decides where the new key comes from, and who can be asked for it.
+    fn choose(&self, current: SourceKind) -> Result<(SourceKind, KeySources), CliError> {
+        let mut sources = sources()?;
+        sources.explicit = None;
+        // The file in the environment holds the old passphrase, not the new one.
+        if current == SourceKind::Passphrase {
+            sources = sources.with_passphrase(Arc::new(AskedPassphrase));
+        }
+        let kind = match (&self.key_file, &self.passphrase_file, self.to) {
+            (Some(path), ..) => {
+                sources = sources.with_explicit(ExplicitKey::File(path.clone()));
+                SourceKind::Explicit
+            }
+            (_, Some(path), _) => {
+                sources = sources.with_passphrase(Arc::new(PassphraseFile::new(path.clone())));
+                SourceKind::Passphrase
+            }
+            (_, _, Some(Place::Keyring)) => SourceKind::Keyring,
+            (_, _, Some(Place::File)) => SourceKind::KeyFile,
+            (_, _, Some(Place::Passphrase)) => SourceKind::Passphrase,
+            (None, None, None) if current == SourceKind::Explicit => {
+                return Err(CliError::Usage {
+                    what: "you supply the key of this vault: name the new one with `--key-file`, or where it shall be kept with `--to`",
+                });
+            }
+            (None, None, None) => current,
+        };
+        Ok((kind, sources))
+    }
+}

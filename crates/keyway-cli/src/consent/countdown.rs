@@ -1,0 +1,50 @@
+//! A line that says how long a person has left, where it can be drawn.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+
+/// A line on the terminal that goes away when this is dropped.
+#[derive(Debug)]
+pub(super) struct Countdown(JoinHandle<()>);
+
+impl Countdown {
+    /// Starts to draw, unless nobody would see it.
+    pub(super) fn start(patience: Duration) -> Option<Self> {
+        if !io::stderr().is_terminal() {
+            return None;
+        }
+        let end = Instant::now() + patience;
+        Some(Self(tokio::spawn(async move {
+            for frame in FRAMES.iter().cycle() {
+                let left = end.saturating_duration_since(Instant::now()).as_secs();
+                draw(&format!(
+                    "\r{frame} waiting for you, {}:{:02} left \u{1b}[K",
+                    left / 60,
+                    left % 60
+                ));
+                tokio::time::sleep(FRAME).await;
+            }
+        })))
+    }
+}
+
+impl Drop for Countdown {
+    fn drop(&mut self) {
+        self.0.abort();
+        draw("\r\u{1b}[K");
+    }
+}
+
+fn draw(text: &str) {
+    let mut stream = io::stderr().lock();
+    drop(
+        stream
+            .write_all(text.as_bytes())
+            .and_then(|()| stream.flush()),
+    );
+}
+
+const FRAMES: [&str; 4] = ["⠋", "⠙", "⠸", "⠴"];
+const FRAME: Duration = Duration::from_millis(250);

@@ -1,0 +1,86 @@
+//! Why a command gave up, as the diagnostic object of the contract.
+
+use std::error::Error as _;
+
+use keyway::connect::TransportError;
+use keyway_secret::printable;
+use serde::Serialize;
+
+use super::json::to_text;
+use crate::error::CliError;
+
+/// One diagnostic object of the contract.
+#[derive(Serialize)]
+pub(crate) struct Failure {
+    code: &'static str,
+    severity: &'static str,
+    server: Option<String>,
+    source: Option<()>,
+    message: String,
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http: Option<Http>,
+}
+
+#[derive(Serialize)]
+struct Http {
+    status: u16,
+    error: Option<String>,
+    scope: Option<String>,
+}
+
+impl Failure {
+    /// Words an error.
+    pub(crate) fn of(error: &CliError) -> Self {
+        let http = error.transport().and_then(|error| match error {
+            TransportError::Refused {
+                status,
+                error,
+                scope,
+            } => Some(Http {
+                status: *status,
+                error: error.clone(),
+                scope: scope.clone(),
+            }),
+            TransportError::Status { status, .. } => Some(Http {
+                status: *status,
+                error: None,
+                scope: None,
+            }),
+            _ => None,
+        });
+        Self {
+            code: error.code(),
+            severity: "error",
+            server: error.server().map(str::to_owned),
+            source: None,
+            message: chain(error),
+            hint: error.hint(),
+            http,
+        }
+    }
+}
+
+/// Returns the one object that is printed where there is no result.
+pub(crate) fn object(error: &CliError) -> String {
+    #[derive(Serialize)]
+    struct Object {
+        schema_version: u32,
+        diagnostics: [Failure; 1],
+    }
+    to_text(&Object {
+        schema_version: 1,
+        diagnostics: [Failure::of(error)],
+    })
+}
+
+/// Writes an error with everything behind it in one line.
+pub(crate) fn chain(error: &CliError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(below) = cause {
+        text = format!("{text}: {below}");
+        cause = below.source();
+    }
+    printable(&text)
+}

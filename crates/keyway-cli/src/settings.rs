@@ -1,0 +1,122 @@
+//! `config.toml` as this process finds it, and what is said where it cannot be used.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use keyway::connect::{HttpSettings, ProxySettings, Trust};
+use keyway::identity::Files;
+use keyway::settings::{Network, Parsed, Settings, SettingsError, load};
+use keyway_config::diagnostic::Diagnostic;
+use keyway_secret::{Secret, printable};
+
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::reach::ReachError;
+use crate::report::counted;
+
+/// Why the file is not used.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    what: String,
+    /// The file is there, but not for us: this is a program that another Keyway started.
+    pub(crate) is_hidden: bool,
+    /// What the person can do next.
+    pub(crate) hint: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Reads the file; without one, and without a home, everything is as by default.
+pub(crate) fn read() -> Result<Settings, Refusal> {
+    let Some(folders) = ProcessEnvironment::folders() else {
+        return Ok(Settings::default());
+    };
+    let home = ProcessEnvironment::home();
+    match load(&folders.config, home.as_deref()) {
+        Ok(parsed) if parsed.diagnostics.is_empty() => Ok(parsed.settings),
+        Ok(parsed) => Err(misunderstood(&parsed)),
+        Err(error) => Err(unreadable(&error)),
+    }
+}
+
+fn misunderstood(parsed: &Parsed) -> Refusal {
+    let errors = counted(parsed.diagnostics.len(), "error");
+    let first: Vec<String> = parsed.diagnostics.iter().take(SHOWN).map(line).collect();
+    Refusal {
+        what: format!("`config.toml` has {errors}: {}", first.join("; ")),
+        is_hidden: false,
+        hint: parsed
+            .diagnostics
+            .iter()
+            .find_map(|found| found.hint.clone()),
+    }
+}
+
+fn line(found: &Diagnostic) -> String {
+    let message = printable(&found.message);
+    match &found.location {
+        Some(place) => {
+            let (line, column) = (place.start.line, place.start.column);
+            format!("{}:{line}:{column}: {message}", printable(&place.file))
+        }
+        None => message,
+    }
+}
+
+fn unreadable(error: &SettingsError) -> Refusal {
+    let cause = std::error::Error::source(error);
+    let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+    Refusal {
+        what: format!("{error}{cause}"),
+        is_hidden: matches!(error, SettingsError::Unreadable { source, .. }
+            if source.kind() == std::io::ErrorKind::PermissionDenied),
+        hint: error.hint(),
+    }
+}
+
+/// Puts together how the network is reached: the environment stands above the file.
+pub(crate) fn http(network: &Network) -> Result<HttpSettings, CliError> {
+    let proxy = |name: &str| {
+        let lower = ProcessEnvironment::text(&name.to_ascii_lowercase());
+        lower
+            .or_else(|| ProcessEnvironment::text(name))
+            .map(Secret::new)
+    };
+    let direct = proxy("NO_PROXY").map(|value| value.expose().clone());
+    let own: Option<PathBuf> = ProcessEnvironment::text("SSL_CERT_FILE").map(PathBuf::from);
+    let identity = identity_files(network).map(|files| files.read());
+    Ok(HttpSettings {
+        trust: Trust {
+            // The list that the environment names stands in for the system's.
+            system: own.is_none(),
+            files: own.into_iter().chain(network.roots.clone()).collect(),
+        },
+        proxies: ProxySettings {
+            https: proxy("HTTPS_PROXY"),
+            http: proxy("HTTP_PROXY"),
+            all: proxy("ALL_PROXY").or_else(|| network.proxy.clone()),
+            none: direct.or_else(|| Some(network.no_proxy.join(","))),
+        },
+        identity: identity.transpose().map_err(ReachError::from)?,
+        ..HttpSettings::default()
+    })
+}
+
+/// Returns where the client certificate of the settings is.
+pub(crate) fn identity_files(network: &Network) -> Option<Files> {
+    let found = network.client_certificate.as_ref()?;
+    Some(Files {
+        certificate: found.certificate.clone(),
+        key: found.key.clone(),
+        passphrase: None,
+    })
+}
+
+/// How many errors are told at once.
+const SHOWN: usize = 5;

@@ -1,0 +1,141 @@
+//! Opening the vault: the one place that decides where its key comes from.
+//!
+//! In order: a key that the person names (a command, a file, a credential of the service manager),
+//! the source that they chose, the desktop's keyring, a generated key file. The vault records the
+//! choice when it is made, and asks nobody else later.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use keyway::vault::{
+    ExplicitKey, Folders, KeyCommand, KeySources, Passphrase, PassphraseFile, PassphraseUse,
+    SecretService, SourceKind, Vault, VaultError,
+};
+use keyway_secret::Secret;
+
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::hidden_input;
+use crate::reach::ReachError;
+
+/// Opens the vault; it is made at first use.
+pub(crate) fn open_vault() -> Result<Vault, CliError> {
+    Ok(Vault::open(&folders()?, sources()?)?)
+}
+
+/// Returns where everything is kept.
+pub(crate) fn folders() -> Result<Folders, CliError> {
+    Ok(ProcessEnvironment::folders().ok_or(ReachError::NoHome)?)
+}
+
+/// Returns every source that can be asked from here. None is asked before it is needed.
+pub(crate) fn sources() -> Result<KeySources, CliError> {
+    let mut sources = KeySources::default()
+        .with_keyring(Arc::new(keyring()))
+        .with_passphrase(passphrase());
+    if let Some(named) = named()? {
+        sources = sources.with_explicit(named);
+    }
+    if let Some(chosen) = choice()? {
+        sources = sources.choosing(chosen);
+    }
+    Ok(sources)
+}
+
+/// Returns the key that the person names.
+fn named() -> Result<Option<ExplicitKey>, CliError> {
+    match (
+        ProcessEnvironment::key_command(),
+        ProcessEnvironment::key_file(),
+    ) {
+        (Some(_), Some(_)) => Err(CliError::Usage {
+            what: "`KEYWAY_KEY_COMMAND` and `KEYWAY_KEY_FILE` are both set; the vault has one key",
+        }),
+        (Some(line), None) => {
+            let environment = ProcessEnvironment::all();
+            let command = KeyCommand { line, environment };
+            Ok(Some(ExplicitKey::Supplied(Arc::new(command))))
+        }
+        (None, Some(path)) => Ok(Some(ExplicitKey::File(path))),
+        (None, None) => Ok(ProcessEnvironment::key_credential().map(ExplicitKey::Credential)),
+    }
+}
+
+/// Returns what a new vault shall take its key from, where the person said so.
+fn choice() -> Result<Option<SourceKind>, CliError> {
+    match ProcessEnvironment::key_source().as_deref() {
+        Some("keyring") => Ok(Some(SourceKind::Keyring)),
+        Some("passphrase") => Ok(Some(SourceKind::Passphrase)),
+        Some("file") => Ok(Some(SourceKind::KeyFile)),
+        Some(_) => Err(CliError::Usage {
+            what: "`KEYWAY_KEY_SOURCE` is none of `keyring`, `passphrase` and `file`",
+        }),
+        None => Ok(ProcessEnvironment::passphrase_file().map(|_| SourceKind::Passphrase)),
+    }
+}
+
+/// Returns the keyring of the desktop session, whether there is one or not.
+fn keyring() -> SecretService {
+    let keyring = SecretService::new(ProcessEnvironment::session_bus());
+    if io::stdin().is_terminal() && ProcessEnvironment::has_screen() {
+        keyring.asking(AT_THE_SCREEN)
+    } else {
+        keyring
+    }
+}
+
+fn passphrase() -> Arc<dyn Passphrase> {
+    match ProcessEnvironment::passphrase_file() {
+        Some(path) => Arc::new(PassphraseFile::new(path)),
+        None => Arc::new(AskedPassphrase),
+    }
+}
+
+/// What the person typed to unlock the vault.
+static TYPED: Mutex<Option<Secret<String>>> = Mutex::new(None);
+
+/// A passphrase that the person types, if there is a person.
+#[derive(Debug)]
+pub(crate) struct AskedPassphrase;
+
+impl Passphrase for AskedPassphrase {
+    fn ask(&self, purpose: PassphraseUse) -> Result<Option<Secret<String>>, VaultError> {
+        // Whoever is started by another program must not talk to that program's terminal.
+        if !io::stdin().is_terminal() {
+            return Ok(None);
+        }
+        let ask = |question: &str| hidden_input::ask(question).unwrap_or_default();
+        if purpose == PassphraseUse::Unlock {
+            // One command may open the vault in several places; the person is asked once.
+            let mut typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
+            if typed.is_none() {
+                *typed = ask("Passphrase of the vault: ");
+            }
+            return Ok(typed.clone());
+        }
+        for _ in 0..TRIES {
+            let Some(first) = ask("New passphrase of the vault: ") else {
+                return Ok(None);
+            };
+            if first.expose().chars().count() < SHORTEST {
+                hidden_input::tell(&format!("at least {SHORTEST} characters, please"));
+                continue;
+            }
+            let Some(second) = ask("The same again: ") else {
+                return Ok(None);
+            };
+            if first.is_same_as(&second) {
+                return Ok(Some(first));
+            }
+            hidden_input::tell("these were not the same");
+        }
+        Ok(None)
+    }
+}
+
+/// How long somebody may take to unlock the keyring in its own window.
+const AT_THE_SCREEN: Duration = Duration::from_secs(60);
+const TRIES: usize = 3;
+/// No new passphrase is shorter.
+const SHORTEST: usize = 8;

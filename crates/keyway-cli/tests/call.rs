@@ -1,0 +1,273 @@
+//! `keyway call` against a server that notes what it hears: checked arguments, progress, Ctrl-C.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests start the program as its user does, and stop where they cannot go on"
+)]
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use keyway_testkit::{Folder, Keyway, Outcome};
+
+/// A server in a few lines: `echo` answers, `wait` tells progress and then nothing any more.
+const SERVER: &str = r##"#!/bin/sh
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while read -r line; do
+  printf '%s\n' "$line" >> "$PLUGIN_ROOT/heard.txt"
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+  *'"method":"initialize"'*)
+    answer '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+  *'"method":"tools/list"'*)
+    answer '{"tools":[{"name":"wait","inputSchema":{"type":"object"}},{"name":"echo","inputSchema":{"type":"object","required":["message"],"properties":{"message":{"type":"string"},"count":{"type":"integer"},"mode":{"enum":["fast","slow"]},"tags":{"type":"array","items":{"type":"string"}}}}}]}' ;;
+  *'"name":"wait"'*)
+    printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":4,"message":"step one"}}\n' "$id" ;;
+  *'"name":"echo"'*)
+    printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2,"total":4,"message":"half"}}\n' "$id"
+    answer '{"content":[{"type":"text","text":"done"}]}' ;;
+  *'"id":'*)
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"##;
+
+fn folder() -> Folder {
+    Folder::with_entries(r#"{"mcpServers": {"s": {"command": "${HOST_PLUGIN_ROOT}/server.sh"}}}"#)
+        .executable("server.sh", SERVER)
+}
+
+fn keyway(folder: &Folder) -> Keyway {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).env("KEYWAY_HOME", folder.at("home"))
+}
+
+fn call(folder: &Folder, arguments: &[&str]) -> Outcome {
+    let call = keyway(folder).args(["call", "s"]);
+    call.args(arguments.iter().copied()).args(["--trust"]).run()
+}
+
+/// What the server heard of calls.
+fn calls(folder: &Folder) -> Vec<String> {
+    let heard = folder.read("heard.txt");
+    let calls = heard.lines().filter(|line| line.contains("tools/call"));
+    calls.map(str::to_owned).collect()
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_never_sent() {
+    for (arguments, words) in [
+        (&["echo"][..], "`message` is missing"),
+        (
+            &["echo", "mesage=x"],
+            "`mesage` is not known; did you mean `message`?",
+        ),
+        (
+            &["echo", "message=x", "count=many"],
+            "`count` must be a whole number",
+        ),
+        (
+            &["echo", "message=x", "mode=CANARY"],
+            "`mode` must be one of `fast`, `slow`",
+        ),
+    ] {
+        let folder = folder();
+        let outcome = call(&folder, arguments);
+        assert_eq!(outcome.code, 2, "{arguments:?} {}", outcome.everything());
+        assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(
+                "hint: usage: keyway call s echo message=TEXT [count=INTEGER] [mode=fast|slow] [tags=JSON]"
+            ),
+            "{}",
+            outcome.stderr
+        );
+        assert!(!outcome.everything().contains("CANARY"));
+        assert_eq!(calls(&folder), [""; 0]);
+    }
+    let outcome = call(&folder(), &["echo", "--format", "json"]);
+    let object: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(object["diagnostics"][0]["code"], "bad-arguments");
+    let outcome = call(&folder(), &["eco", "message=x"]);
+    assert_eq!(outcome.code, 2);
+    assert!(
+        outcome.stderr.contains("`s` has no tool `eco`"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("did you mean `echo`?"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn arguments_arrive_in_the_types_that_the_tool_asks_for() {
+    let folder = folder();
+    let words = ["echo", "message=5", "count=5", "tags=a", "tags=b"];
+    let outcome = call(&folder, &words);
+    assert_eq!(outcome.stdout, "done\n", "{}", outcome.everything());
+    assert!(
+        outcome.stderr.is_empty(),
+        "no bar without a terminal: {}",
+        outcome.stderr
+    );
+    let heard = calls(&folder).concat();
+    let expected = r#""arguments":{"count":5,"message":"5","tags":["a","b"]}"#;
+    assert!(heard.contains(expected), "{heard}");
+}
+
+#[test]
+fn arguments_in_a_file_are_checked_and_sent_as_they_are_written() {
+    let folder = folder().file(
+        "a.json",
+        r#"{ "message":"x", "count": 123456789012345678901234567890 }"#,
+    );
+    let outcome = call(&folder, &["echo", "--json", "a.json"]);
+    assert_eq!(outcome.stdout, "done\n", "{}", outcome.everything());
+    assert!(
+        calls(&folder)
+            .concat()
+            .contains("123456789012345678901234567890")
+    );
+    let wrong = folder.file("b.json", r#"{"message": 1}"#);
+    assert_eq!(call(&wrong, &["echo", "--json", "b.json"]).code, 2);
+    assert_eq!(calls(&wrong).len(), 1);
+    // Whoever knows better sends what they like.
+    assert_eq!(
+        call(&wrong, &["echo", "--json", "b.json", "--unchecked"]).code,
+        0
+    );
+    assert_eq!(calls(&wrong).len(), 2);
+}
+
+#[test]
+fn waiting_ends_when_the_person_said() {
+    let folder = folder();
+    let began = Instant::now();
+    let outcome = call(&folder, &["wait", "--timeout", "1"]);
+    assert_eq!(outcome.code, 5, "{}", outcome.everything());
+    assert!(
+        outcome.stderr.contains("within 1 seconds"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert!(folder.read("heard.txt").contains("notifications/cancelled"));
+    assert_eq!(call(&folder, &["wait", "--timeout", "0"]).code, 2);
+}
+
+#[test]
+fn ctrl_c_cancels_the_call_and_says_so() {
+    let folder = folder();
+    let child = start(&folder, &["call", "s", "wait", "--trust"]);
+    let output = interrupt(child, &folder);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors, "error: cancelled\n");
+    let heard = folder.read("heard.txt");
+    let id = heard
+        .lines()
+        .find(|line| line.contains("tools/call"))
+        .unwrap();
+    let id = id
+        .split(r#""id":"#)
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap();
+    let told = format!(r#""notifications/cancelled","params":{{"requestId":{id}}}"#);
+    assert!(heard.contains(&told), "{heard}");
+}
+
+#[test]
+fn a_second_ctrl_c_waits_for_nobody() {
+    // This server cannot be talked into leaving.
+    let stubborn = SERVER
+        .replace(
+            "#!/bin/sh\n",
+            "#!/bin/sh\ntrap '' TERM\necho $$ > \"$PLUGIN_ROOT/id.txt\"\n",
+        )
+        .replace("\ndone\n", "\ndone\nwhile :; do sleep 1; done\n");
+    let folder = folder().executable("server.sh", stubborn);
+    let child = start(&folder, &["call", "s", "wait", "--trust"]);
+    wait_for_call(&folder);
+    signal(&child);
+    // It takes leave now, which takes longer than this.
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    signal(&child);
+    let output = child.wait_with_output().unwrap();
+    let took = began.elapsed();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(took < Duration::from_millis(1200), "{took:?}");
+    // Nobody is left behind.
+    let server = folder.read("id.txt");
+    let status = std::path::PathBuf::from(format!("/proc/{}", server.trim()));
+    let until = Instant::now() + Duration::from_secs(5);
+    while status.exists() {
+        assert!(Instant::now() < until, "the server outlived us");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn progress_is_a_bar_on_a_terminal() {
+    let folder = folder();
+    let program = env!("CARGO_BIN_EXE_keyway");
+    let line = format!("{program} call s echo message=x --trust");
+    let output = Command::new("script")
+        .args(["-qefc", &line, "/dev/null"])
+        .current_dir(folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .env_remove("KEYWAY_PROFILE")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        printed.contains("[############------------]  50% half"),
+        "{printed:?}"
+    );
+    assert!(printed.contains("\r\x1b[K"), "{printed:?}");
+    assert!(printed.ends_with("done\r\n"), "{printed:?}");
+}
+
+fn start(folder: &Folder, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_keyway"))
+        .args(arguments)
+        .current_dir(folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until the call has arrived, interrupts the program and waits for its end.
+fn interrupt(child: Child, folder: &Folder) -> Output {
+    wait_for_call(folder);
+    signal(&child);
+    child.wait_with_output().unwrap()
+}
+
+fn wait_for_call(folder: &Folder) {
+    let until = Instant::now() + Duration::from_secs(20);
+    let has_arrived = || {
+        let heard = std::fs::read_to_string(folder.at("heard.txt"));
+        heard.is_ok_and(|heard| heard.contains("tools/call"))
+    };
+    while !has_arrived() {
+        assert!(Instant::now() < until, "the call never arrived");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(child: &Child) {
+    let id = child.id().to_string();
+    let told = Command::new("kill").args(["-INT", &id]).status();
+    assert!(told.unwrap().success());
+}

@@ -1,0 +1,129 @@
+//! Servers that are signed in to by OAuth; nobody is asked, and no window opens.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Desk, Outcome};
+
+use crate::{KEYWAY, assert_fault, assert_works};
+
+const CALL: &[&str] = &["doctor", "--format", "json"];
+
+fn examined(desk: &Desk) -> Outcome {
+    let windows = desk.windows().len();
+    let outcome = desk.keyway(CALL).run();
+    assert_eq!(desk.windows().len(), windows, "no window opens");
+    let leaks = desk.leaks(&outcome.everything(), &[]);
+    assert!(!leaks.contains_key("what was printed"), "{leaks:?}");
+    outcome
+}
+
+#[test]
+fn whoever_never_signed_in_is_told_how_and_it_works_then() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let found = assert_fault(&examined(&desk), "sign-in-required", 3, "keyway login s");
+    assert_eq!(found["stage"], "token");
+    let outcome = desk.without_browser(CALL).run();
+    assert_fault(&outcome, "no-browser", 3, "keyway login s --no-browser");
+    assert!(
+        desk.rig.seen("/register").is_empty(),
+        "nothing was registered"
+    );
+    desk.sign_in();
+    assert_works(&examined(&desk));
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_before_anybody_signs_in() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let more = format!(r#", "oauth": {{"callbackPort": {port}}}"#);
+    let desk = Desk::with_entry(KEYWAY, Settings::default(), &more);
+    assert_fault(
+        &examined(&desk),
+        "callback-port-busy",
+        3,
+        "end the program that uses the port",
+    );
+    drop(taken);
+    assert_fault(&examined(&desk), "sign-in-required", 3, "keyway login s");
+    desk.sign_in();
+    assert_works(&examined(&desk));
+}
+
+#[test]
+fn metadata_of_somebody_else_is_found_without_a_sign_in() {
+    let mut settings = Settings::default();
+    settings.issuer = Some("https://evil.example".to_owned());
+    let desk = Desk::new(KEYWAY, settings);
+    let found = assert_fault(
+        &examined(&desk),
+        "issuer-mismatch",
+        1,
+        "do not sign in there",
+    );
+    assert_eq!(found["stage"], "discovery");
+}
+
+#[test]
+fn a_server_that_refuses_fresh_tokens_is_a_loop() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.set(|settings| settings.rejects_all = true);
+    assert_fault(
+        &examined(&desk),
+        "oauth-loop",
+        1,
+        "keyway logout s && keyway login s",
+    );
+    desk.rig.set(|settings| settings.rejects_all = false);
+    let out = desk.keyway(&["logout", "s"]).run();
+    assert_eq!(out.code, 0, "{}", out.everything());
+    desk.sign_in();
+    assert_works(&examined(&desk));
+}
+
+#[test]
+fn a_renewal_that_fails_for_now_costs_no_sign_in() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.reset();
+    desk.rig.set(|settings| settings.token_status = Some(503));
+    let outcome = examined(&desk);
+    assert_fault(
+        &outcome,
+        "authorization-server-error",
+        5,
+        "nothing was lost",
+    );
+    desk.rig.set(|settings| settings.token_status = None);
+    assert_works(&examined(&desk));
+    assert_eq!(desk.windows().len(), 1);
+}
+
+#[test]
+fn a_renewal_that_fails_for_good_asks_for_a_sign_in() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.reset();
+    // Somebody else redeems the refresh token, so that it counts as stolen when it comes again.
+    let origin = desk.rig.origin();
+    let host = origin.strip_prefix("http://").unwrap();
+    for secret in desk.rig.secrets() {
+        let body = format!("grant_type=refresh_token&refresh_token={secret}&resource={origin}/mcp");
+        let mut stream = TcpStream::connect(host).unwrap();
+        let head = "content-type: application/x-www-form-urlencoded\r\nconnection: close";
+        let length = body.len();
+        let request = format!(
+            "POST /token HTTP/1.1\r\nhost: {host}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        drop(stream.read_to_string(&mut answer));
+    }
+    let outcome = examined(&desk);
+    assert_fault(&outcome, "refresh-failed", 3, "keyway login s");
+    desk.sign_in();
+    assert_works(&examined(&desk));
+}

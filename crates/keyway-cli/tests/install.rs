@@ -1,0 +1,376 @@
+//! `keyway install` and `uninstall` on the files of every client, in homes of their own.
+
+use std::fs;
+
+use keyway_testkit::{Canary, Folder, Keyway, Outcome};
+
+/// A plugin with one server that needs nothing, one with a variable, and a process.
+const ENTRIES: &str = r#"{
+  "mcpServers": {
+    "docs": { "type": "http", "url": "https://docs.example/mcp" },
+    "db": { "type": "http", "url": "https://db.example/mcp", "headers": { "Authorization": "Bearer ${DB_TOKEN}" } }
+  }
+}
+"#;
+
+fn folder() -> Folder {
+    Folder::new().file("plugin/.mcp.json", ENTRIES)
+}
+
+fn keyway(folder: &Folder, arguments: &[&str]) -> Outcome {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), &folder.at("plugin"))
+        .args(arguments.iter().copied())
+        .env("HOME", folder.at("home"))
+        .env("XDG_CONFIG_HOME", folder.at("config"))
+        .env("CODEX_HOME", folder.at("codex"))
+        .env("KEYWAY_HOME", folder.at("keyway"))
+        .run()
+}
+
+/// Each client: its file, a text with foreign entries, and the same with an entry of ours.
+fn clients() -> [(&'static str, &'static str, &'static str, &'static str); 6] {
+    [
+        (
+            "claude-code",
+            "home/.claude.json",
+            "{\r\n  \"numStartups\": 3,\r\n  \"mcpServers\": {\r\n    \"a\": { \"type\": \"http\", \"url\": \"https://a.example\" }\r\n  }\r\n}\r\n",
+            "{\r\n  \"numStartups\": 3,\r\n  \"mcpServers\": {\r\n    \"a\": { \"type\": \"http\", \"url\": \"https://a.example\" },\r\n    \"docs\": {\r\n      \"type\": \"stdio\",\r\n      \"command\": \"KEYWAY\",\r\n      \"args\": [\"run\", \"--server\", \"docs\", \"--config\", \"PLUGIN\"]\r\n    }\r\n  }\r\n}\r\n",
+        ),
+        (
+            "claude-desktop",
+            "config/Claude/claude_desktop_config.json",
+            "\u{feff}{\n\t\"mcpServers\": {}\n}",
+            "\u{feff}{\n\t\"mcpServers\": {\n\t\t\"docs\": {\n\t\t\t\"command\": \"KEYWAY\",\n\t\t\t\"args\": [\"run\", \"--server\", \"docs\", \"--config\", \"PLUGIN\"]\n\t\t}\n\t}\n}",
+        ),
+        (
+            "codex",
+            "codex/config.toml",
+            "model = \"m\" # mine\n\n[mcp_servers.a]\ncommand = \"a\"\n",
+            "model = \"m\" # mine\n\n[mcp_servers.a]\ncommand = \"a\"\n\n[mcp_servers.docs]\ncommand = \"KEYWAY\"\nargs = [\"run\", \"--server\", \"docs\", \"--config\", \"PLUGIN\"]\n",
+        ),
+        (
+            "cursor",
+            "home/.cursor/mcp.json",
+            "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}",
+            "{\"mcpServers\": {\"a\": {\"command\": \"a\"}, \"docs\": {\"type\": \"stdio\", \"command\": \"KEYWAY\", \"args\": [\"run\", \"--server\", \"docs\", \"--config\", \"PLUGIN\"]}}}",
+        ),
+        (
+            "gemini-cli",
+            "home/.gemini/settings.json",
+            "{\n   // mine\n   \"theme\": \"x\" // why\n}\n",
+            "{\n   // mine\n   \"theme\": \"x\", // why\n   \"mcpServers\": {\n      \"docs\": {\n         \"command\": \"KEYWAY\",\n         \"args\": [\"run\", \"--server\", \"docs\", \"--config\", \"PLUGIN\"]\n      }\n   }\n}\n",
+        ),
+        (
+            "vs-code",
+            "config/Code/User/mcp.json",
+            "/* mine */\n{\n    \"servers\": {\n        \"a\": { \"type\": \"stdio\", \"command\": \"a\" }, // a\n    },\n}\n",
+            "/* mine */\n{\n    \"servers\": {\n        \"a\": { \"type\": \"stdio\", \"command\": \"a\" }, // a\n        \"docs\": {\n            \"type\": \"stdio\",\n            \"command\": \"KEYWAY\",\n            \"args\": [\"run\", \"--server\", \"docs\", \"--config\", \"PLUGIN\"]\n        },\n    },\n}\n",
+        ),
+    ]
+}
+
+fn filled_in(text: &str, folder: &Folder) -> String {
+    let program = fs::canonicalize(env!("CARGO_BIN_EXE_keyway")).unwrap_or_default();
+    let plugin = fs::canonicalize(folder.at("plugin")).unwrap_or_default();
+    text.replace("KEYWAY", &program.to_string_lossy())
+        .replace("PLUGIN", &plugin.to_string_lossy())
+}
+
+#[test]
+fn every_client_gets_exactly_one_entry_and_gives_it_back() {
+    for (client, file, before, expected) in clients() {
+        let folder = folder().file(file, before);
+        let outcome = keyway(&folder, &["install", client, "--server", "docs", "--yes"]);
+        assert_eq!(outcome.code, 0, "{client}: {}", outcome.everything());
+        assert_eq!(folder.read(file), filled_in(expected, &folder), "{client}");
+        let backups = folder.files();
+        let backup = backups
+            .iter()
+            .find(|file| file.contains("clients/backups/"));
+        let backup = backup.unwrap();
+        assert_eq!(folder.read(backup), before, "{client}");
+        assert_eq!(folder.mode_of(backup), 0o600, "{client}");
+        let again = keyway(&folder, &["install", client, "--server", "docs", "--yes"]);
+        assert_eq!((again.code, again.stderr.as_str()), (0, "nothing to do\n"));
+        let outcome = keyway(&folder, &["uninstall", client, "--yes"]);
+        assert_eq!(outcome.code, 0, "{client}: {}", outcome.everything());
+        assert_eq!(folder.read(file), before, "{client}");
+    }
+}
+
+#[test]
+fn a_file_that_was_not_there_is_made_private_and_goes_again() {
+    for (client, file, ..) in clients() {
+        let folder = folder();
+        let outcome = keyway(&folder, &["install", client, "--all", "--yes"]);
+        assert_eq!(outcome.code, 0, "{client}: {}", outcome.everything());
+        assert_eq!(folder.mode_of(file), 0o600, "{client}");
+        let text = folder.read(file);
+        assert!(
+            text.contains("docs") && text.contains("db"),
+            "{client}: {text}"
+        );
+        assert!(
+            outcome
+                .stderr
+                .contains("to be approved once: keyway trust grant db"),
+            "{}",
+            outcome.stderr
+        );
+        let outcome = keyway(&folder, &["uninstall", client, "-y"]);
+        assert_eq!(outcome.code, 0, "{client}: {}", outcome.everything());
+        assert!(!folder.at(file).exists(), "{client}");
+    }
+}
+
+#[test]
+fn a_project_has_a_file_of_its_own_where_the_client_knows_one() {
+    for (client, file) in [
+        ("cursor", "plugin/.cursor/mcp.json"),
+        ("vs-code", "plugin/.vscode/mcp.json"),
+        ("codex", "plugin/.codex/config.toml"),
+        ("gemini-cli", "plugin/.gemini/settings.json"),
+    ] {
+        let folder = folder();
+        let arguments = ["install", client, "--project", "--server", "docs", "-y"];
+        let outcome = keyway(&folder, &arguments);
+        assert_eq!(outcome.code, 0, "{client}: {}", outcome.everything());
+        assert!(folder.at(file).exists(), "{client}");
+    }
+    let outcome = keyway(
+        &folder(),
+        &["install", "claude-desktop", "--project", "--all", "-y"],
+    );
+    assert_eq!(outcome.code, 2, "{}", outcome.everything());
+}
+
+#[test]
+fn nothing_is_written_without_consent() {
+    let folder = folder();
+    let before = folder.files();
+    let shown = keyway(
+        &folder,
+        &["install", "cursor", "--server", "docs", "--dry-run"],
+    );
+    assert_eq!(shown.code, 0);
+    assert!(
+        shown.stdout.contains("+    \"docs\": {"),
+        "{}",
+        shown.stdout
+    );
+    // The harness has `[PATH]` for the folder; what is ours is not masked.
+    let args = r#"["run", "--server", "docs", "--config", "[PATH]"]"#;
+    assert!(shown.stdout.contains(args), "{}", shown.stdout);
+    // Standard input is a pipe: nobody is there to ask.
+    let unasked = keyway(&folder, &["install", "cursor", "--server", "docs"]);
+    assert_eq!(unasked.code, 2, "{}", unasked.everything());
+    assert!(unasked.stderr.contains("`--yes`"), "{}", unasked.stderr);
+    let which = keyway(&folder, &["install", "cursor", "--yes"]);
+    assert_eq!(which.code, 2, "{}", which.everything());
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
+fn a_broken_file_is_refused_with_its_place_and_left_alone() {
+    for (client, file, text, place) in [
+        (
+            "claude-code",
+            "home/.claude.json",
+            "{\n  \"a\": ,\n}",
+            "2:8",
+        ),
+        (
+            "vs-code",
+            "config/Code/User/mcp.json",
+            "{ \"servers\": { }",
+            "1:1",
+        ),
+        ("codex", "codex/config.toml", "a = 1\nb = [1\n", "2:"),
+    ] {
+        let folder = folder().file(file, text);
+        let outcome = keyway(&folder, &["install", client, "--server", "docs", "--yes"]);
+        assert_eq!(outcome.code, 1, "{}", outcome.everything());
+        assert!(outcome.stderr.contains(place), "{}", outcome.stderr);
+        assert_eq!(folder.read(file), text);
+    }
+}
+
+#[test]
+fn a_foreign_entry_of_the_name_stays_unless_it_is_to_be_replaced() {
+    let before = "{\"mcpServers\": {\"docs\": {\"command\": \"mine\"}}}";
+    let folder = folder().file("home/.cursor/mcp.json", before);
+    let install = ["install", "cursor", "--server", "docs", "--yes"];
+    let outcome = keyway(&folder, &install);
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert_eq!(folder.read("home/.cursor/mcp.json"), before);
+    let mut replace = install.to_vec();
+    replace.push("--replace");
+    assert_eq!(keyway(&folder, &replace).code, 0);
+    assert!(!folder.read("home/.cursor/mcp.json").contains("mine"));
+    assert_eq!(keyway(&folder, &["uninstall", "cursor", "--yes"]).code, 0);
+    assert_eq!(folder.read("home/.cursor/mcp.json"), before);
+}
+
+#[test]
+fn an_entry_that_is_installed_differently_is_renewed_and_still_undone() {
+    let before = "{\"mcpServers\": {}}";
+    let folder = folder().file("home/.cursor/mcp.json", before);
+    let install = ["install", "cursor", "--server", "docs", "--yes"];
+    assert_eq!(keyway(&folder, &install).code, 0);
+    let mut other = install.to_vec();
+    other.extend(["--profile", "work"]);
+    let outcome = keyway(&folder, &other);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert!(
+        folder
+            .read("home/.cursor/mcp.json")
+            .contains("\"--profile\", \"work\"")
+    );
+    assert_eq!(keyway(&folder, &["uninstall", "cursor", "--yes"]).code, 0);
+    assert_eq!(folder.read("home/.cursor/mcp.json"), before);
+}
+
+const TOKEN: &str = "kT8vQ2mX9wLz4Rb7Yc3N";
+
+fn bridged(file: &str, text: &str) -> Folder {
+    folder().file(file, text.replace("SECRET", TOKEN))
+}
+
+/// Returns the files below the person's folders that hold the token; Keyway's own are listed too.
+fn holders(folder: &Folder) -> Vec<String> {
+    let canary = Canary::hidden(TOKEN);
+    let mut files = folder.files();
+    files.retain(|file| folder.at(file).is_file() && canary.leak(&folder.read(file)).is_some());
+    files
+}
+
+#[test]
+fn a_bridge_is_replaced_and_its_token_goes_to_a_private_file_alone() {
+    let json = r#"{
+  "mcpServers": {
+    "search": {
+      "command": "npx",
+      "args": ["-y", "mcp-remote@latest", "https://search.example/mcp?api_key=SECRET", "--header", "Authorization: Bearer SECRET", "--header", "X-Tenant:${TENANT}"],
+      "env": { "TENANT": "acme SECRET" }
+    },
+    "other": { "command": "npx", "args": ["-y", "server"] }
+  }
+}
+"#;
+    let toml = "[mcp_servers.search]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://search.example/mcp\", \"--header\", \"Authorization: Bearer SECRET\"]\n\n[mcp_servers.search.env]\nT = \"SECRET\"\n\n[mcp_servers.other]\ncommand = \"x\"\n";
+    for (client, file, text) in [
+        (
+            "claude-desktop",
+            "config/Claude/claude_desktop_config.json",
+            json,
+        ),
+        ("codex", "codex/config.toml", toml),
+    ] {
+        let folder = bridged(file, text);
+        let before = folder.read(file);
+        let dry = keyway(&folder, &["install", client, "--mcp-remote", "--dry-run"]);
+        assert_eq!(dry.code, 0, "{}", dry.everything());
+        assert_eq!(
+            Canary::literal(TOKEN).leak(&dry.everything()),
+            None,
+            "{}",
+            dry.everything()
+        );
+        let outcome = keyway(&folder, &["install", client, "--mcp-remote", "--yes"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+        assert_eq!(Canary::literal(TOKEN).leak(&outcome.everything()), None);
+        let after = folder.read(file);
+        assert!(
+            after.contains("run") && after.contains("--env-file"),
+            "{after}"
+        );
+        assert!(
+            !after.contains("mcp-remote") && after.contains("other"),
+            "{after}"
+        );
+        let holders = holders(&folder);
+        let is_private = |file: &String| folder.mode_of(file) == 0o600;
+        assert!(holders.iter().all(is_private), "{holders:?}");
+        let is_expected =
+            |file: &String| file.ends_with("adopted/.env") || file.contains("/clients/");
+        assert!(holders.iter().all(is_expected), "{holders:?}");
+        assert!(holders.iter().any(|file| file.ends_with("adopted/.env")));
+        let adopted = holders.iter().find(|file| file.ends_with(".env")).unwrap();
+        let entries = folder.read(&adopted.replace(".env", ".mcp.json"));
+        assert!(entries.contains("Bearer ${SEARCH_TOKEN}"), "{entries}");
+        assert!(entries.contains("https://search.example/mcp"), "{entries}");
+        assert_eq!(keyway(&folder, &["uninstall", client, "--yes"]).code, 0);
+        assert_eq!(folder.read(file), before);
+    }
+}
+
+#[test]
+fn a_bridge_is_pointed_out_and_stays_unless_somebody_asks() {
+    let text = "{\"mcpServers\": {\"s\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://s.example/mcp\"]}, \"t\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://t.example/mcp\", \"--ignore-tool\", \"x\"]}}}";
+    let folder = bridged("home/.cursor/mcp.json", text);
+    let outcome = keyway(&folder, &["install", "cursor", "--server", "docs", "--yes"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert!(
+        outcome
+            .stderr
+            .contains("`s` runs `mcp-remote`; `keyway install cursor --mcp-remote`")
+    );
+    assert!(
+        outcome
+            .stderr
+            .contains("`--ignore-tool`, which has no counterpart")
+    );
+    assert!(
+        folder
+            .read("home/.cursor/mcp.json")
+            .contains("https://s.example/mcp")
+    );
+}
+
+#[test]
+fn a_bridge_can_go_to_a_plugin_of_the_persons_own() {
+    let text = "{\"mcpServers\": {\"docs\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://s.example/mcp\", \"--header\", \"X-Api-Key: SECRET\"]}}}";
+    let folder = bridged("home/.cursor/mcp.json", text);
+    let arguments = [
+        "install",
+        "cursor",
+        "--mcp-remote",
+        "--config",
+        ".",
+        "--yes",
+    ];
+    let outcome = keyway(&folder, &arguments);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let entries = folder.read("plugin/.mcp.json");
+    // The name is taken by another server, which stays.
+    assert!(entries.contains("\"docs-2\": {"), "{entries}");
+    assert!(
+        entries.contains("\"X-Api-Key\": \"${DOCS_X_API_KEY}\""),
+        "{entries}"
+    );
+    assert_eq!(
+        folder.read("plugin/.env"),
+        format!("DOCS_X_API_KEY={TOKEN}\n")
+    );
+    assert_eq!(folder.mode_of("plugin/.env"), 0o600);
+    assert_eq!(folder.read("plugin/.gitignore"), ".env\n");
+    let client = folder.read("home/.cursor/mcp.json");
+    assert!(client.contains("\"docs-2\", \"--config\""), "{client}");
+    assert_eq!(Canary::hidden(TOKEN).leak(&client), None);
+}
+
+#[test]
+fn an_entry_that_would_start_itself_is_refused() {
+    let bridge = "{\"mcpServers\": {\"s\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://s.example/mcp\"]}}}";
+    for (text, more) in [
+        (ENTRIES, &["--all", "--replace"][..]),
+        (bridge, &["--mcp-remote", "--config", "."][..]),
+    ] {
+        let folder = Folder::new().file("plugin/.mcp.json", text);
+        let mut arguments = vec!["install", "claude-code", "--project", "--yes"];
+        arguments.extend(more);
+        let outcome = keyway(&folder, &arguments);
+        assert_eq!(outcome.code, 2, "{}", outcome.everything());
+        assert_eq!(folder.read("plugin/.mcp.json"), text);
+    }
+}

@@ -1,0 +1,283 @@
+//! `keyway login` where no browser can be opened, and what comes out of it: nothing secret.
+
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Canary, Desk};
+use url::Url;
+
+const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+
+/// Goes to a page and returns where it leads, without going there.
+fn leads_to(page: &str) -> String {
+    let page = Url::parse(page).unwrap();
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", page.port().unwrap())).unwrap();
+    let target = format!("{}?{}", page.path(), page.query().unwrap());
+    let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let location = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("location: "));
+    location.unwrap().to_owned()
+}
+
+/// Returns the address that is printed on a line of its own.
+fn printed_address(lines: impl Iterator<Item = String>) -> String {
+    let mut lines = lines.map(|line| line.trim().to_owned());
+    lines.find(|line| line.starts_with("http://")).unwrap()
+}
+
+#[test]
+fn without_a_browser_the_redirect_is_pasted() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let mut login = desk.keyway(&["login", "s", "--no-browser"]).start();
+    let stderr = login.child.stderr.take().unwrap();
+    let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+    let page = printed_address(&mut lines);
+    let redirect = leads_to(&page);
+    let mut stdin = login.child.stdin.take().unwrap();
+    // What is no answer is told, and the next line counts.
+    let forged = redirect.replace("state=", "state=x");
+    writeln!(stdin, "{forged}\n{redirect}").unwrap();
+    let outcome = login.outcome();
+    let said: String = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(outcome.code, 0, "{said}");
+    assert!(said.contains("not the address"), "{said}");
+    assert!(desk.windows().is_empty());
+    assert_eq!(desk.rig.seen("/token").len(), 1);
+    assert!(desk.leaks(&said, &[]).is_empty(), "{said}");
+    let call = desk
+        .without_browser(&["call", "s", "echo", "message=x"])
+        .run();
+    assert_eq!(call.stdout, "Echo: x\n", "{}", call.everything());
+}
+
+/// Threat B12, on a real terminal.
+#[test]
+fn b12_what_is_pasted_is_not_echoed() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let shown = desk.folder.at("home/shown");
+    drop(File::create(&shown).unwrap());
+    // A program that does not hide it, or this could not fail.
+    let mut cat = script(&desk, "cat", &shown);
+    cat.stdin.take().unwrap().write_all(b"visible\r").unwrap();
+    drop(cat.wait());
+    assert!(std::fs::read_to_string(&shown).unwrap().contains("visible"));
+    let command = format!("{KEYWAY} login s --no-browser");
+    let mut script = script(&desk, &command, &shown);
+    let mut stdin = script.stdin.take().unwrap();
+    let read = || std::fs::read_to_string(&shown).unwrap_or_default();
+    let page = wait_for(|| {
+        let text = read();
+        let line = text.lines().find(|line| line.starts_with("http://"))?;
+        // The whole line is there, and the invitation to paste after it.
+        text.contains("press Enter").then(|| line.trim().to_owned())
+    });
+    // Typing is hidden right after the invitation is printed.
+    thread::sleep(Duration::from_millis(300));
+    let redirect = leads_to(&page);
+    stdin.write_all(format!("{redirect}\r").as_bytes()).unwrap();
+    stdin.flush().unwrap();
+    let text = wait_for(|| {
+        let text = read();
+        text.contains("Signed in").then_some(text)
+    });
+    drop(stdin);
+    drop(script.wait());
+    for secret in desk.rig.secrets() {
+        assert_eq!(
+            Canary::hidden(&secret).whole_in(text.as_bytes()),
+            None,
+            "{text}"
+        );
+    }
+    assert!(!text.contains("code="), "{text}");
+}
+
+/// Starts a command on a terminal of its own; everything that is shown goes to a file.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only a terminal shows what it echoes"
+)]
+fn script(desk: &Desk, command: &str, shown: &std::path::Path) -> std::process::Child {
+    Command::new("script")
+        .args(["--quiet", "--flush", "--return", "--command", command])
+        .arg(shown)
+        .current_dir(desk.folder.path())
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", desk.folder.at("home"))
+        .env("KEYWAY_HOME", desk.folder.at("home/keyway"))
+        .env("SHELL", "/bin/sh")
+        .env("TERM", "dumb")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[track_caller]
+fn wait_for<T>(look: impl Fn() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "waited in vain"
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// T13 and threat C9: whatever command touches a sign-in, with everything said that can be said, no
+/// token is printed, kept readable, or handed to another process.
+#[test]
+fn t13_c9_no_token_comes_out_of_any_command() {
+    let settings = Settings::default();
+    let desk = Desk::new(KEYWAY, settings);
+    desk.rig.set(|settings| settings.expires_in = None);
+    let watch = Watch::start();
+    let person = desk.person();
+    let mut printed = String::new();
+    let run = |arguments: &[&str]| {
+        let run = desk.keyway(arguments).env("RUST_LOG", "trace");
+        run.env("RUST_BACKTRACE", "full").run()
+    };
+    let commands: &[&[&str]] = &[
+        &["login", "s"],
+        &["login", "s", "--format", "json"],
+        &["call", "s", "echo", "message=hello"],
+        &["call", "s", "echo", "message=hello", "--format", "json"],
+        &["tools", "s"],
+        &["tools", "s", "--format", "json"],
+        &["status"],
+        &["status", "--format", "json"],
+        &["check"],
+        &["trust", "list"],
+    ];
+    for verbose in [&[][..], &["--verbose"]] {
+        for command in commands {
+            let outcome = run(&[command, verbose].concat());
+            assert_eq!(outcome.code, 0, "{command:?}: {}", outcome.everything());
+            printed += &outcome.everything();
+        }
+    }
+    // What goes wrong is said, without what it went wrong with.
+    desk.rig.reset();
+    printed += &run(&["call", "s", "echo"]).everything();
+    desk.rig.set(|settings| settings.token_status = Some(500));
+    desk.rig.reset();
+    printed += &run(&["call", "s", "echo"]).everything();
+    desk.rig.set(|settings| {
+        settings.token_status = None;
+        settings.rejects_all = true;
+    });
+    printed += &run(&["call", "s", "echo"]).everything();
+    desk.rig.set(|settings| settings.rejects_all = false);
+    printed += &converse(&desk);
+    printed += &run(&["logout", "s"]).everything();
+    drop(person);
+    let seen = watch.end();
+    assert!(desk.rig.secrets().len() > 10, "tokens were issued");
+    let leaks = desk.leaks(&printed, &[]);
+    assert!(leaks.is_empty(), "{leaks:?}");
+    let environment = desk.folder.read("home/environment");
+    assert!(
+        environment.contains("RUST_LOG=trace"),
+        "the browser's was kept"
+    );
+    assert!(seen.len() > 20, "processes were seen: {}", seen.len());
+    for process in seen {
+        for secret in desk.rig.secrets() {
+            let leak = Canary::hidden(&secret).whole_in(&process);
+            assert_eq!(leak, None, "{}", String::from_utf8_lossy(&process));
+        }
+    }
+}
+
+/// One conversation through `keyway run`; returns all that it printed.
+fn converse(desk: &Desk) -> String {
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}"#;
+    let mut run = desk.keyway(&["run", "--server", "s"]).start();
+    let mut stdin = run.child.stdin.take().unwrap();
+    writeln!(stdin, "{hello}\n{call}").unwrap();
+    let mut stdout = BufReader::new(run.child.stdout.take().unwrap());
+    let mut text = String::new();
+    while !text.contains(r#""id":2"#) {
+        assert!(stdout.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    drop(stdin);
+    text + &run.outcome().stderr
+}
+
+/// Looks at the arguments and the environment of every process below this one, again and again.
+struct Watch {
+    over: Arc<AtomicBool>,
+    thread: thread::JoinHandle<()>,
+    seen: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Watch {
+    fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+        let (is_over, found) = (Arc::clone(&over), Arc::clone(&seen));
+        let thread = thread::spawn(move || {
+            let mut known = std::collections::BTreeSet::new();
+            while !is_over.load(Ordering::Relaxed) {
+                for bytes in processes() {
+                    if known.insert(bytes.clone()) {
+                        found.lock().unwrap().push(bytes);
+                    }
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Self { over, thread, seen }
+    }
+
+    fn end(self) -> Vec<Vec<u8>> {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+/// Returns what can be read of all processes of this session's folder: arguments and environment.
+fn processes() -> Vec<Vec<u8>> {
+    let own = std::process::id().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let name = entry.file_name();
+        let is_process = name
+            .to_string_lossy()
+            .bytes()
+            .all(|byte| byte.is_ascii_digit());
+        if !is_process || name.to_string_lossy() == own {
+            continue;
+        }
+        let mut bytes = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        bytes.extend(std::fs::read(entry.path().join("environ")).unwrap_or_default());
+        if bytes
+            .windows(12)
+            .any(|window| window == b"keyway-test-" || window == b"debug/keyway")
+        {
+            found.push(bytes);
+        }
+    }
+    found
+}

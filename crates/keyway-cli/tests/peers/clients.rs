@@ -1,0 +1,97 @@
+//! Clients as people have them: what `keyway install` writes is what they read, and they connect.
+//!
+//! Neither needs an account for that. Each has a home of its own.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use keyway_testkit::Folder;
+
+use crate::tools::{NODE, Tools, keyway};
+
+const EVERYTHING: &str = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
+const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
+
+/// A plugin with the reference server, approved and installed.
+fn installed(tools: &Tools, client: &str) -> Folder {
+    let (node, server) = (tools.at(NODE), tools.at(EVERYTHING));
+    let entries =
+        format!(r#"{{"everything": {{"command": "{node}", "args": ["{server}", "stdio"]}}}}"#);
+    let folder = Folder::with_entries(&entries).file("person/work/.keep", "");
+    for arguments in [
+        vec!["install", client, "--all", "--yes"],
+        vec!["trust", "grant", "everything"],
+    ] {
+        let call = keyway(&folder).env("HOME", folder.at("person"));
+        let outcome = call.args(arguments).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+    folder
+}
+
+/// Runs a client in the person's home, away from the plugin.
+fn run(tools: &Tools, folder: &Folder, script: &str, arguments: &[&str]) -> Output {
+    let node = tools.at(NODE);
+    let beside = Path::new(&node).parent().unwrap();
+    let home = folder.at("person");
+    Command::new(&node)
+        .arg(tools.at(script))
+        .args(arguments)
+        .current_dir(home.join("work"))
+        .env_clear()
+        .env("HOME", &home)
+        .env("XDG_CONFIG_HOME", home.join(".config"))
+        .env("XDG_DATA_HOME", home.join(".local/share"))
+        .env("XDG_CACHE_HOME", home.join(".cache"))
+        .env("KEYWAY_HOME", folder.at("home"))
+        .env("PATH", format!("{}:/usr/bin:/bin", beside.display()))
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .output()
+        .unwrap()
+}
+
+fn printed(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(out),
+        String::from_utf8_lossy(err)
+    )
+}
+
+fn line_of<'a>(printed: &'a str, server: &str) -> Option<&'a str> {
+    printed
+        .lines()
+        .find(|line| line.contains(&format!("{server}:")))
+}
+
+#[test]
+fn claude_code_connects_through_an_installed_entry_and_loses_it_again() {
+    let Some(tools) = Tools::find(&[NODE, EVERYTHING, CLAUDE]) else {
+        return;
+    };
+    let folder = installed(&tools, "claude-code");
+    let listed = printed(&run(&tools, &folder, CLAUDE, &["mcp", "list"]));
+    let line = line_of(&listed, "everything").unwrap_or_default();
+    assert!(line.ends_with("✔ Connected"), "{listed}");
+    // The client has written its file anew by now.
+    let call = keyway(&folder).env("HOME", folder.at("person"));
+    let outcome = call.args(["uninstall", "claude-code", "--yes"]).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let listed = printed(&run(&tools, &folder, CLAUDE, &["mcp", "list"]));
+    assert_eq!(line_of(&listed, "everything"), None, "{listed}");
+}
+
+#[test]
+fn gemini_cli_connects_through_an_installed_entry() {
+    let Some(tools) = Tools::find(&[NODE, EVERYTHING, GEMINI]) else {
+        return;
+    };
+    let folder = installed(&tools, "gemini-cli");
+    let listed = printed(&run(&tools, &folder, GEMINI, &["mcp", "list"]));
+    let line = line_of(&listed, "everything").unwrap_or_default();
+    assert!(line.ends_with("- Connected"), "{listed}");
+}

@@ -1,0 +1,18 @@
+//! Servers and clients that nobody here wrote, on both sides of the program.
+//!
+//! The official SDKs in three languages, the Inspector, two clients of agents, and servers that `npx`, `uvx` and a virtual
+//! environment start. All are found below `KEYWAY_TOOLS`; without them these tests say so.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests start servers and clients, and stop where they cannot"
+)]
+
+mod clients;
+mod inspector;
+mod installed;
+mod sdks;
+mod tools;
+mod wrong_type;

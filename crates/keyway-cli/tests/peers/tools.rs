@@ -1,0 +1,111 @@
+//! Finding and starting what the tests talk to.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use keyway_testkit::{Folder, Keyway};
+
+/// What `cargo xtask tools --setup` installs and `cargo xtask peers` builds.
+pub(crate) struct Tools {
+    folder: PathBuf,
+}
+
+impl Tools {
+    /// Finds the tools that a test needs.
+    ///
+    /// Without `KEYWAY_TOOLS` a test may be skipped, with it everything has to be there.
+    pub(crate) fn find(needed: &[&str]) -> Option<Self> {
+        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+        let given = std::env::var_os("KEYWAY_TOOLS").map(PathBuf::from);
+        let folder = given.clone().unwrap_or(beside);
+        let absent = needed.iter().find(|file| !folder.join(file).is_file());
+        match (absent, given) {
+            (None, _) => {
+                let folder = folder.canonicalize().unwrap();
+                Some(Self { folder })
+            }
+            (Some(file), Some(_)) => panic!("`{file}` is not there; `cargo xtask tools --setup`"),
+            (Some(file), None) => {
+                println!("skipped: no `{file}`; `cargo xtask tools --setup` installs it");
+                None
+            }
+        }
+    }
+
+    /// Returns the path of a tool.
+    pub(crate) fn at(&self, file: &str) -> String {
+        self.folder.join(file).display().to_string()
+    }
+
+    /// Returns the directory of the npm packages.
+    pub(crate) fn modules(&self) -> String {
+        self.at("npm/node_modules")
+    }
+}
+
+/// Below `KEYWAY_TOOLS`: the Node.js of the npm packages.
+pub(crate) const NODE: &str = "npm/node_modules/.bin/node";
+/// Below `KEYWAY_TOOLS`: the Python of the virtual environment.
+pub(crate) const PYTHON: &str = "python/bin/python";
+/// Below `KEYWAY_TOOLS`: the server and client on the official Rust SDK.
+pub(crate) const RUST_PEER: &str = "rust-sdk/debug/rust-peer";
+
+/// Returns the path of one of the scripts beside this file.
+pub(crate) fn script(name: &str) -> String {
+    format!("{}/tests/peers/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A server on a port of its own.
+pub(crate) struct Listening {
+    child: Child,
+    pub(crate) port: u16,
+}
+
+impl Listening {
+    /// Starts a server; `PORT` among its words is replaced.
+    pub(crate) fn start(words: &[String]) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let number = port.to_string();
+        let mut words = words
+            .iter()
+            .map(|word| if word == "PORT" { &number } else { word });
+        let child = Command::new(words.next().unwrap())
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { child, port };
+        for _ in 0..300 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return server;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("the server did not start");
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Prepares a call of the program with this process's path and trusted authorities.
+pub(crate) fn keyway(folder: &Folder) -> Keyway {
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+        .env("KEYWAY_HOME", folder.at("home"));
+    ["PATH", "SSL_CERT_FILE"]
+        .into_iter()
+        .fold(call, |call, name| match std::env::var_os(name) {
+            Some(value) => call.env(name, value),
+            None => call,
+        })
+}

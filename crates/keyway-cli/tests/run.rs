@@ -1,0 +1,119 @@
+//! `keyway run` over hours, in seconds: sign-ins that come and go while a client is connected.
+
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{ChildStdin, ChildStdout};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Desk, Running};
+
+const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+
+/// A client that is connected.
+struct Client {
+    run: Running,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    asked: u32,
+}
+
+impl Client {
+    fn connect(desk: &Desk) -> Self {
+        let mut run = desk.without_browser(&["run", "--server", "s"]).start();
+        let stdin = run.child.stdin.take();
+        let stdout = BufReader::new(run.child.stdout.take().unwrap());
+        let mut client = Self {
+            run,
+            stdin,
+            stdout,
+            asked: 0,
+        };
+        client.ask(r#""method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}"#);
+        client
+    }
+
+    fn call(&mut self) -> String {
+        self.ask(
+            r#""method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}"#,
+        )
+    }
+
+    fn ask(&mut self, members: &str) -> String {
+        self.asked += 1;
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(
+            stdin,
+            r#"{{"jsonrpc":"2.0","id":{},{members}}}"#,
+            self.asked
+        )
+        .unwrap();
+        let mark = format!(r#""id":{}"#, self.asked);
+        loop {
+            let mut line = String::new();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "it ended");
+            if line.contains(&mark) {
+                return line;
+            }
+        }
+    }
+}
+
+/// A sign-in that was made elsewhere counts at the next request, and so does a sign-out.
+#[test]
+fn a_running_client_uses_a_sign_in_that_another_process_made() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    let mut client = Client::connect(&desk);
+    assert!(client.call().contains("Echo: hello"));
+    assert_eq!(desk.keyway(&["logout", "s"]).run().code, 0);
+    let refused = client.call();
+    assert!(!refused.contains("Echo"), "{refused}");
+    desk.sign_in();
+    // As long as it may take to be noticed.
+    thread::sleep(Duration::from_secs(1));
+    let answer = client.call();
+    assert!(answer.contains("Echo: hello"), "{answer}");
+}
+
+/// A token that is renewed ahead of its end is kept even if the client leaves meanwhile: by then the
+/// old one is spent.
+#[test]
+fn a_client_that_leaves_during_a_renewal_loses_no_sign_in() {
+    for ends_by_signal in [false, true] {
+        let mut settings = Settings::default();
+        settings.expires_in = Some(4);
+        let desk = Desk::new(KEYWAY, settings);
+        desk.sign_in();
+        let mut client = Client::connect(&desk);
+        desk.rig
+            .set(|settings| settings.token_delay = Duration::from_secs(2));
+        // It begins before the end, and nobody waits for it.
+        let started = Instant::now();
+        while desk.rig.refreshes() == 0 {
+            assert!(client.call().contains("Echo: hello"));
+            assert!(started.elapsed() < Duration::from_secs(8), "it is renewed");
+            thread::sleep(Duration::from_millis(50));
+        }
+        if ends_by_signal {
+            let pid = i32::try_from(client.run.child.id()).unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        }
+        drop(client.stdin.take());
+        drop(client.run.outcome());
+        desk.rig.set(|settings| {
+            settings.token_delay = Duration::ZERO;
+            settings.expires_in = Some(3600);
+        });
+        desk.rig.reset();
+        let call = desk
+            .without_browser(&["call", "s", "echo", "message=hello"])
+            .run();
+        assert_eq!(call.code, 0, "{ends_by_signal}: {}", call.everything());
+        assert!(desk.rig.families()[0].is_chain(), "{ends_by_signal}");
+        assert_eq!(desk.windows().len(), 1);
+    }
+}

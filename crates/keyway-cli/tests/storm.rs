@@ -1,0 +1,170 @@
+//! Many processes, one sign-in, a server that forgives nothing: every refresh token counts once,
+//! and one that comes twice ends them all.
+//!
+//! `KEYWAY_STORM=200` makes it as many rounds as that; otherwise it stays below two minutes.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests stop where they cannot go on, and their length is set from outside"
+)]
+
+use std::time::{Duration, Instant};
+
+use keyway_testkit::rig::{End, Settings};
+use keyway_testkit::{Desk, Running};
+
+const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+const PROCESSES: usize = 64;
+
+fn rounds() -> usize {
+    let set = std::env::var("KEYWAY_STORM").ok();
+    set.and_then(|text| text.parse().ok()).unwrap_or(20)
+}
+
+/// Starts calls at once; all succeed, with one refresh and without a window.
+fn round(desk: &Desk, number: usize) {
+    let before = desk.rig.refreshes();
+    let mut calls: Vec<Running> = (0..PROCESSES).map(|_| desk.call().start()).collect();
+    for call in &mut calls {
+        let outcome = call.outcome();
+        assert_eq!(outcome.code, 0, "round {number}: {}", outcome.everything());
+    }
+    assert_eq!(desk.rig.refreshes() - before, 1, "round {number}");
+    assert_eq!(desk.windows().len(), 1, "round {number}");
+}
+
+/// The server's journal of the one family is a chain, and the store holds its last token.
+fn assert_chain(desk: &Desk, refreshes: usize) {
+    let families = desk.rig.families();
+    assert_eq!(families.len(), 1, "{families:?}");
+    let before = families.first().unwrap();
+    assert!(before.is_chain(), "{families:?}");
+    assert_eq!(before.redemptions.len(), refreshes);
+    desk.rig.reset();
+    assert_eq!(desk.call().run().code, 0);
+    let families = desk.rig.families();
+    let after = families.first().unwrap();
+    assert!(after.is_chain(), "the store holds the last token");
+    assert_eq!(after.redemptions.len(), refreshes + 1);
+}
+
+#[test]
+fn refused_tokens_are_refreshed_once_each_round() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    // Long enough that everybody has come before the first is done.
+    desk.rig
+        .set(|settings| settings.token_delay = Duration::from_millis(300));
+    let started = Instant::now();
+    for number in 0..rounds() {
+        desk.rig.reset();
+        round(&desk, number);
+        desk.rig.forget();
+    }
+    println!("{} rounds in {:?}", rounds(), started.elapsed());
+    assert_chain(&desk, rounds());
+}
+
+#[test]
+fn expired_tokens_are_refreshed_once_each_round() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    let started = Instant::now();
+    for number in 0..rounds() {
+        // One call gets a token that has ended before anybody can use it.
+        desk.rig.set(|settings| {
+            settings.expires_in = Some(1);
+            settings.token_delay = Duration::ZERO;
+        });
+        desk.rig.reset();
+        assert_eq!(desk.call().run().code, 0);
+        std::thread::sleep(Duration::from_millis(1050));
+        desk.rig.set(|settings| {
+            settings.expires_in = Some(3600);
+            settings.token_delay = Duration::from_millis(300);
+        });
+        desk.rig.forget();
+        round(&desk, number);
+    }
+    println!("{} rounds in {:?}", rounds(), started.elapsed());
+    assert_chain(&desk, 2 * rounds());
+}
+
+/// Waits until somebody has come with a refresh token.
+fn await_refresh(desk: &Desk) {
+    let started = Instant::now();
+    while desk.rig.refreshes() == 0 {
+        assert!(started.elapsed() < Duration::from_secs(20), "a refresh");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Processes are killed at any moment of a refresh. The store opens ever after, and a sign-in is
+/// lost only where a kill fell between the server's rotation and our commit.
+#[test]
+fn killed_processes_cost_a_sign_in_only_inside_the_window() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    let person = desk.person();
+    let mut kills = 0;
+    for number in 0..rounds() * 3 {
+        desk.rig.reset();
+        desk.rig.forget();
+        desk.rig
+            .set(|settings| settings.token_delay = Duration::from_millis(30));
+        let mut calls: Vec<Running> = (0..4).map(|_| desk.call().start()).collect();
+        // Two of three times after somebody asked for a new token, before or after the answer;
+        // otherwise anywhere.
+        let step = u64::try_from(number).unwrap();
+        if number % 3 > 0 {
+            await_refresh(&desk);
+            std::thread::sleep(Duration::from_millis(step * 7 % 50));
+        } else {
+            std::thread::sleep(Duration::from_millis(step * 13 % 90));
+        }
+        for call in calls.iter_mut().take(2) {
+            if call.child.try_wait().unwrap().is_none() {
+                call.child.kill().unwrap();
+                kills += 1;
+            }
+        }
+        for call in calls.iter_mut().skip(2) {
+            let outcome = call.outcome();
+            assert_eq!(outcome.code, 0, "{number}: {}", outcome.everything());
+        }
+    }
+    drop(person);
+    let families = desk.rig.families();
+    let lost = families
+        .iter()
+        .filter(|family| family.ended.is_some())
+        .count();
+    let windows = desk.windows().len() - 1;
+    println!("{kills} kills, {lost} sign-ins lost, {windows} windows");
+    assert!(kills > rounds(), "{kills}");
+    assert!(lost <= kills, "{lost} of {kills}");
+    assert!(
+        lost > 0,
+        "some kills fall into the window, or nothing was shown"
+    );
+    for family in &families {
+        let (good, bad): (Vec<_>, Vec<_>) = family
+            .redemptions
+            .iter()
+            .partition(|redemption| redemption.accepted);
+        let numbers: Vec<usize> = good.iter().map(|redemption| redemption.number).collect();
+        assert_eq!(numbers, (0..numbers.len()).collect::<Vec<_>>());
+        match bad.as_slice() {
+            [] => assert_eq!(family.ended, None),
+            // The one that a dead process spent is tried once more by a survivor, and never again.
+            [again] => {
+                assert_eq!(Some(&again.number), numbers.last(), "{family:?}");
+                assert_eq!(family.ended, Some(End::Reuse));
+            }
+            _ => panic!("{family:?}"),
+        }
+    }
+    desk.rig.reset();
+    assert_eq!(desk.call().run().code, 0);
+}

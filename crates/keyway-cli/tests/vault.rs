@@ -1,0 +1,508 @@
+//! `keyway vault`, and where the vault's key comes from.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot set up must stop"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use keyway_testkit::{Canary, Folder, KeyringSession, Keyway, Outcome};
+use serde_json::Value;
+
+/// A home in which several calls meet, each a process of its own.
+struct Home {
+    folder: Folder,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self {
+            folder: Folder::with_entries("{}"),
+            variables: Vec::new(),
+        }
+    }
+
+    fn with(session: &KeyringSession) -> Self {
+        let mut home = Self::new();
+        home.set("DBUS_SESSION_BUS_ADDRESS", session.address());
+        home
+    }
+
+    fn set(&mut self, name: &'static str, value: impl Into<String>) {
+        self.unset(name);
+        self.variables.push((name, value.into()));
+    }
+
+    fn unset(&mut self, name: &str) {
+        self.variables.retain(|(known, _)| *known != name);
+    }
+
+    /// Writes a private file and returns its path.
+    fn secret(&self, name: &str, content: &str) -> String {
+        self.folder.put(name, content);
+        let path = self.folder.at(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path.to_string_lossy().into_owned()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Outcome {
+        let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), self.folder.path());
+        let call = call
+            .args(arguments.iter().copied())
+            .env("KEYWAY_HOME", self.folder.at("keyway"));
+        let variables = self.variables.iter();
+        variables
+            .fold(call, |call, (name, value)| call.env(name, value))
+            .run()
+    }
+
+    fn done(&self, arguments: &[&str]) -> Outcome {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, 0, "{}", outcome.snapshot());
+        outcome
+    }
+
+    /// Makes the vault, as the first command does that keeps anything.
+    fn make(&self) {
+        let made = self.done(&["trust", "list"]);
+        assert_eq!(made.stderr, "", "nothing is said about it");
+    }
+
+    fn status(&self) -> Value {
+        let outcome = self.run(&["vault", "status", "--format", "json"]);
+        let status: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let opens = status["diagnostics"].as_array().unwrap().is_empty();
+        assert_eq!(outcome.code == 0, opens, "{}", outcome.snapshot());
+        status
+    }
+
+    /// Every file that is kept, apart from the index that SQLite shares between processes.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut open = vec![self.folder.at("keyway")];
+        let mut files = BTreeMap::new();
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else if !path.ends_with("vault.db-shm") {
+                    files.insert(path.clone(), fs::read(path).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// Has every command fail that opens the vault; returns its state and what people are told.
+    fn fails_without_a_trace(&self) -> (String, String) {
+        let before = self.files();
+        let state = self.status()["state"].as_str().unwrap().to_owned();
+        let mut told = String::new();
+        for arguments in [&["vault", "verify"][..], &["trust", "list"]] {
+            let start = Instant::now();
+            let outcome = self.run(arguments);
+            assert!(start.elapsed() < Duration::from_secs(5));
+            assert_eq!(outcome.code, 1, "{}", outcome.snapshot());
+            assert!(outcome.stderr.contains("\nhint: "), "{}", outcome.stderr);
+            told = outcome.stderr;
+        }
+        assert_eq!(before, self.files(), "{state}");
+        (state, told)
+    }
+
+    fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.folder.at("keyway/data/vault.db")).unwrap()
+    }
+}
+
+#[test]
+fn looking_at_nothing_makes_nothing() {
+    let home = Home::new();
+    assert_eq!(home.status()["state"], "absent");
+    let outcome = home.done(&["vault", "status"]);
+    assert!(
+        outcome.stdout.contains("no vault yet"),
+        "{}",
+        outcome.stdout
+    );
+    for arguments in [&["vault", "verify"][..], &["vault", "rekey"]] {
+        let outcome = home.run(arguments);
+        assert_eq!(outcome.code, 1);
+        assert!(
+            outcome.stderr.contains("no vault yet"),
+            "{}",
+            outcome.stderr
+        );
+    }
+    assert!(!home.folder.at("keyway").exists());
+}
+
+#[test]
+fn machine_without_a_session_gets_a_key_file_and_an_honest_word_about_it() {
+    let home = Home::new();
+    home.make();
+    let status = home.status();
+    assert_eq!(status["state"], "open");
+    assert_eq!(status["key_source"], "key-file");
+    assert_eq!(status["schema"], 1);
+    assert!(status["bytes"].as_u64().unwrap() > 0);
+    let shown = home.done(&["vault", "status"]).stdout;
+    let honest = "anyone who can read your files as you can read this key";
+    assert!(shown.contains(honest), "{shown}");
+    let file = status["key_file"].as_str().unwrap();
+    let file = file.replace("[PATH]", &home.folder.path().to_string_lossy());
+    let key = Canary::hidden(fs::read_to_string(file).unwrap().trim());
+    assert_eq!(key.leak(&shown), None, "{shown}");
+    let verified = home.done(&["vault", "verify"]).stdout;
+    assert_eq!(verified, "all is well: 0 entries and 0 sign-ins\n");
+}
+
+#[test]
+fn four_states_have_four_messages_and_none_changes_anything() {
+    let mut session = KeyringSession::new();
+    session.log_in();
+    let mut home = Home::with(&session);
+    home.make();
+    home.done(&["trust", "list"]);
+    assert_eq!(home.status()["state"], "open");
+    assert_eq!(home.status()["key_source"], "keyring");
+    let key_files = fs::read_dir(home.folder.at("keyway/config")).unwrap();
+    assert_eq!(key_files.count(), 0, "no key lies beside the keyring");
+
+    session.lock();
+    let (state, locked) = home.fails_without_a_trace();
+    assert_eq!(state, "keyring-locked");
+    assert!(locked.contains("error: the keyring is locked"), "{locked}");
+
+    session.kill_keyring();
+    let (state, absent) = home.fails_without_a_trace();
+    assert_eq!(state, "keyring-absent");
+    assert!(absent.contains("no keyring service"), "{absent}");
+
+    session.log_in();
+    assert_eq!(home.status()["state"], "open", "unlocked, it works again");
+    session.freeze();
+    let (before, start) = (home.files(), Instant::now());
+    let outcome = home.run(&["vault", "verify", "--format", "json"]);
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!((outcome.code, before), (1, home.files()));
+    let slow = outcome.stdout;
+    assert!(slow.contains("\"keyring-timeout\""), "{slow}");
+    assert!(slow.contains("within 3 seconds"), "{slow}");
+    session.thaw();
+
+    let mut other = KeyringSession::new();
+    other.log_in();
+    home.set("DBUS_SESSION_BUS_ADDRESS", other.address());
+    let (state, wrong) = home.fails_without_a_trace();
+    assert_eq!(state, "wrong-key");
+    assert!(wrong.contains("another key"), "{wrong}");
+    home.set("DBUS_SESSION_BUS_ADDRESS", session.address());
+
+    assert_eq!(home.status()["state"], "open");
+    home.database()
+        .execute("UPDATE data_keys SET wrapped = zeroblob(73)", [])
+        .unwrap();
+    let (state, corrupt) = home.fails_without_a_trace();
+    assert_eq!(state, "vault-corrupt");
+    assert!(corrupt.contains("is damaged"), "{corrupt}");
+
+    let told = [locked, absent, slow, wrong, corrupt];
+    for (at, one) in told.iter().enumerate() {
+        assert!(!told[..at].contains(one), "{one}");
+    }
+}
+
+#[test]
+fn vault_made_with_the_keyring_opens_with_nothing_else() {
+    let mut session = KeyringSession::new();
+    session.log_in();
+    let mut home = Home::with(&session);
+    home.make();
+    let key = home.secret("key", &"4b".repeat(32));
+    home.set("KEYWAY_KEY_FILE", key);
+    assert_eq!(home.fails_without_a_trace().0, "key-source-differs");
+    home.unset("KEYWAY_KEY_FILE");
+    home.unset("DBUS_SESSION_BUS_ADDRESS");
+    assert_eq!(home.fails_without_a_trace().0, "keyring-absent");
+    home.set("KEYWAY_KEY_SOURCE", "file");
+    assert_eq!(home.fails_without_a_trace().0, "keyring-absent");
+    let phrase = home.secret("phrase", "correct horse\n");
+    home.set("KEYWAY_PASSPHRASE_FILE", phrase);
+    assert_eq!(home.fails_without_a_trace().0, "keyring-absent");
+}
+
+#[test]
+fn named_key_comes_from_a_file_a_command_or_the_service_manager() {
+    let digits = "4b".repeat(32);
+    let mut home = Home::new();
+    let key = home.secret("key", &digits);
+    home.set("KEYWAY_KEY_FILE", key.clone());
+    home.make();
+    assert_eq!(home.status()["key_source"], "explicit");
+    home.unset("KEYWAY_KEY_FILE");
+    assert_eq!(home.fails_without_a_trace().0, "key-unavailable");
+
+    home.set("KEYWAY_KEY_COMMAND", format!("cat {key}"));
+    assert_eq!(home.status()["state"], "open");
+    home.set(
+        "KEYWAY_KEY_COMMAND",
+        format!("printf %s {}", "4c".repeat(32)),
+    );
+    assert_eq!(home.fails_without_a_trace().0, "wrong-key");
+    home.set("KEYWAY_KEY_COMMAND", format!("echo {digits} >&2; exit 4"));
+    assert_eq!(home.status()["state"], "key-not-supplied");
+    home.set("KEYWAY_KEY_FILE", key);
+    let outcome = home.run(&["trust", "list"]);
+    assert_eq!(outcome.code, 2, "{}", outcome.snapshot());
+    home.unset("KEYWAY_KEY_FILE");
+    home.unset("KEYWAY_KEY_COMMAND");
+
+    home.secret("credentials/keyway-key", &digits);
+    let credentials = home.folder.at("credentials");
+    home.set("CREDENTIALS_DIRECTORY", credentials.to_string_lossy());
+    assert_eq!(home.status()["state"], "open");
+}
+
+/// `threats.md` P2, for the key that a service manager hands out.
+#[test]
+fn program_of_a_plugin_cannot_read_the_credential() {
+    let digits = "4b".repeat(32);
+    let mut home = Home::new();
+    home.secret("credentials/keyway-key", &digits);
+    home.secret("elsewhere", "seen");
+    let credentials = home.folder.at("credentials");
+    home.set("CREDENTIALS_DIRECTORY", credentials.to_string_lossy());
+    let at = |name| home.folder.at(name).to_string_lossy().into_owned();
+    let script = format!(
+        "cat {} {} > {}",
+        at("credentials/keyway-key"),
+        at("elsewhere"),
+        at("loot")
+    );
+    let entry = serde_json::json!({"local": {"command": "sh", "args": ["-c", script]}});
+    home.folder.put(".mcp.json", entry.to_string());
+    home.done(&["trust", "grant", "local"]);
+    assert_ne!(home.run(&["tools", "local"]).code, 0, "it is no server");
+    assert_eq!(home.folder.read("loot"), "seen", "it ran, and saw no key");
+}
+
+#[test]
+fn passphrase_is_taken_from_its_file_and_missed_without() {
+    let mut home = Home::new();
+    let phrase = home.secret("phrase", "correct horse\n");
+    home.set("KEYWAY_PASSPHRASE_FILE", phrase.clone());
+    home.make();
+    assert_eq!(home.status()["key_source"], "passphrase");
+    assert_eq!(home.status()["state"], "open");
+    home.unset("KEYWAY_PASSPHRASE_FILE");
+    assert_eq!(home.status()["state"], "passphrase-needed");
+    let outcome = home.run(&["vault", "verify", "--format", "json"]);
+    assert!(
+        outcome.stdout.contains("key-unavailable"),
+        "{}",
+        outcome.stdout
+    );
+    let other = home.secret("other", "correct house\n");
+    home.set("KEYWAY_PASSPHRASE_FILE", other.clone());
+    assert_eq!(home.fails_without_a_trace().0, "wrong-key");
+
+    home.set("KEYWAY_PASSPHRASE_FILE", phrase);
+    home.done(&["vault", "rekey", "--passphrase-file", &other]);
+    assert_eq!(home.fails_without_a_trace().0, "wrong-key");
+    home.set("KEYWAY_PASSPHRASE_FILE", other);
+    assert_eq!(home.status()["state"], "open");
+}
+
+#[test]
+fn key_moves_where_it_is_told_to_and_stays_where_that_fails() {
+    let mut session = KeyringSession::new();
+    session.log_in();
+    let mut home = Home::new();
+    home.make();
+    let outcome = home.run(&["vault", "rekey", "--to", "keyring"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.snapshot());
+    assert!(
+        outcome.stderr.contains("no session bus"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(home.status()["state"], "open");
+
+    home.set("DBUS_SESSION_BUS_ADDRESS", session.address());
+    assert_eq!(
+        home.status()["key_source"],
+        "key-file",
+        "not moved by itself"
+    );
+    home.done(&["vault", "rekey", "--to", "keyring"]);
+    assert_eq!(session.items().len(), 1);
+    assert_eq!(home.status()["key_source"], "keyring");
+    let key_files = fs::read_dir(home.folder.at("keyway/config")).unwrap();
+    assert_eq!(key_files.count(), 0);
+
+    session.lock();
+    let outcome = home.run(&["vault", "rekey", "--to", "file"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.snapshot());
+    session.kill_keyring();
+    session.log_in();
+    assert_eq!(home.status()["state"], "open");
+
+    let key = home.secret("key", &"4b".repeat(32));
+    let outcome = home.done(&["vault", "rekey", "--key-file", &key]);
+    assert!(
+        outcome.stdout.contains("KEYWAY_KEY_FILE"),
+        "{}",
+        outcome.stdout
+    );
+    assert_eq!(session.items().len(), 0);
+    home.set("KEYWAY_KEY_FILE", key);
+    assert_eq!(home.status()["state"], "open");
+    let outcome = home.run(&["vault", "rekey"]);
+    assert_eq!(outcome.code, 2, "{}", outcome.snapshot());
+    let done = home.done(&["vault", "rekey", "--to", "file", "--format", "json"]);
+    let done: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(done["key_source"], "key-file");
+    assert_eq!(done["old_key_remains"], true);
+    home.unset("KEYWAY_KEY_FILE");
+    home.done(&["vault", "verify"]);
+}
+
+#[test]
+fn other_processes_go_on_while_the_key_changes() {
+    let home = Home::new();
+    home.make();
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..15 {
+                        home.done(&["trust", "list"]);
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..10 {
+            home.done(&["vault", "rekey"]);
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    home.done(&["vault", "verify"]);
+    let key_files = fs::read_dir(home.folder.at("keyway/config")).unwrap();
+    assert_eq!(key_files.count(), 1, "one key is left");
+}
+
+#[test]
+fn damage_is_named_and_not_mended() {
+    let home = Home::new();
+    home.folder.put(
+        ".mcp.json",
+        r#"{"local": {"type": "stdio", "command": "true"}}"#,
+    );
+    home.done(&["trust", "grant", "local"]);
+    let verified = home.done(&["vault", "verify"]).stdout;
+    assert_eq!(verified, "all is well: 1 entry and 0 sign-ins\n");
+    assert_eq!(home.status()["entries"]["trust"], 1);
+    home.database()
+        .execute("UPDATE records SET sealed = zeroblob(99)", [])
+        .unwrap();
+    let before = home.files();
+    let outcome = home.run(&["vault", "verify"]);
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stdout.contains("1 damaged value among 1 entry"));
+    assert!(outcome.stderr.contains("is damaged"), "{}", outcome.stderr);
+    let outcome = home.run(&["vault", "verify", "--format", "json"]);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((outcome.code, &found["ok"]), (1, &Value::Bool(false)));
+    assert_eq!(found["diagnostics"][0]["code"], "vault-corrupt");
+    assert_eq!(before, home.files());
+}
+
+/// Runs the program on a terminal of its own, by way of `script`, and answers each question.
+#[expect(clippy::disallowed_methods, reason = "the harness has no terminal")]
+fn on_a_terminal(home: &Home, arguments: &str, answers: &[(&str, &str)]) -> String {
+    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_keyway"));
+    let mut child = Command::new("/usr/bin/script")
+        .args(["-qec", &line, "/dev/null"])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("KEYWAY_HOME", home.folder.at("keyway"))
+        .env("TENANT", "acme")
+        .current_dir(home.folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = Vec::new();
+    for (question, answer) in answers {
+        let from = shown.len();
+        while !String::from_utf8_lossy(&shown[from..]).contains(question) {
+            let mut byte = [0];
+            stdout.read_exact(&mut byte).unwrap();
+            shown.extend(byte);
+        }
+        stdin.write_all(answer.as_bytes()).unwrap();
+    }
+    stdout.read_to_end(&mut shown).unwrap();
+    child.wait().unwrap();
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+#[test]
+fn typed_passphrase_is_not_echoed() {
+    let home = Home::new();
+    home.make();
+    let phrase = Canary::hidden("xQ7vLk2Wp4Zt8");
+    let line = format!("{}\r", phrase.value());
+    let first = ("New passphrase of the vault: ", line.as_str());
+    let answers = [
+        (first.0, "short\r"),
+        (first.0, "long enough\r"),
+        ("again: ", "but another\r"),
+        first,
+        ("again: ", line.as_str()),
+    ];
+    let shown = on_a_terminal(&home, "vault rekey --to passphrase", &answers);
+    assert!(shown.contains("not the same"), "{shown}");
+    assert_eq!(phrase.leak(&shown), None, "{shown}");
+    assert_eq!(home.status()["key_source"], "passphrase", "{shown}");
+
+    let asked = "Passphrase of the vault: ";
+    let shown = on_a_terminal(&home, "vault verify", &[(asked, &line)]);
+    assert!(shown.contains("all is well"), "{shown}");
+    assert_eq!(phrase.leak(&shown), None, "{shown}");
+    let shown = on_a_terminal(&home, "vault verify", &[(asked, "wrong horse\r")]);
+    assert!(shown.contains("another key"), "{shown}");
+    let shown = on_a_terminal(&home, "vault verify", &[(asked, "half\u{3}")]);
+    assert!(shown.contains("not available"), "{shown}");
+}
+
+#[test]
+fn passphrase_is_asked_for_once_where_the_vault_is_opened_twice() {
+    let mut home = Home::new();
+    // Nobody listens there; approval and sign-in are both looked up before that is found out.
+    home.folder.put(
+        ".mcp.json",
+        r#"{"far": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"X-Tenant-ID": "${TENANT}"}}}"#,
+    );
+    home.set("TENANT", "acme");
+    home.done(&["trust", "grant", "far"]);
+    let phrase = home.secret("phrase", "correct horse\n");
+    home.done(&["vault", "rekey", "--passphrase-file", &phrase]);
+    let asked = "Passphrase of the vault: ";
+    let shown = on_a_terminal(&home, "tools far", &[(asked, "correct horse\r")]);
+    assert_eq!(shown.matches(asked).count(), 1, "{shown}");
+    assert!(shown.contains("far"), "{shown}");
+}
