@@ -57,6 +57,12 @@ pub(crate) enum XtaskError {
     /// A benchmark breaks a promise.
     #[error("too slow:{}", listed(broken))]
     TooSlow { broken: Vec<String> },
+    /// Runs of the conformance suite ended otherwise than expected.
+    #[error("not as expected:{}", listed(surprises))]
+    Conformance { surprises: Vec<String> },
+    /// No scenario has such a name.
+    #[error("no scenario contains `{pattern}`")]
+    ConformanceUnknown { pattern: String },
     /// Generated files in the repository differ from what the code generates.
     #[error(
         "generated files are out of date:{}\n\nhint: run `cargo xtask docs`",

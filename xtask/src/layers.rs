@@ -162,6 +162,10 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-secret"],
     },
     Layer {
+        name: "keyway-keyring",
+        may_use: &["keyway-vault", "keyway-secret"],
+    },
+    Layer {
         name: "keyway-auth",
         may_use: &["keyway-vault", "keyway-secret"],
     },
@@ -175,6 +179,7 @@ const LAYERS: &[Layer] = &[
             "keyway-config",
             "keyway-transport",
             "keyway-auth",
+            "keyway-keyring",
             "keyway-vault",
             "keyway-secret",
         ],
@@ -195,6 +200,8 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "keyway-testkit",
         may_use: &[
+            "keyway",
+            "keyway-config",
             "keyway-transport",
             "keyway-auth",
             "keyway-vault",

@@ -14,6 +14,7 @@
 mod bench;
 mod budget;
 mod child;
+mod conformance;
 mod deny;
 mod docs;
 mod error;
@@ -21,6 +22,8 @@ mod fuzz;
 mod layers;
 mod metadata;
 mod nextest;
+mod peers;
+mod rivals;
 mod suite;
 mod tools;
 
@@ -53,6 +56,13 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Bench {
             what: Benchmark::Check { setup, runs },
         } => bench::check(&workspace, tools::Missing::from_flag(setup), runs),
+        Task::Conformance { only, dev } => {
+            conformance::run(&workspace, &conformance::Plan { only, dev })
+        }
+        Task::Peers => peers::build(&workspace),
+        Task::Rivals { setup, only } => {
+            rivals::run(&workspace, tools::Missing::from_flag(setup), &only)
+        }
         Task::Layers => layers::check(&workspace),
         Task::Budget => budget::check(&workspace),
         Task::Deny { advisories: false } => deny::check(&workspace),
@@ -105,6 +115,26 @@ enum Task {
         #[command(subcommand)]
         what: Benchmark,
     },
+    /// Run ours and another client through the same attacks and races; prints a table for the README
+    Rivals {
+        /// Install the other client first
+        #[arg(long)]
+        setup: bool,
+        /// Only these tests, such as `T5` or `cost`
+        #[arg(value_name = "TEST")]
+        only: Vec<String>,
+    },
+    /// Let the official conformance suite test our client, one scenario after the other
+    Conformance {
+        /// Only scenarios whose name contains this
+        #[arg(long, value_name = "PATTERN")]
+        only: Option<String>,
+        /// Build the client without optimisation
+        #[arg(long)]
+        dev: bool,
+    },
+    /// Build the peers that tests talk to
+    Peers,
     /// Compare the arrows between crates with the layers
     Layers,
     /// Compare file sizes and dependency counts with their limits

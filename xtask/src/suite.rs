@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
-use crate::{budget, child, deny, docs, fuzz, layers, nextest};
+use crate::{budget, child, conformance, deny, docs, fuzz, layers, nextest, peers};
 
 /// Runs every check; the last line printed is the number of tests that passed.
 pub(crate) fn run(
@@ -19,7 +19,8 @@ pub(crate) fn run(
     steps.run("tools", || tools::ensure(workspace, missing_tools))?;
     steps.run("format", || {
         cargo(&["fmt", "--all", "--check"])?;
-        cargo(&["fmt", "--manifest-path", fuzz::MANIFEST, "--check"])
+        cargo(&["fmt", "--manifest-path", fuzz::MANIFEST, "--check"])?;
+        cargo(&["fmt", "--manifest-path", peers::MANIFEST, "--check"])
     })?;
     steps.run("layers", || layers::check(workspace))?;
     steps.run("size budget", || budget::check(workspace))?;
@@ -34,7 +35,17 @@ pub(crate) fn run(
             "-Dwarnings",
         ])
     })?;
-    let summary = steps.run("unit and integration tests", || nextest::run(workspace))?;
+    let summary = steps.run("unit and integration tests", || {
+        peers::build(workspace)?;
+        nextest::run(workspace)
+    })?;
+    steps.run("conformance", || {
+        let dev = conformance::Plan {
+            only: None,
+            dev: true,
+        };
+        conformance::run(workspace, &dev)
+    })?;
     steps.run("doc tests", || {
         cargo(&["test", "--doc", "--workspace", "--locked"])
     })?;
@@ -70,4 +81,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 10;
+const STEPS: usize = 11;

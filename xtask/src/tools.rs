@@ -5,14 +5,24 @@
 //! variable `KEYWAY_TOOLS` and find there:
 //!
 //! - `sarif-schema-2.1.0.json`: the schema of SARIF 2.1.0 as published by OASIS
-//! - `npm/node_modules`: MCP servers and clients that nobody here wrote
+//! - `npm/node_modules`: MCP servers and clients that nobody here wrote, an authorization server,
+//!   the official conformance suite; `npm/node_modules/.bin/node` is a Node.js that runs all of them
+//! - `python/bin`: a virtual environment with the official Python SDK, and `uvx`
+//! - `rust-sdk`: the official Rust SDK's server and client, built by [`crate::peers`]
+
+mod install;
+mod table;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use serde::Deserialize;
 
 use crate::child;
 use crate::error::XtaskError;
-use crate::metadata::{Metadata, Workspace};
+use crate::metadata::Workspace;
+
+use self::table::TOOLS;
 
 /// Makes sure that every tool is there.
 ///
@@ -29,16 +39,29 @@ pub(crate) fn ensure(workspace: &Workspace, missing: Missing) -> Result<(), Xtas
         let missing = absent.iter().map(|tool| tool.described()).collect();
         return Err(XtaskError::ToolsMissing { missing });
     }
-    for tool in absent {
-        println!("installing {}", tool.described());
-        tool.install(workspace)?;
-        if !tool.is_there(workspace) {
+    for together in absent.chunk_by(|one, next| one.source.joins(&next.source)) {
+        for tool in together {
+            println!("installing {}", tool.described());
+        }
+        let sources: Vec<&Source> = together.iter().map(|tool| &tool.source).collect();
+        install::all(workspace, &sources)?;
+        if let Some(tool) = together.iter().find(|tool| !tool.is_there(workspace)) {
             return Err(XtaskError::ToolNotFound { tool: tool.name });
         }
     }
     let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
     println!("found {}", names.join(", "));
     Ok(())
+}
+
+/// Returns the Node.js that the npm packages below `target/tools` run on.
+pub(crate) fn node(workspace: &Workspace) -> PathBuf {
+    modules(workspace).join(".bin/node")
+}
+
+/// Returns where npm packages are installed.
+pub(crate) fn modules(workspace: &Workspace) -> PathBuf {
+    workspace.tools().join("npm/node_modules")
 }
 
 /// What to do about tools that are not there.
@@ -71,8 +94,10 @@ enum Found {
         command: &'static [&'static str],
         at_least: [u32; 3],
     },
-    /// The file exists below `target/tools`.
-    File(&'static str),
+    /// One of these files exists; relative ones below `target/tools`.
+    File(&'static [&'static str]),
+    /// The package of the tool's source is installed, in exactly its version.
+    Package,
 }
 
 /// Where a tool comes from.
@@ -88,6 +113,11 @@ enum Source {
     Debian(&'static str),
     /// An npm package, installed below `target/tools/npm` without running its scripts.
     Npm {
+        package: &'static str,
+        version: &'static str,
+    },
+    /// A Python package, installed into the virtual environment `target/tools/python`.
+    Pip {
         package: &'static str,
         version: &'static str,
     },
@@ -117,43 +147,53 @@ impl Tool {
                     .is_some_and(|version| version >= at_least)
             }
             Found::Version { command: [], .. } => false,
-            Found::File(file) => workspace.tools().join(file).is_file(),
-        }
-    }
-
-    fn install(&self, workspace: &Workspace) -> Result<(), XtaskError> {
-        match self.source {
-            Source::Cargo { package, version } => cargo_install(workspace, package, version),
-            Source::Component(name) => child::run(child::program(workspace, "rustup").args([
-                "--quiet",
-                "component",
-                "add",
-                name,
-            ])),
-            Source::Debian(package) => debian_install(workspace, package),
-            Source::Npm { package, version } => npm_install(workspace, package, version),
-            Source::CrateFile {
-                package,
-                version,
-                file,
-                to,
-            } => {
-                let source = download(workspace, package, version)?.join(file);
-                let to = workspace.tools().join(to);
-                fs::copy(source, &to).map_err(XtaskError::file(&to))?;
-                Ok(())
-            }
+            Found::File(files) => files
+                .iter()
+                .any(|file| workspace.tools().join(file).is_file()),
+            Found::Package => self.source.is_installed(workspace),
         }
     }
 }
 
 impl Source {
+    /// Says whether one command installs both.
+    const fn joins(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Debian(_), Self::Debian(_))
+                | (Self::Npm { .. }, Self::Npm { .. })
+                | (Self::Pip { .. }, Self::Pip { .. })
+        )
+    }
+
+    /// Looks for what a package manager leaves behind; others are not recognised by that.
+    fn is_installed(&self, workspace: &Workspace) -> bool {
+        match self {
+            Self::Npm { package, version } => {
+                let manifest = modules(workspace).join(package).join("package.json");
+                let text = fs::read_to_string(manifest).unwrap_or_default();
+                serde_json::from_str::<NpmManifest>(&text)
+                    .is_ok_and(|manifest| manifest.version == *version)
+            }
+            Self::Pip { package, version } => {
+                let record = format!("site-packages/{package}-{version}.dist-info/RECORD");
+                fs::read_dir(workspace.tools().join("python/lib"))
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .any(|python| python.path().join(&record).is_file())
+            }
+            _ => false,
+        }
+    }
+
     fn described(&self) -> String {
         match self {
             Self::Cargo { package, version } => format!("`{package}` {version} from crates.io"),
             Self::Component(name) => format!("`rustup component add {name}`"),
             Self::Debian(package) => format!("Debian package `{package}`"),
             Self::Npm { package, version } => format!("`{package}` {version} from npm"),
+            Self::Pip { package, version } => format!("`{package}` {version} from PyPI"),
             Self::CrateFile {
                 package,
                 version,
@@ -166,76 +206,10 @@ impl Source {
     }
 }
 
-/// Builds without optimisation, which takes a third of the time; the tools run for seconds.
-fn cargo_install(workspace: &Workspace, package: &str, version: &str) -> Result<(), XtaskError> {
-    let mut command = child::cargo(workspace, &["install", "--quiet", "--locked", "--force"]);
-    command
-        .args([package, "--version", version, "--root"])
-        .arg(workspace.tools())
-        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
-        .env("CARGO_PROFILE_RELEASE_DEBUG", "0")
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    child::run(&mut command)
-}
-
-fn debian_install(workspace: &Workspace, package: &str) -> Result<(), XtaskError> {
-    let is_root =
-        child::probe(child::program(workspace, "id").arg("-u")).is_some_and(|id| id.trim() == "0");
-    let apt_get = || {
-        let mut command = child::program(workspace, if is_root { "apt-get" } else { "sudo" });
-        if !is_root {
-            command.arg("apt-get");
-        }
-        command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
-        command
-    };
-    child::run(apt_get().arg("update"))?;
-    child::run(apt_get().args(["install", "--yes", "--no-install-recommends", package]))
-}
-
-fn npm_install(workspace: &Workspace, package: &str, version: &str) -> Result<(), XtaskError> {
-    let prefix = workspace.tools().join("npm");
-    fs::create_dir_all(&prefix).map_err(XtaskError::file(&prefix))?;
-    let mut command = child::program(workspace, "npm");
-    command
-        .args([
-            "install",
-            "--silent",
-            "--no-audit",
-            "--no-fund",
-            "--ignore-scripts",
-            "--prefix",
-        ])
-        .arg(prefix)
-        .arg(format!("{package}@{version}"));
-    child::run(&mut command)
-}
-
-/// Lets `cargo` download a package for a crate that is never built; returns the package's directory.
-fn download(
-    workspace: &Workspace,
-    package: &'static str,
-    version: &str,
-) -> Result<PathBuf, XtaskError> {
-    let directory = workspace.tools().join("downloads").join(package);
-    let manifest = directory.join("Cargo.toml");
-    let text = format!(
-        "[workspace]\n[package]\nname = \"download\"\nversion = \"0.0.0\"\n[lib]\npath = \"lib.rs\"\n\
-         [dependencies]\n{package} = \"={version}\"\n"
-    );
-    fs::create_dir_all(&directory).map_err(XtaskError::file(&directory))?;
-    fs::write(&manifest, text).map_err(XtaskError::file(&manifest))?;
-    let metadata = ["metadata", "--format-version=1", "--manifest-path"];
-    let mut command = child::cargo(workspace, &metadata);
-    let metadata = Metadata::read(command.arg(&manifest).arg("--quiet"))?;
-    metadata
-        .source_of(package)
-        .map(Path::to_owned)
-        .ok_or_else(|| XtaskError::Output {
-            command: "cargo metadata".to_owned(),
-            what: "the downloaded package is not in it",
-        })
+/// What every installed npm package says of itself.
+#[derive(Deserialize)]
+struct NpmManifest {
+    version: String,
 }
 
 /// Returns the first word of the form `1`, `1.2` or `1.2.3`, with what is absent as zero.
@@ -250,101 +224,6 @@ fn version_in(text: &str) -> Option<[u32; 3]> {
     }
     Some(version)
 }
-
-/// Everything that `cargo xtask test` needs.
-const TOOLS: &[Tool] = &[
-    Tool {
-        name: "git",
-        why: "lists the files of the size budget",
-        found: Found::Version {
-            command: &["git", "--version"],
-            at_least: [2, 0, 0],
-        },
-        source: Source::Debian("git"),
-    },
-    Tool {
-        name: "g++",
-        why: "compiles libFuzzer",
-        found: Found::Version {
-            command: &["g++", "-dumpfullversion"],
-            at_least: [9, 0, 0],
-        },
-        source: Source::Debian("g++"),
-    },
-    Tool {
-        name: "rustfmt",
-        why: "checks the format",
-        found: Found::Version {
-            command: &["cargo", "fmt", "--version"],
-            at_least: [1, 0, 0],
-        },
-        source: Source::Component("rustfmt"),
-    },
-    Tool {
-        name: "clippy",
-        why: "checks the laws in `Cargo.toml` and `clippy.toml`",
-        found: Found::Version {
-            command: &["cargo", "clippy", "--version"],
-            at_least: [0, 1, 0],
-        },
-        source: Source::Component("clippy"),
-    },
-    Tool {
-        name: "cargo-nextest",
-        why: "runs the tests",
-        found: Found::Version {
-            command: &["cargo", "nextest", "--version"],
-            at_least: [0, 9, 100],
-        },
-        source: Source::Cargo {
-            package: "cargo-nextest",
-            version: "0.9.143",
-        },
-    },
-    Tool {
-        name: "cargo-deny",
-        why: "checks dependencies against `deny.toml`",
-        found: Found::Version {
-            command: &["cargo", "deny", "--version"],
-            at_least: [0, 20, 0],
-        },
-        source: Source::Cargo {
-            package: "cargo-deny",
-            version: "0.20.2",
-        },
-    },
-    Tool {
-        name: "npm",
-        why: "installs the MCP servers and clients that tests talk to",
-        found: Found::Version {
-            command: &["npm", "--version"],
-            at_least: [8, 0, 0],
-        },
-        source: Source::Debian("npm"),
-    },
-    Tool {
-        name: "server-everything",
-        why: "the reference MCP server, with the official TypeScript client beside it",
-        found: Found::File(
-            "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
-        ),
-        source: Source::Npm {
-            package: "@modelcontextprotocol/server-everything",
-            version: "2026.8.31",
-        },
-    },
-    Tool {
-        name: "SARIF schema",
-        why: "validates the output of `keyway check --format sarif`",
-        found: Found::File("sarif-schema-2.1.0.json"),
-        source: Source::CrateFile {
-            package: "serde-sarif",
-            version: "0.8.0",
-            file: "src/schema.json",
-            to: "sarif-schema-2.1.0.json",
-        },
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -372,5 +251,56 @@ mod tests {
         let older = version_in("cargo-deny 0.9.99").unwrap();
         assert!(newest >= [0, 20, 0]);
         assert!(older < [0, 20, 0]);
+    }
+
+    #[test]
+    fn tools_that_one_command_installs_stand_together() {
+        let runs = TOOLS.chunk_by(|one, next| one.source.joins(&next.source));
+        for kind in [
+            Source::Debian(""),
+            Source::Npm {
+                package: "",
+                version: "",
+            },
+            Source::Pip {
+                package: "",
+                version: "",
+            },
+        ] {
+            let of_kind = runs
+                .clone()
+                .filter(|run| run.first().is_some_and(|first| first.source.joins(&kind)));
+            assert_eq!(of_kind.count(), 1, "{}", kind.described());
+        }
+    }
+
+    #[test]
+    fn package_of_another_version_counts_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let metadata = serde_json::json!({
+            "workspace_root": folder.path(), "target_directory": folder.path(),
+            "workspace_members": [], "packages": [], "resolve": {"nodes": []}
+        });
+        let workspace = Workspace::new(serde_json::from_value(metadata).unwrap());
+        let npm = |version| Source::Npm {
+            package: "@scope/package",
+            version,
+        };
+        let pip = |version| Source::Pip {
+            package: "mcp",
+            version,
+        };
+        assert!(!npm("1.2.3").is_installed(&workspace));
+        assert!(!pip("1.2.3").is_installed(&workspace));
+        let installed = modules(&workspace).join("@scope/package");
+        fs::create_dir_all(&installed).unwrap();
+        fs::write(installed.join("package.json"), r#"{"version": "1.2.3"}"#).unwrap();
+        let record = "tools/python/lib/python3.11/site-packages/mcp-1.2.3.dist-info";
+        fs::create_dir_all(folder.path().join(record)).unwrap();
+        fs::write(folder.path().join(record).join("RECORD"), "").unwrap();
+        assert!(npm("1.2.3").is_installed(&workspace));
+        assert!(pip("1.2.3").is_installed(&workspace));
+        assert!(!npm("1.2.4").is_installed(&workspace));
+        assert!(!pip("1.2").is_installed(&workspace));
     }
 }

