@@ -369,6 +369,20 @@ fn d15_a_command_line_is_shown_whole_and_code_in_it_is_pointed_at() {
 }
 
 #[test]
+fn c08_a_token_in_the_address_of_an_entry_is_reported() {
+    let sentinel = Sentinel::start();
+    let folder = Folder::with_entries(
+        r#"{"s": {"type": "http", "url": "https://h.example/mcp?api_key=${X}"}}"#,
+    );
+    let outcome = call(&folder, &sentinel, &["check", "--format", "json"]);
+    assert!(
+        outcome.stdout.contains("credential-in-url"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
 fn d16_a_literal_in_a_default_is_an_error_and_is_not_shown() {
     let sentinel = Sentinel::start();
     let literal = ["kT8vQ2mX9w", "Lz4Rb7Yc3N"].concat();
