@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use keyway_auth::oauth::{OAuthError, SignInCause};
+use keyway_auth::oauth::{OAuthError, SignInCause, What};
 use keyway_auth::ports::{HttpFailure, InteractionError};
 use keyway_auth::{AuthError, HelperFault};
 use keyway_transport::TransportError;
@@ -118,7 +118,7 @@ fn oauth_hint(error: &OAuthError) -> Option<&'static str> {
         OAuthError::NotOffered => {
             "the server takes no sign-in by OAuth; put a token for it into `headers`"
         }
-        OAuthError::NoRegistration { .. } => {
+        OAuthError::NoRegistration { .. } | OAuthError::RegistrationRefused { .. } => {
             "register a client there yourself, and put its id into `oauth.clientId` of the entry or below `[oauth.issuers]` of `config.toml`; or host a client-ID metadata document: keyway client-metadata"
         }
         OAuthError::IssuerMismatch { .. } => {
@@ -152,6 +152,10 @@ fn oauth_hint(error: &OAuthError) -> Option<&'static str> {
         } => {
             "the server leads to an address that is less public than its own; if that is right, say so: `dangerous_private_issuer` in `config.toml`"
         }
+        OAuthError::Http {
+            what: What::ResourceMetadata,
+            failure: HttpFailure::Unreachable { .. } | HttpFailure::Timeout { .. },
+        } => "check the address of the server, the network and the proxy variables",
         error if error.is_transient() => {
             "nothing was lost; try again when the authorization server answers"
         }
