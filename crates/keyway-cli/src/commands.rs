@@ -74,15 +74,22 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliE
 /// Runs a command that talks to servers; one thread is enough. However it ends, a token that is
 /// being renewed is kept first.
 fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    block_on_to_its_end(async {
+        tokio::select! {
+            outcome = work => outcome,
+            () = told_to_end() => Err(ReachError::Cancelled.into()),
+        }
+    })
+}
+
+/// The same for a command that ends in its own way when it is told to.
+fn block_on_to_its_end<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|source| ReachError::Client { source })?;
     let outcome = runtime.block_on(async {
-        let outcome = tokio::select! {
-            outcome = work => outcome,
-            () = told_to_end() => Err(ReachError::Cancelled.into()),
-        };
+        let outcome = work.await;
         renewals_settled(LONGEST_RENEWAL).await;
         outcome
     });

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Demo, session: &Session) -> Result<Exit, CliError>
         now,
     })?;
     // The runtime ends, with all that it runs, before the folder goes.
-    let shown = super::block_on(async {
+    let shown = super::block_on_to_its_end(async {
         let open = demo.open()?;
         let shown = async {
             match &person {

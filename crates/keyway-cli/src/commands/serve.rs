@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
     let plugins = arguments.load()?;
     let vault = Arc::new(open_vault()?);
     allow_many_connections();
-    super::block_on(async {
+    super::block_on_to_its_end(async {
         let servers = arguments.servers(session, &plugins)?;
         let routes: Vec<String> = servers.iter().map(route).collect();
         let reader: Reader = {
