@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use keyway_auth::{DocumentError, PeerDocument};
+use keyway_auth::PeerDocument;
+use keyway_auth::oauth::DocumentError;
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
