@@ -1,3 +1,5 @@
+//! Challenges as servers write them, right and wrong.
+
 use super::*;
 
 fn read(lines: &[&str]) -> Vec<AuthChallenge> {

@@ -1,3 +1,5 @@
+//! Headers from a helper: when it runs, and for whom.
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_lite::future::{block_on, yield_now, zip};

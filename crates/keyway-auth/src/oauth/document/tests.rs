@@ -1,3 +1,5 @@
+//! A peer's documents, honest and hostile (threats A10, A11).
+
 use super::DocumentError::{ByteOrderMark, Empty, NotJson, NotObject, NotUtf8, TrailingText};
 use super::*;
 

@@ -1,3 +1,5 @@
+//! Proofs of possession and nonces, by the rules of RFC 9449.
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 

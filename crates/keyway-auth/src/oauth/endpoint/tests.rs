@@ -1,3 +1,5 @@
+//! Addresses that a peer may and may not name (threats A2, B1, B2, B3).
+
 use super::*;
 
 fn error(text: &str) -> EndpointError {

@@ -1,3 +1,5 @@
+//! Keys, signatures and thumbprints, against values that others computed.
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use ring::signature::{
