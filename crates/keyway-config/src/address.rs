@@ -60,6 +60,26 @@ impl Address {
         }
     }
 
+    /// Returns the same place as another transport would name it: `ws` and `wss` for a WebSocket,
+    /// `http` and `https` for the others.
+    #[must_use]
+    pub fn over(&self, transport: Transport) -> Option<Self> {
+        let (scheme, rest) = self.url.expose().split_once("://")?;
+        let is_encrypted = matches!(scheme, "https" | "wss");
+        let scheme = match (transport, is_encrypted) {
+            (Transport::Ws, true) => "wss",
+            (Transport::Ws, false) => "ws",
+            (_, true) => "https",
+            (_, false) => "http",
+        };
+        let (_, place) = self.origin.split_once("://")?;
+        Some(Self {
+            url: Secret::new(format!("{scheme}://{rest}")),
+            origin: format!("{scheme}://{place}"),
+            is_loopback: self.is_loopback,
+        })
+    }
+
     /// Returns the whole address for the one place that connects.
     #[must_use]
     pub const fn url(&self) -> &Secret<String> {

@@ -3,6 +3,8 @@
 //! Nothing is expanded and nothing is run. A line that cannot be read is skipped, since a person's
 //! env file may hold what only another tool understands.
 
+use std::ops::Range;
+
 use crate::environment::Variables;
 use crate::source::BYTE_ORDER_MARK;
 use crate::template::is_variable_name;
@@ -21,6 +23,26 @@ pub fn parse(text: &str) -> Variables {
         rest = rest.split_once('\n').map_or("", |(_, next)| next);
     }
     Variables::from_pairs(pairs)
+}
+
+/// Returns where the lines stand that assign to a variable, from the first byte of each to its line
+/// break.
+pub(crate) fn lines_of(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start_matches(BYTE_ORDER_MARK);
+    while !rest.is_empty() {
+        let start = text.len() - rest.len();
+        let mut is_wanted = false;
+        if let Some((name, behind)) = assignment(rest) {
+            is_wanted = name == wanted;
+            rest = value(behind).1;
+        }
+        rest = rest.split_once('\n').map_or("", |(_, next)| next);
+        if is_wanted {
+            found.push(start..text.len() - rest.len());
+        }
+    }
+    found
 }
 
 /// Returns the name that the first line assigns to, and the text from the value on.

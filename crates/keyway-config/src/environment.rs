@@ -14,6 +14,41 @@ pub trait Environment {
 
     /// Returns the names of all variables, for suggestions.
     fn names(&self) -> Vec<String>;
+
+    /// Returns what kind of source this is.
+    fn origin(&self) -> Origin {
+        Origin::Process
+    }
+
+    /// Returns which source a variable has its value from; `None` if it is unset or empty.
+    fn origin_of(&self, name: &str) -> Option<Origin> {
+        let is_set = self.get(name).is_some_and(|it| !it.expose().is_empty());
+        is_set.then(|| self.origin())
+    }
+}
+
+/// Where the value of a variable comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The environment of the process.
+    Process,
+    /// An env file.
+    File,
+    /// Kept by the person, sealed.
+    Vault,
+}
+
+impl Origin {
+    /// Returns the word used in every format.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "environment",
+            Self::File => "file",
+            Self::Vault => "vault",
+        }
+    }
 }
 
 /// Variables held in memory: an env file, or a test.
@@ -48,6 +83,10 @@ impl Environment for Variables {
     fn names(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }
+
+    fn origin(&self) -> Origin {
+        Origin::File
+    }
 }
 
 /// Two sources, the first of which wins.
@@ -64,6 +103,14 @@ impl<A: Environment, B: Environment> Environment for Layered<'_, A, B> {
         let mut names = self.0.names();
         names.extend(self.1.names());
         names
+    }
+
+    fn origin(&self) -> Origin {
+        self.0.origin()
+    }
+
+    fn origin_of(&self, name: &str) -> Option<Origin> {
+        self.0.origin_of(name).or_else(|| self.1.origin_of(name))
     }
 }
 
@@ -163,6 +210,12 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn is_set(&self, name: &str) -> bool {
         self.lookup(name).is_some()
+    }
+
+    /// Returns where the person's variable has its value from; `None` if it has none.
+    #[must_use]
+    pub fn origin(&self, name: &str) -> Option<Origin> {
+        self.environment.origin_of(name)
     }
 
     pub(crate) fn value_of(&self, variable: &Variable) -> Result<Secret<String>, ExpandError> {

@@ -21,7 +21,7 @@ use crate::environment::nearest;
 use crate::json::Node;
 use crate::plugin::Plugin;
 
-pub use self::lines::with_assignment;
+pub use self::lines::{with_assignment, with_replacement};
 
 /// What a person asked to migrate.
 #[derive(Debug, Clone, Copy)]

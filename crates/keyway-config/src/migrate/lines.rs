@@ -2,7 +2,7 @@
 
 use keyway_secret::{Secret, printable};
 
-use crate::env_file::parse;
+use crate::env_file::{lines_of, parse};
 use crate::environment::Environment as _;
 
 /// Returns `text` with `lines` behind it, ended as its own lines are.
@@ -68,6 +68,47 @@ pub fn with_assignment(
     (others_stay && is_there).then_some(after)
 }
 
+/// Puts another value in the place of a variable's, everywhere in the text of an env file; the last
+/// line that assigns to it gets the new one, earlier ones go.
+///
+/// `None` if there is none, or if it could not be read back or would change what other lines say.
+#[must_use]
+pub fn with_replacement(
+    before: &Secret<String>,
+    (name, value): (&str, &Secret<String>),
+) -> Option<Secret<String>> {
+    let (line, text) = (assignment(name, value)?, before.expose());
+    let ranges = lines_of(text, name);
+    let (last, earlier) = ranges.split_last()?;
+    let mut after = String::with_capacity(text.len() + line.expose().len());
+    let mut from = 0;
+    for range in earlier {
+        after.push_str(text.get(from..range.start)?);
+        from = range.end;
+    }
+    after.push_str(text.get(from..last.start)?);
+    let old = text.get(last.clone())?;
+    let export = if old.trim_start().starts_with("export ") {
+        "export "
+    } else {
+        ""
+    };
+    after.push_str(&format!("{export}{}", line.expose()));
+    if old.ends_with('\n') {
+        after.push('\n');
+    }
+    after.push_str(text.get(last.end..)?);
+    let after = Secret::new(after);
+    let (was, is) = (parse(text), parse(after.expose()));
+    let same = |name: &String| match (was.get(name), is.get(name)) {
+        (Some(was), Some(is)) => was.is_same_as(&is),
+        _ => false,
+    };
+    let others_stay = was.names().iter().all(|other| other == name || same(other));
+    let is_there = is.get(name).is_some_and(|found| found.is_same_as(value));
+    (others_stay && is_there).then_some(after)
+}
+
 /// Adds a line without value for each variable, unless there is one; the comment says what it is.
 pub(super) fn with_examples(
     before: Option<&str>,
@@ -90,6 +131,26 @@ mod tests {
 
     fn secret(text: &str) -> Secret<String> {
         Secret::new(text.to_owned())
+    }
+
+    #[test]
+    fn a_value_is_replaced_in_its_place_and_the_old_one_is_gone() {
+        for (before, after) in [
+            ("A=old\n", "A=new\n"),
+            (
+                "# x\nB=1\n export A='old' # note\nC=2",
+                "# x\nB=1\nexport A=new\nC=2",
+            ),
+            ("A=old\nB=1\nA=\"older\nold\"\n", "B=1\nA=new\n"),
+            ("A=", "A=new"),
+        ] {
+            let found = with_replacement(&secret(before), ("A", &secret("new")));
+            assert_eq!(found.unwrap().expose(), after, "{before}");
+        }
+        assert!(with_replacement(&secret("B=1\n"), ("A", &secret("new"))).is_none());
+        let value = secret("it's $5 \"and\" more\n");
+        let found = with_replacement(&secret("A=1\n"), ("A", &value)).unwrap();
+        assert!(parse(found.expose()).get("A").unwrap().is_same_as(&value));
     }
 
     #[test]
