@@ -43,6 +43,7 @@ macro_rules! grant_store_conformance {
             signing_in_again_ends_claim_and_mark
             signing_out_is_final_for_those_still_at_it
             watcher_hears_of_others_but_not_of_refreshes
+            who_uses_a_sign_in_is_asked_to_stop_and_waited_for
             list_shows_one_profile
             one_winner_per_generation
         );
@@ -330,6 +331,37 @@ mod cases {
         store.delete(&grant())?;
         assert!(watch.wait(SOON)?);
         Ok(())
+    }
+
+    pub fn who_uses_a_sign_in_is_asked_to_stop_and_waited_for(backend: &impl Backend) -> Outcome {
+        let (store, _) = signed_in(backend)?;
+        assert_eq!(store.dismiss(&grant(), LONG)?.ended, 0, "nobody does");
+        let other = grant().account("other");
+        let [Some(first), Some(stranger)] = [
+            backend.open().attend(&grant())?,
+            backend.open().attend(&other)?,
+        ] else {
+            panic!("there is a store");
+        };
+        assert!(!first.is_dismissed());
+        let stubborn = store.dismiss(&grant(), Duration::ZERO)?;
+        assert_eq!((stubborn.ended, stubborn.left), (0, 1));
+        assert!(first.is_dismissed());
+        assert!(!stranger.is_dismissed(), "of another sign-in");
+        drop(first);
+        let Some(second) = backend.open().attend(&grant())? else {
+            panic!("there is a store");
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while !second.is_dismissed() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let polite = store.dismiss(&grant(), LONG)?;
+            assert_eq!((polite.ended, polite.left), (1, 0));
+            Ok(())
+        })
     }
 
     pub fn list_shows_one_profile(backend: &impl Backend) -> Outcome {

@@ -8,6 +8,7 @@
 mod key;
 mod list;
 mod owner;
+mod presence;
 mod row;
 mod sqlite;
 mod watch;
@@ -139,6 +140,22 @@ pub trait GrantStore: Send + Sync {
     /// Returns [`VaultError::Busy`] if the store stays locked.
     fn watch(&self) -> Result<Box<dyn Watch>, VaultError>;
 
+    /// Shows to others that this process uses a sign-in, until the value is dropped.
+    ///
+    /// Whoever attends before reading misses no dismissal. `None` where there is no store yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::File`] if its lock file cannot be made.
+    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError>;
+
+    /// Asks all who attend to stop, and waits so long until they have.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::File`] if they cannot be asked.
+    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError>;
+
     /// Stores a sign-in, in place of an earlier one, which is kept until this is on disk.
     ///
     /// # Errors
@@ -159,6 +176,22 @@ pub trait GrantStore: Send + Sync {
     ///
     /// Returns [`VaultError::Corrupt`] if rows were added, removed or rolled back.
     fn list(&self, profile: &str) -> Result<Vec<Summary>, VaultError>;
+}
+
+/// Shows that a sign-in is in use; dropping it says that it is not any more.
+pub trait Presence: std::fmt::Debug + Send + Sync {
+    /// Tells whether somebody asked to stop. Never waits.
+    fn is_dismissed(&self) -> bool;
+}
+
+/// What became of those who used a sign-in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dismissed {
+    /// How many stopped.
+    pub ended: usize,
+    /// How many had not when patience was over.
+    pub left: usize,
 }
 
 /// What the store tells a watcher.

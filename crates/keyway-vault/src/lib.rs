@@ -36,8 +36,8 @@ mod store;
 pub use self::error::{Damage, Fault, Finding, VaultError};
 pub use self::folders::{Folder, Folders};
 pub use self::grants::{
-    Claim, Claimed, Commit, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore, Marked,
-    Orphan, OwnerId, Summary, Tokens, Watch,
+    Claim, Claimed, Commit, Dismissed, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore,
+    Marked, Orphan, OwnerId, Presence, Summary, Tokens, Watch,
 };
 pub use self::key::{
     ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringAbsence,
@@ -46,6 +46,6 @@ pub use self::key::{
 };
 pub use self::seal::KeyId;
 pub use self::store::{
-    Deleted, Entry, Generation, Inspection, Namespace, Record, Rekeyed, Sealed, Timestamp, Vault,
-    Verification,
+    Deleted, Entry, Generation, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics,
+    Timestamp, Vault, Verification,
 };

@@ -13,6 +13,7 @@ mod verify;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub struct Vault {
     inner: Mutex<Inner>,
     /// Made at the first claim; who only reads leaves no lock file.
     owner: Mutex<Option<Owner>>,
+    reads: AtomicU64,
+    writes: AtomicU64,
 }
 
 impl Vault {
@@ -73,6 +76,8 @@ impl Vault {
             runtime,
             inner,
             owner: Mutex::new(None),
+            reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
         };
         vault.finish_erasing();
         Ok(vault)
@@ -103,12 +108,22 @@ impl Vault {
         self.data.path()
     }
 
+    /// Returns how often this handle went to the database since it was opened.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            reads: self.reads.load(Ordering::Relaxed),
+            writes: self.writes.load(Ordering::Relaxed),
+        }
+    }
+
     /// Runs `work` on one consistent state.
     pub(crate) fn read_scope<T>(
         &self,
         action: &'static str,
         work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
     ) -> Result<T, VaultError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
         transact(
             &mut self.lock(),
             &self.config,
@@ -124,6 +139,7 @@ impl Vault {
         action: &'static str,
         work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
     ) -> Result<T, VaultError> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
         transact(
             &mut self.lock(),
             &self.config,
@@ -156,6 +172,16 @@ impl Vault {
         // A panic in between leaves a transaction that was rolled back, so the state is sound.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How often a handle went to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Transactions that only read.
+    pub reads: u64,
+    /// Transactions that may have written.
+    pub writes: u64,
 }
 
 /// What the lock of a [`Vault`] guards.

@@ -78,10 +78,7 @@ impl Owner {
 
     /// Tells whether the lock can still be found by others; a run-time folder may be emptied.
     pub(crate) fn is_visible(&self) -> bool {
-        let found = rustix::fs::statat(&self.folder, self.id.file(), AtFlags::SYMLINK_NOFOLLOW);
-        let held = rustix::fs::fstat(&self.lock);
-        matches!((found, held), (Ok(found), Ok(held))
-            if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
+        is_there(&self.folder, &self.id.file(), &self.lock)
     }
 }
 
@@ -90,6 +87,14 @@ impl Drop for Owner {
         // The lock is freed right after, when the descriptor closes.
         drop(self.folder.remove(&self.id.file()));
     }
+}
+
+/// Tells whether a name still leads to an open file.
+pub(super) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let held = rustix::fs::fstat(file);
+    matches!((found, held), (Ok(found), Ok(held))
+        if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
 }
 
 /// Tells whether an owner lives; one in another run-time folder counts as alive.
@@ -127,7 +132,7 @@ fn runtime_name(runtime: &Folder) -> Result<String, VaultError> {
 }
 
 /// Removes the lock files of owners that died. Failing leaves them for the next time.
-fn remove_dead(folder: &Folder) {
+pub(super) fn remove_dead(folder: &Folder) {
     let Ok(entries) = std::fs::read_dir(folder.path()) else {
         return;
     };
@@ -146,4 +151,4 @@ fn remove_dead(folder: &Folder) {
 
 const FOLDER: &str = "owners";
 const NAME: &str = "id";
-const SUFFIX: &str = ".lock";
+pub(super) const SUFFIX: &str = ".lock";

@@ -9,11 +9,12 @@ use crate::store::{DataKey, Deleted, Generation, Manifest, Scope, Timestamp, Vau
 
 use super::list;
 use super::owner::{self, OwnerId};
+use super::presence::{self, Attendance};
 use super::row::{self, Place, Row};
 use super::watch::SqliteWatch;
 use super::{
-    Claim, Claimed, Commit, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore, Marked,
-    Orphan, Summary, Tokens, Watch,
+    Claim, Claimed, Commit, Dismissed, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore,
+    Marked, Orphan, Presence, Summary, Tokens, Watch,
 };
 
 impl GrantStore for Vault {
@@ -196,6 +197,17 @@ impl GrantStore for Vault {
 
     fn watch(&self) -> Result<Box<dyn Watch>, VaultError> {
         Ok(Box::new(SqliteWatch::new(self.connect()?)?))
+    }
+
+    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError> {
+        grant.check()?;
+        let attendance = Attendance::new(self.runtime(), grant)?;
+        Ok(Some(Box::new(attendance)))
+    }
+
+    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError> {
+        grant.check()?;
+        presence::dismiss(self.runtime(), grant, patience)
     }
 
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {

@@ -1,0 +1,111 @@
+//! Who uses a sign-in right now, and asking them to stop: one lock file per user, which the kernel
+//! frees when its process dies.
+//!
+//! Removing the file asks; freeing the lock answers. Nothing is written to the store for it.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use blake2::{Blake2b256, Digest as _};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use crate::error::VaultError;
+use crate::folders::Folder;
+use crate::seal::KeyId;
+
+use super::owner::{SUFFIX, is_there, remove_dead};
+use super::{Dismissed, GrantKey, Presence};
+
+/// A file that is locked for as long as the sign-in is in use.
+#[derive(Debug)]
+pub(super) struct Attendance {
+    folder: Folder,
+    name: String,
+    lock: OwnedFd,
+}
+
+impl Attendance {
+    pub(super) fn new(runtime: &Folder, grant: &GrantKey) -> Result<Self, VaultError> {
+        let folder = runtime.folder(FOLDER)?;
+        remove_dead(&folder);
+        let own = KeyId::random()?.to_string();
+        // Locked before it gets its name, so that nobody ever finds it unlocked.
+        let draft = format!("new-{own}");
+        let path = folder.path().join(&draft);
+        let lock = folder.create_open(&draft)?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| VaultError::file("lock", &path, errno))?;
+        let name = format!("{}{own}{SUFFIX}", prefix(grant));
+        folder
+            .publish(&draft, &name)
+            .map_err(|errno| VaultError::file("rename", &path, errno))?;
+        Ok(Self { folder, name, lock })
+    }
+}
+
+impl Presence for Attendance {
+    fn is_dismissed(&self) -> bool {
+        !is_there(&self.folder, &self.name, &self.lock)
+    }
+}
+
+impl Drop for Attendance {
+    fn drop(&mut self) {
+        // The lock is freed right after, when the descriptor closes.
+        drop(self.folder.remove(&self.name));
+    }
+}
+
+/// Asks all who use a sign-in to stop, and waits for them.
+pub(super) fn dismiss(
+    runtime: &Folder,
+    grant: &GrantKey,
+    patience: Duration,
+) -> Result<Dismissed, VaultError> {
+    let folder = runtime.folder(FOLDER)?;
+    let entries = std::fs::read_dir(folder.path())
+        .map_err(|source| VaultError::file("list", folder.path(), source))?;
+    let prefix = prefix(grant);
+    let mut users = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| name.starts_with(&prefix)) else {
+            continue;
+        };
+        let Some(file) = folder.open_file(name)? else {
+            continue;
+        };
+        folder.remove(name)?;
+        users.push(file);
+    }
+    // Who died before is nobody to wait for.
+    users.retain(is_held);
+    let told = users.len();
+    let end = Instant::now() + patience;
+    while !users.is_empty() && Instant::now() < end {
+        std::thread::sleep(INTERVAL);
+        users.retain(is_held);
+    }
+    Ok(Dismissed {
+        ended: told - users.len(),
+        left: users.len(),
+    })
+}
+
+fn is_held(file: &OwnedFd) -> bool {
+    let locked = rustix::fs::flock(file, FlockOperation::NonBlockingLockShared);
+    locked == Err(Errno::WOULDBLOCK)
+}
+
+/// Names a sign-in without giving it away.
+fn prefix(grant: &GrantKey) -> String {
+    let hash = Blake2b256::digest(grant.index());
+    let hash = hash.iter().take(16);
+    let mut name: String = hash.map(|byte| format!("{byte:02x}")).collect();
+    name.push('-');
+    name
+}
+
+const FOLDER: &str = "users";
+const INTERVAL: Duration = Duration::from_millis(10);
