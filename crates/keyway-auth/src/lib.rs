@@ -12,6 +12,7 @@ mod fixed;
 mod helper_output;
 pub mod oauth;
 pub mod ports;
+mod watch;
 
 pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
 pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
@@ -20,3 +21,4 @@ pub use self::error::{AuthError, Fault, HelperFault};
 pub use self::fixed::Fixed;
 pub use self::helper_output::parse as parse_helper_output;
 pub use self::oauth::document::Document as PeerDocument;
+pub use self::watch::{Happening, Observer, Topic, Watch};

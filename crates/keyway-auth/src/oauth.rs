@@ -16,6 +16,7 @@ pub(crate) mod dpop;
 pub(crate) mod endpoint;
 mod error;
 pub(crate) mod jose;
+mod library;
 mod memory;
 mod metadata;
 pub(crate) mod pkce;

@@ -47,7 +47,7 @@ pub trait Tasks: Send + Sync + Debug {
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// Sealed records by name, beside the tokens: registrations and discovery documents.
+/// Sealed records by name, beside the tokens: registrations.
 ///
 /// Calls block.
 pub trait Records: Send + Sync + Debug {
@@ -67,4 +67,31 @@ pub trait Records: Send + Sync + Debug {
     ///
     /// Returns why it is still there.
     fn delete(&self, name: &str) -> Result<(), keyway_vault::VaultError>;
+}
+
+/// Sealed discovery documents by name, each for a while.
+///
+/// Calls block.
+pub trait Documents: Send + Sync + Debug {
+    /// Returns a document whose time is not over; one that cannot be read is as good as none.
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>>;
+
+    /// Keeps a document for so long.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be kept.
+    fn keep(
+        &self,
+        name: &str,
+        value: &[u8],
+        lifetime: Duration,
+    ) -> Result<(), keyway_vault::VaultError>;
+
+    /// Removes a document.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is still there.
+    fn forget(&self, name: &str) -> Result<(), keyway_vault::VaultError>;
 }

@@ -11,12 +11,14 @@ use keyway_vault::Grant;
 
 use super::core::{Core, Ports, Server};
 use super::error::{OAuthError, SignInCause};
+use super::library::Trust;
 use super::memory::{Memory, Source, Use, is_renewable, is_usable};
 use super::refresh::{Cause, Renewed};
 use super::settings::Settings;
 use super::sign_in::Occasion;
 use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
 use crate::error::AuthError;
+use crate::watch::Happening;
 
 /// OAuth on demand: nothing is sent until the server asks for it.
 #[derive(Debug, Clone)]
@@ -79,7 +81,8 @@ impl OAuth {
                 occasion.scopes = Some(scopes.iter().map(String::as_str).collect());
                 occasion.is_exact = true;
             }
-            inner.enter(&occasion).await?;
+            // Whoever asks for it wants it by what holds now.
+            inner.enter(&occasion, Trust::Anew).await?;
             Ok(inner
                 .lock()
                 .held
@@ -101,6 +104,20 @@ impl OAuth {
             inner.core.rehearse(&occasion).await
         });
         rehearsed.await.map_err(AuthError::from)
+    }
+
+    /// Says whether the server offers a sign-in that could begin; as [`Self::rehearse`], except that
+    /// a server without any metadata offers none.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`OAuthError::NotOffered`], or what a sign-in would fail with.
+    pub async fn offered(&self) -> Result<(), AuthError> {
+        let offered = self.0.owned(|inner| async move {
+            let occasion = inner.core.probe(&inner.fixed).await;
+            inner.core.offered(&occasion).await
+        });
+        offered.await.map_err(AuthError::from)
     }
 
     /// Renews the token now.
@@ -131,6 +148,9 @@ impl OAuth {
     pub async fn sign_out(&self) -> Result<super::SignedOut, AuthError> {
         let ended = self.0.owned(|inner| async move {
             let ended = inner.core.sign_out().await?;
+            if ended.existed {
+                inner.core.watch.happened(Happening::Cleared);
+            }
             let now = inner.core.clock.monotonic();
             let mut memory = inner.lock();
             memory.forgive();
@@ -177,6 +197,26 @@ impl OAuth {
     /// Asks the server whether it wants a sign-in, without sending one.
     pub async fn wants_sign_in(&self) -> bool {
         self.0.core.is_challenged(&self.0.fixed).await
+    }
+
+    /// Shows to others that this process uses the sign-in, from the next time that it is read.
+    ///
+    /// Whoever does so looks at [`is_dismissed`](Self::is_dismissed) a few times a second.
+    pub fn attend(&self) {
+        self.0.core.attend();
+    }
+
+    /// Says whether somebody signs out elsewhere, and waits for this process to [`leave`](Self::leave).
+    #[must_use]
+    pub fn is_dismissed(&self) -> bool {
+        self.0.core.is_dismissed()
+    }
+
+    /// Stops using the sign-in; the next request looks at what is stored then.
+    pub fn leave(&self) {
+        self.reload();
+        self.0.lock().occasion = Occasion::default();
+        self.0.core.leave();
     }
 
     /// Forgets what is in memory, because somebody else changed what is stored.
@@ -335,6 +375,8 @@ impl Inner {
             Lost::SignIn(cause) => Ok(cause),
             Lost::Rejected(_) if self.may_enter() => Ok(SignInCause::Ended),
             Lost::Rejected(error) => {
+                let code = error.code();
+                self.core.watch.happened(Happening::Required { code });
                 let now = self.core.clock.monotonic();
                 let _bare = self.lock().empty(now, Some(SignInCause::Ended));
                 Err(error)

@@ -1,11 +1,11 @@
 //! One server, and everything that signing in to it needs.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_lock::OnceCell;
-use keyway_vault::{GrantKey, GrantStore, VaultError};
+use keyway_vault::{Grant, GrantKey, GrantStore, Presence, VaultError};
 use url::Url;
 
 use super::dpop::Nonces;
@@ -14,7 +14,8 @@ use super::registration::Registration;
 use super::settings::Settings;
 use super::wire::Wire;
 use crate::error::Fault;
-use crate::ports::{Clock, HttpClient, Interaction, Records, Tasks};
+use crate::ports::{Clock, Documents, HttpClient, Interaction, Records, Tasks};
+use crate::watch::{Topic, Watch};
 
 /// The server to sign in to.
 #[derive(Clone)]
@@ -49,8 +50,12 @@ pub struct Ports {
     pub grants: Arc<dyn GrantStore>,
     /// The registrations.
     pub records: Arc<dyn Records>,
+    /// The discovery documents.
+    pub documents: Arc<dyn Documents>,
     /// The person; absent where nobody may be asked.
     pub interaction: Option<Arc<dyn Interaction>>,
+    /// Who is told what happens.
+    pub watch: Watch,
 }
 
 impl fmt::Debug for Ports {
@@ -72,11 +77,17 @@ pub(super) struct Core {
     pub(super) tasks: Arc<dyn Tasks>,
     grants: Arc<dyn GrantStore>,
     records: Arc<dyn Records>,
+    pub(super) documents: Arc<dyn Documents>,
     /// The consent page that a person is being asked on.
     page: Mutex<Option<String>>,
     pub(super) interaction: Option<Arc<dyn Interaction>>,
     /// How often a person was asked.
     asked: AtomicU32,
+    pub(super) watch: Watch,
+    /// Whether others are to see that the sign-in is in use here.
+    is_attended: AtomicBool,
+    /// What they see.
+    presence: Arc<Mutex<Option<Box<dyn Presence>>>>,
 }
 
 impl Core {
@@ -85,15 +96,19 @@ impl Core {
             key: server.key.clone(),
             server,
             settings,
-            wire: Wire::new(ports.http),
+            wire: Wire::new(ports.http, Arc::clone(&ports.clock), ports.watch.clone()),
             nonces: Arc::default(),
             clock: ports.clock,
             tasks: ports.tasks,
             grants: ports.grants,
             records: ports.records,
+            documents: ports.documents,
             page: Mutex::new(None),
             interaction: ports.interaction,
             asked: AtomicU32::new(0),
+            watch: ports.watch,
+            is_attended: AtomicBool::new(false),
+            presence: Arc::default(),
         }
     }
 
@@ -105,7 +120,14 @@ impl Core {
     /// Remembers the page for as long as `asking` takes.
     pub(super) async fn asked_on<T>(&self, page: &str, asking: impl Future<Output = T>) -> T {
         *self.page() = Some(page.to_owned());
+        let started = self.clock.monotonic();
+        let line = "a person is asked to agree";
+        self.watch.note(Topic::OAuth, || line.to_owned());
         let answer = asking.await;
+        self.watch.note(Topic::OAuth, || {
+            let took = self.clock.monotonic().saturating_duration_since(started);
+            format!("the question was settled after {} ms", took.as_millis())
+        });
         *self.page() = None;
         answer
     }
@@ -133,6 +155,39 @@ impl Core {
         let grants = Arc::clone(&self.grants);
         self.blocking(move || work(&*grants).map_err(|error| vault_error(&error)))
             .await
+    }
+
+    /// Reads the sign-in; whoever attends is seen before that.
+    pub(super) async fn stored(&self) -> Result<Option<Grant>, OAuthError> {
+        let is_attended = self.is_attended.load(Ordering::Relaxed);
+        let (key, presence) = (self.key.clone(), Arc::clone(&self.presence));
+        self.vault(move |grants| {
+            let mut presence = presence.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_attended && presence.is_none() {
+                // Where it cannot be shown, a sign-out is noticed when the token is refused.
+                *presence = grants.attend(&key).ok().flatten();
+            }
+            drop(presence);
+            grants.read(&key)
+        })
+        .await
+    }
+
+    /// Shows the use of the sign-in to others from now on.
+    pub(super) fn attend(&self) {
+        self.is_attended.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_dismissed(&self) -> bool {
+        let presence = self.presence.lock();
+        let presence = presence.unwrap_or_else(PoisonError::into_inner);
+        presence.as_ref().is_some_and(|it| it.is_dismissed())
+    }
+
+    /// Says that the sign-in is not in use any more.
+    pub(super) fn leave(&self) {
+        let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(presence.take());
     }
 
     /// Returns the client that was registered with an issuer, unless its secret has ended.
@@ -171,7 +226,7 @@ impl Core {
             .await
     }
 
-    async fn blocking<T: Clone + Send + Sync + 'static>(
+    pub(super) async fn blocking<T: Clone + Send + Sync + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> T {

@@ -5,12 +5,12 @@ use url::Url;
 use super::document::Document;
 use super::endpoint::{Endpoint, EndpointError};
 use super::error::{OAuthError, What, shown};
+use super::library::Reader;
 use super::metadata::{ResourceMetadata, ServerMetadata, named};
 use super::settings::{Endpoints, Settings};
-use super::wire::Wire;
 
 /// Where to sign in for a server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Discovered {
     /// What the server says of itself; absent before 2025-06-18.
     pub(super) resource: Option<ResourceMetadata>,
@@ -22,7 +22,7 @@ pub(super) struct Discovered {
 ///
 /// `hint` is the address of the resource metadata as the challenge gives it.
 pub(super) async fn discover(
-    wire: &Wire,
+    reader: &Reader<'_>,
     settings: &Settings,
     url: &Url,
     hint: Option<&str>,
@@ -36,18 +36,20 @@ pub(super) async fn discover(
         let mut server = ServerMetadata::bare(&issuer);
         server.authorization_endpoint = Some(authorization.clone());
         server.token_endpoint = Some(token.clone());
-        let resource = resource_metadata(wire, url, hint).await.unwrap_or_default();
+        let resource = resource_metadata(reader, url, hint)
+            .await
+            .unwrap_or_default();
         return Ok(Discovered { resource, server });
     }
-    let resource = resource_metadata(wire, url, hint).await?;
+    let resource = resource_metadata(reader, url, hint).await?;
     let server = match &settings.endpoints {
-        Endpoints::Metadata(at) => configured(wire, settings, at).await?,
+        Endpoints::Metadata(at) => configured(reader, settings, at).await?,
         _ => match &resource {
-            _ if settings.issuer.is_some() => chosen(wire, settings, resource.as_ref()).await?,
+            _ if settings.issuer.is_some() => chosen(reader, settings, resource.as_ref()).await?,
             Some(resource) if !resource.issuers.is_empty() => {
-                choose(wire, settings, &resource.issuers).await?
+                choose(reader, settings, &resource.issuers).await?
             }
-            _ => own(wire, settings, url).await?,
+            _ => own(reader, settings, url).await?,
         },
     };
     Ok(Discovered { resource, server })
@@ -58,7 +60,7 @@ pub(super) async fn discover(
 /// The address in a challenge counts inside the server's origin only: elsewhere it could be
 /// anything that we can reach and the server cannot (RFC 9728 section 7.7).
 pub(super) async fn resource_metadata(
-    wire: &Wire,
+    reader: &Reader<'_>,
     url: &Url,
     hint: Option<&str>,
 ) -> Result<Option<ResourceMetadata>, OAuthError> {
@@ -73,39 +75,17 @@ pub(super) async fn resource_metadata(
             candidates.push(candidate);
         }
     }
-    let Some(document) = first(wire, What::ResourceMetadata, candidates).await? else {
-        return Ok(None);
+    let read = |document: &Document| {
+        let metadata = ResourceMetadata::read(document)?;
+        metadata.check(url)?;
+        Ok(metadata)
     };
-    let metadata = ResourceMetadata::read(&document)?;
-    metadata.check(url)?;
-    Ok(Some(metadata))
-}
-
-/// Returns the first document that is there.
-async fn first(
-    wire: &Wire,
-    what: What,
-    candidates: impl IntoIterator<Item = Url>,
-) -> Result<Option<Document>, OAuthError> {
-    let mut unreadable = None;
-    for candidate in candidates {
-        match wire.document(what, candidate).await {
-            Ok(Some(document)) => return Ok(Some(document)),
-            Ok(None) => {}
-            // Some servers answer every address with a page for people.
-            Err(error @ OAuthError::Document { .. }) => unreadable = Some(error),
-            Err(error) => return Err(error),
-        }
-    }
-    match unreadable {
-        Some(error) => Err(error),
-        None => Ok(None),
-    }
+    reader.first(What::ResourceMetadata, candidates, read).await
 }
 
 /// Takes the issuer that the person chose, unless the server relies on others.
 async fn chosen(
-    wire: &Wire,
+    reader: &Reader<'_>,
     settings: &Settings,
     resource: Option<&ResourceMetadata>,
 ) -> Result<ServerMetadata, OAuthError> {
@@ -120,7 +100,7 @@ async fn chosen(
             found: shown(first),
         });
     }
-    let found = server_metadata(wire, settings, issuer).await?;
+    let found = server_metadata(reader, settings, issuer).await?;
     found.ok_or_else(|| OAuthError::NoMetadata {
         issuer: shown(issuer),
     })
@@ -128,7 +108,7 @@ async fn chosen(
 
 /// Takes the first issuer that publishes metadata; one that we have a client for goes first.
 async fn choose(
-    wire: &Wire,
+    reader: &Reader<'_>,
     settings: &Settings,
     issuers: &[String],
 ) -> Result<ServerMetadata, OAuthError> {
@@ -136,7 +116,7 @@ async fn choose(
     let known = issuers.iter().filter(is_known);
     let others = issuers.iter().filter(|issuer| !is_known(issuer));
     for issuer in known.chain(others) {
-        if let Some(metadata) = server_metadata(wire, settings, issuer).await? {
+        if let Some(metadata) = server_metadata(reader, settings, issuer).await? {
             return Ok(metadata);
         }
     }
@@ -146,9 +126,13 @@ async fn choose(
 }
 
 /// Before 2025-06-18 a server was its own authorization server, with or without a document.
-async fn own(wire: &Wire, settings: &Settings, url: &Url) -> Result<ServerMetadata, OAuthError> {
+async fn own(
+    reader: &Reader<'_>,
+    settings: &Settings,
+    url: &Url,
+) -> Result<ServerMetadata, OAuthError> {
     let issuer = url.origin().ascii_serialization();
-    let found = server_metadata(wire, settings, &issuer).await?;
+    let found = server_metadata(reader, settings, &issuer).await?;
     Ok(found.unwrap_or_else(|| ServerMetadata::assumed(&issuer, url)))
 }
 
@@ -156,28 +140,29 @@ async fn own(wire: &Wire, settings: &Settings, url: &Url) -> Result<ServerMetada
 ///
 /// An entry of a plugin may name the document. If that could speak for any issuer, then it would
 /// be given the client that the person has with that issuer.
-async fn configured(
-    wire: &Wire,
+pub(super) async fn configured(
+    reader: &Reader<'_>,
     settings: &Settings,
     at: &Url,
 ) -> Result<ServerMetadata, OAuthError> {
     let origin = at.origin().ascii_serialization();
-    let Some(document) = wire.document(What::ServerMetadata, at.clone()).await? else {
-        return Err(OAuthError::NoMetadata {
-            issuer: shown(&origin),
-        });
+    let read = |document: &Document| {
+        let metadata = ServerMetadata::read(document)?;
+        let named = Endpoint::parse(&metadata.issuer);
+        if !named.is_ok_and(|named| named.is_same_origin(at)) {
+            check_issuer(settings, &origin, &metadata)?;
+        }
+        Ok(metadata)
     };
-    let metadata = ServerMetadata::read(&document)?;
-    let named = Endpoint::parse(&metadata.issuer);
-    if !named.is_ok_and(|named| named.is_same_origin(at)) {
-        check_issuer(settings, &origin, &metadata)?;
-    }
-    Ok(metadata)
+    let found = reader.first(What::ServerMetadata, vec![at.clone()], read);
+    found.await?.ok_or_else(|| OAuthError::NoMetadata {
+        issuer: shown(&origin),
+    })
 }
 
 /// Asks an issuer for its metadata, in the order of the specification.
 pub(super) async fn server_metadata(
-    wire: &Wire,
+    reader: &Reader<'_>,
     settings: &Settings,
     issuer: &str,
 ) -> Result<Option<ServerMetadata>, OAuthError> {
@@ -196,13 +181,13 @@ pub(super) async fn server_metadata(
         let appended = format!("{path}/.well-known/openid-configuration");
         candidates.push(url.join(&appended).ok());
     }
-    let candidates = candidates.into_iter().flatten();
-    let Some(document) = first(wire, What::ServerMetadata, candidates).await? else {
-        return Ok(None);
+    let candidates = candidates.into_iter().flatten().collect();
+    let read = |document: &Document| {
+        let metadata = ServerMetadata::read(document)?;
+        check_issuer(settings, issuer, &metadata)?;
+        Ok(metadata)
     };
-    let metadata = ServerMetadata::read(&document)?;
-    check_issuer(settings, issuer, &metadata)?;
-    Ok(Some(metadata))
+    reader.first(What::ServerMetadata, candidates, read).await
 }
 
 /// Metadata under another name is not used (RFC 8414 section 3.3): byte for byte.

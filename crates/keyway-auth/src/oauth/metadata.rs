@@ -8,7 +8,7 @@ use super::error::{OAuthError, What, shown};
 use super::settings::AuthMethod;
 
 /// What a protected resource says of itself (RFC 9728).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ResourceMetadata {
     /// Its own name, byte for byte.
     pub(super) resource: Option<String>,
@@ -66,7 +66,7 @@ impl ResourceMetadata {
 }
 
 /// What an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerMetadata {
     /// Its own name, byte for byte.
     pub(super) issuer: String,

@@ -8,11 +8,14 @@ use super::binding::Binding;
 use super::client::Origin;
 use super::core::Core;
 use super::details::Details;
-use super::discovery::resource_metadata;
+use super::discovery::{configured, resource_metadata, server_metadata};
 use super::error::{OAuthError, SignInCause, What, shown};
-use super::sign_in::tokens;
+use super::library::{Reader, Trust};
+use super::settings::Endpoints;
+use super::sign_in::{is_outdated, tokens};
 use super::token::{Issued, TokenEndpoint};
 use super::wire::Form;
+use crate::watch::{Happening, Topic};
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]
@@ -45,8 +48,15 @@ impl Core {
                 .vault(move |grants| Ok(grants.claim(&key, generation, CLAIM)?.into()))
                 .await?;
             match claim {
-                Turn::Ours(claimed) => return self.redeem(seen, cause, &claimed, started).await,
-                Turn::Moved => return self.adopt().await,
+                Turn::Ours(claimed) => {
+                    self.watch.note(Topic::OAuth, || why(cause).to_owned());
+                    return self.redeem(seen, cause, &claimed, started).await;
+                }
+                Turn::Moved => {
+                    let line = "another process renewed the token; taking it over";
+                    self.watch.note(Topic::OAuth, || line.to_owned());
+                    return self.adopt().await;
+                }
                 Turn::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
                 Turn::Hopeless => return Ok(Renewed::SignIn(SignInCause::Ended)),
                 Turn::Held => {}
@@ -66,13 +76,29 @@ impl Core {
         })
     }
 
-    /// Reads the sign-in.
-    pub(super) async fn stored(&self) -> Result<Option<Grant>, OAuthError> {
-        let key = self.key.clone();
-        self.vault(move |grants| grants.read(&key)).await
+    async fn redeem(
+        &self,
+        seen: &Grant,
+        cause: &Cause,
+        claimed: &Ours,
+        started: Instant,
+    ) -> Result<Renewed, OAuthError> {
+        let outcome = self.redeem_claimed(seen, cause, claimed, started).await;
+        match &outcome {
+            Ok(Renewed::Rejected { .. }) => {
+                let code = "refresh-failed";
+                self.watch.happened(Happening::RefreshFailed { code });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let code = error.code();
+                self.watch.happened(Happening::RefreshFailed { code });
+            }
+        }
+        outcome
     }
 
-    async fn redeem(
+    async fn redeem_claimed(
         &self,
         seen: &Grant,
         cause: &Cause,
@@ -89,8 +115,9 @@ impl Core {
             self.release(claimed).await?;
             return Ok(Renewed::SignIn(SignInCause::Moved));
         }
-        match self.ask(&details, claimed, started).await {
-            Ok(issued) => self.commit(seen.generation, &details, &issued).await,
+        let (details, asked) = self.ask_wherever(details, claimed, started).await;
+        match asked {
+            Ok(issued) => self.commit(seen, &details, &issued).await,
             Err(OAuthError::TokenRefused { refusal, .. })
                 if is_final(&refusal.code, details.client(&self.settings).origin) =>
             {
@@ -105,6 +132,54 @@ impl Core {
                 Err(error)
             }
         }
+    }
+
+    /// Asks the endpoint that is kept with the sign-in; one that its issuer does not name any more
+    /// is exchanged for the one that it names now, once.
+    async fn ask_wherever(
+        &self,
+        details: Details,
+        claimed: &Ours,
+        started: Instant,
+    ) -> (Details, Result<Issued, OAuthError>) {
+        let asked = self.ask(&details, claimed, started).await;
+        if !asked.as_ref().is_err_and(is_outdated) {
+            return (details, asked);
+        }
+        let used = self.clock.monotonic().duration_since(started);
+        let deadline = self.tasks.sleep(DEADLINE.saturating_sub(used));
+        let late = async {
+            deadline.await;
+            None
+        };
+        match futures_lite::future::or(self.moved(&details), late).await {
+            Some(details) => {
+                let asked = self.ask(&details, claimed, started).await;
+                (details, asked)
+            }
+            None => (details, asked),
+        }
+    }
+
+    /// Returns the sign-in with the endpoints that its issuer names now, if they are others.
+    async fn moved(&self, details: &Details) -> Option<Details> {
+        let (settings, reader) = (&self.settings, Reader::new(self, Trust::Anew));
+        let found = match &settings.endpoints {
+            Endpoints::Fixed { .. } => return None,
+            Endpoints::Metadata(at) => configured(&reader, settings, at).await.ok()?,
+            Endpoints::Discovered => {
+                let found = server_metadata(&reader, settings, &details.issuer).await;
+                found.ok()??
+            }
+        };
+        let token_endpoint = found.token_endpoint?;
+        if found.issuer != details.issuer || token_endpoint == details.token_endpoint {
+            return None;
+        }
+        let mut moved = details.clone();
+        moved.token_endpoint = token_endpoint;
+        moved.revocation_endpoint = found.revocation_endpoint;
+        Some(moved)
     }
 
     async fn ask(
@@ -147,12 +222,16 @@ impl Core {
     /// Keeps the new tokens before anybody uses them; tries again while others hold the store.
     async fn commit(
         &self,
-        generation: Generation,
+        seen: &Grant,
         details: &Details,
         issued: &Issued,
     ) -> Result<Renewed, OAuthError> {
+        let generation = seen.generation;
+        let before = Details::decode(seen.details.expose());
+        let has_moved = before.is_some_and(|it| it.token_endpoint != details.token_endpoint);
         let mut new = tokens(issued);
-        if issued.scopes.is_some() || issued.account.is_some() || issued.kind != details.kind {
+        let says_more = issued.scopes.is_some() || issued.account.is_some();
+        if says_more || issued.kind != details.kind || has_moved {
             let mut details = details.clone();
             details.kind = issued.kind;
             if let Some(scopes) = &issued.scopes {
@@ -174,7 +253,11 @@ impl Core {
                 Ok(Commit::Superseded { current: None }) => {
                     return Ok(Renewed::SignIn(SignInCause::Never));
                 }
-                Ok(_) => return self.adopt().await,
+                Ok(Commit::Superseded { .. }) => return self.adopt().await,
+                Ok(_) => {
+                    self.watch.happened(Happening::Refreshed);
+                    return self.adopt().await;
+                }
                 Err(error) if tries == COMMIT_TRIES => return Err(error),
                 Err(_) => tries += 1,
             }
@@ -210,9 +293,17 @@ impl Core {
     /// Says whether the server relies on another issuer by now; then the old one's tokens are
     /// refused for good, and the new one must never see them.
     pub(super) async fn has_moved(&self, details: &Details, hint: Option<&str>) -> bool {
-        let found = resource_metadata(&self.wire, &self.server.url, hint).await;
+        let reader = Reader::new(self, Trust::Anew);
+        let found = resource_metadata(&reader, &self.server.url, hint).await;
         let Ok(Some(found)) = found else { return false };
         !found.issuers.is_empty() && !found.issuers.contains(&details.issuer)
+    }
+}
+
+const fn why(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Expiry => "renewing the token, which ends soon or has ended",
+        Cause::Refused(_) => "renewing the token, which was refused",
     }
 }
 

@@ -16,11 +16,14 @@ use super::discovery::{Discovered, discover};
 use super::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use super::error::{OAuthError, What, shown};
 use super::jose::assertion::unix;
+use super::library::{Reader, Trust};
 use super::metadata::ServerMetadata;
 use super::registration::given;
 use super::scope::Scopes;
 use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint, TokenKind};
+use crate::ports::HttpFailure;
+use crate::watch::Topic;
 
 /// What led to a sign-in.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +52,22 @@ struct Prepared {
     dpop: Option<Binding>,
 }
 
+impl Prepared {
+    fn in_words(&self) -> String {
+        let host = issuer_host(&self.found.server.issuer);
+        let scopes = match self.scopes.to_parameter() {
+            Some(scopes) => format!("the scopes `{scopes}`"),
+            None => "no scopes".to_owned(),
+        };
+        let bound = if self.dpop.is_some() {
+            ", a token bound to a key"
+        } else {
+            ""
+        };
+        format!("signing in at {host}, asking for {scopes}{bound}")
+    }
+}
+
 /// Tokens, and to whom they were given.
 #[derive(Debug)]
 struct Obtained {
@@ -60,21 +79,52 @@ impl Core {
     /// Signs in by the configured grant and keeps the result; returns its generation.
     ///
     /// An earlier sign-in stays as it is until the new one is on disk.
-    pub(super) async fn sign_in(&self, occasion: &Occasion) -> Result<Generation, OAuthError> {
-        let prepared = self.prepare(occasion).await?;
-        let obtained = match &self.settings.grant {
-            GrantKind::AuthorizationCode => self.by_code(&prepared).await?,
-            GrantKind::Device => self.by_device(&prepared).await?,
-            GrantKind::ClientCredentials => self.by_credentials(&prepared).await?,
-            GrantKind::IdJag(id_jag) => self.by_id_jag(&prepared, id_jag).await?,
-            GrantKind::Workload(assertion) => self.by_workload(&prepared, assertion).await?,
+    pub(super) async fn sign_in(
+        &self,
+        occasion: &Occasion,
+        trust: Trust,
+    ) -> Result<Generation, OAuthError> {
+        let reader = Reader::new(self, trust);
+        let prepared = self.prepare(&reader, occasion).await;
+        let error = match &prepared {
+            Ok(prepared) => match self.obtain(prepared).await {
+                Ok(obtained) => return self.keep(prepared, obtained).await,
+                Err(error) => error,
+            },
+            Err(error) => error.clone(),
         };
-        self.keep(&prepared, obtained).await
+        // Documents that led to nothing are not kept: somebody may be about to mend them.
+        self.forget_documents().await;
+        if !reader.has_used_kept() || !is_outdated(&error) {
+            return Err(error);
+        }
+        let anew = Reader::new(self, Trust::Anew);
+        let fresh = self.prepare(&anew, occasion).await?;
+        if prepared.is_ok_and(|prepared| prepared.found == fresh.found) {
+            return Err(error);
+        }
+        let obtained = self.obtain(&fresh).await?;
+        self.keep(&fresh, obtained).await
     }
 
-    async fn prepare(&self, occasion: &Occasion) -> Result<Prepared, OAuthError> {
+    async fn obtain(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
+        self.watch.note(Topic::OAuth, || prepared.in_words());
+        match &self.settings.grant {
+            GrantKind::AuthorizationCode => self.by_code(prepared).await,
+            GrantKind::Device => self.by_device(prepared).await,
+            GrantKind::ClientCredentials => self.by_credentials(prepared).await,
+            GrantKind::IdJag(id_jag) => self.by_id_jag(prepared, id_jag).await,
+            GrantKind::Workload(assertion) => self.by_workload(prepared, assertion).await,
+        }
+    }
+
+    async fn prepare(
+        &self,
+        reader: &Reader<'_>,
+        occasion: &Occasion,
+    ) -> Result<Prepared, OAuthError> {
         let hint = occasion.metadata.as_deref();
-        let found = discover(&self.wire, &self.settings, &self.server.url, hint).await?;
+        let found = discover(reader, &self.settings, &self.server.url, hint).await?;
         let resource = match &self.settings.resource {
             ResourceRule::Omit => None,
             ResourceRule::Exactly(text) => Some(text.clone()),
@@ -277,6 +327,32 @@ fn is_client_refused(error: &OAuthError) -> bool {
         refusal.code.as_str(),
         "invalid_client" | "unauthorized_client"
     )
+}
+
+/// Says whether an error is what documents lead to that are not true any more: an endpoint that is
+/// not there, one that knows nobody, or one that breaks a rule. A server in trouble is not, and
+/// neither is a person who said no.
+pub(super) fn is_outdated(error: &OAuthError) -> bool {
+    match error {
+        OAuthError::Status { status, .. } => matches!(status, 300..=407 | 409..=428),
+        OAuthError::Http { failure, .. } => match failure {
+            // What may have arrived is not sent elsewhere.
+            HttpFailure::Unreachable { sent, .. } => !sent,
+            HttpFailure::Timeout { .. } => false,
+            _ => true,
+        },
+        OAuthError::Document { .. }
+        | OAuthError::Endpoint { .. }
+        | OAuthError::NoEndpoint { .. }
+        | OAuthError::NoMetadata { .. }
+        | OAuthError::NoRegistration { .. }
+        | OAuthError::NotOffered
+        | OAuthError::RegistrationRefused { .. }
+        | OAuthError::IssuerMismatch { .. }
+        | OAuthError::PkceUnsupported { .. }
+        | OAuthError::ClientAuthentication { .. } => true,
+        _ => is_client_refused(error),
+    }
 }
 
 /// Returns the host of an issuer in ASCII, which cannot be mistaken for another.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_vault::{Claim, Grant, GrantKey, GrantStore, VaultError};
+use keyway_vault::{Claim, Dismissed, Grant, GrantKey, GrantStore, VaultError};
 
 use super::core::Core;
 use super::details::Details;
@@ -18,6 +18,8 @@ pub struct SignedOut {
     pub existed: bool,
     /// What became of the tokens at the authorization server.
     pub revoked: Revoked,
+    /// What became of other processes that used it.
+    pub users: Dismissed,
 }
 
 /// What became of tokens at the authorization server.
@@ -37,27 +39,46 @@ pub enum Revoked {
 impl Core {
     /// Revokes and deletes.
     pub(super) async fn sign_out(&self) -> Result<SignedOut, OAuthError> {
-        let (existed, revoked) = match self.ending().await? {
+        let ending = match self.ending().await? {
             Ending::Absent => {
                 return Ok(SignedOut {
                     existed: false,
                     revoked: Revoked::Nothing,
+                    users: Dismissed::default(),
                 });
             }
-            // What cannot be read can at least be got rid of.
-            Ending::Unreadable => (true, Revoked::Failed),
+            ending => ending,
+        };
+        // Their sessions end with a token that still counts.
+        let mut users = self.dismiss(LEAVE).await;
+        let revoked = match ending {
             Ending::Known(grant, refresh) => match Details::decode(grant.details.expose()) {
-                Some(details) => {
-                    let revoked = self.revoke(&details, refresh.as_ref(), &grant.access);
-                    (true, revoked.await)
-                }
-                None => (true, Revoked::Failed),
+                Some(details) => self.revoke(&details, refresh.as_ref(), &grant.access).await,
+                None => Revoked::Failed,
             },
+            // What cannot be read can at least be got rid of.
+            _ => Revoked::Failed,
         };
         let key = self.key.clone();
         self.vault(move |grants| grants.delete(&key).map(drop))
             .await?;
-        Ok(SignedOut { existed, revoked })
+        // Who came in between has read what is gone now.
+        let late = self.dismiss(Duration::ZERO).await;
+        users.left += late.left;
+        users.ended += late.ended;
+        self.forget_documents().await;
+        Ok(SignedOut {
+            existed: true,
+            revoked,
+            users,
+        })
+    }
+
+    /// Asks everybody who uses the sign-in to stop. Who cannot be asked finds out later.
+    async fn dismiss(&self, patience: Duration) -> Dismissed {
+        let key = self.key.clone();
+        let dismissed = self.vault(move |grants| grants.dismiss(&key, patience));
+        dismissed.await.unwrap_or_default()
     }
 
     /// Claims what is about to end, so that nobody renews it; waits for whoever renews it already,
@@ -157,6 +178,8 @@ fn turn(grants: &dyn GrantStore, key: &GrantKey) -> Result<Turn, VaultError> {
 }
 
 const CLAIM: Duration = Duration::from_secs(30);
+/// How long others may take to end their sessions.
+const LEAVE: Duration = Duration::from_secs(3);
 /// Longer than a renewal takes.
 const PATIENCE: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(50);

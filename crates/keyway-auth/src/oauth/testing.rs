@@ -23,6 +23,7 @@ use super::{Asking, OAuth, OAuthError, Ports, Server, Settings};
 use crate::authorizer::{Authorizer as _, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::ports::{HttpClient as _, HttpRequest};
+use crate::watch::Watch;
 
 pub(crate) use self::clock::Hand;
 pub(crate) use self::honest::{Honest, metadata, resource};
@@ -53,6 +54,7 @@ pub(crate) struct Kit {
     pub(crate) settings: Settings,
     pub(crate) asking: Asking,
     pub(crate) fixed: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) watch: Watch,
     pub(crate) key: GrantKey,
     folders: Folders,
     _home: TempDir,
@@ -76,6 +78,7 @@ impl Kit {
             settings: Settings::default(),
             asking: Asking::WhenNeeded,
             fixed: Vec::new(),
+            watch: Watch::default(),
             key: GrantKey::new("default").plugin("demo").server("search"),
             folders,
             _home: home,
@@ -106,7 +109,9 @@ impl Kit {
             tasks: self.tasks.clone(),
             grants: shelf.clone(),
             records: shelf.clone(),
+            documents: shelf.clone(),
             interaction: Some(self.person.clone()),
+            watch: self.watch.clone(),
         };
         let settings = self.settings.clone();
         OAuth::new(server, settings, ports, self.asking, self.fixed.clone())

@@ -8,11 +8,13 @@ mod clients;
 mod discovery;
 mod grants;
 mod issuers;
+mod kept;
 mod leaks;
 mod proofs;
 mod refresh;
 mod sign_out;
 mod trouble;
+mod watching;
 mod windows;
 
 use std::time::{Duration, Instant};

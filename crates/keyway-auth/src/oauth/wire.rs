@@ -1,6 +1,7 @@
 //! Requests to authorization servers: which answer counts as a document, and which as a refusal.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -9,15 +10,25 @@ use url::{Url, form_urlencoded};
 
 use super::document::Document;
 use super::error::{OAuthError, Refusal, What, shown};
-use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse};
+use super::library::lifetime;
+use crate::ports::{Clock, HttpClient, HttpFailure, HttpRequest, HttpResponse};
+use crate::watch::{Topic, Watch};
 
 /// Sends the requests of one sign-in.
 #[derive(Debug, Clone)]
-pub(super) struct Wire(Arc<dyn HttpClient>);
+pub(super) struct Wire {
+    client: Arc<dyn HttpClient>,
+    clock: Arc<dyn Clock>,
+    watch: Watch,
+}
 
 impl Wire {
-    pub(super) fn new(client: Arc<dyn HttpClient>) -> Self {
-        Self(client)
+    pub(super) fn new(client: Arc<dyn HttpClient>, clock: Arc<dyn Clock>, watch: Watch) -> Self {
+        Self {
+            client,
+            clock,
+            watch,
+        }
     }
 
     /// Asks for a document; `None` if there is none at this address.
@@ -25,14 +36,19 @@ impl Wire {
         &self,
         what: What,
         url: Url,
-    ) -> Result<Option<Document>, OAuthError> {
+    ) -> Result<Option<Fetched>, OAuthError> {
         let mut request = HttpRequest::get(url);
         request.headers.insert(ACCEPT, JSON);
         let response = self.send(what, request).await?;
         match response.status {
-            200 => Document::parse(response.body.expose())
-                .map(Some)
-                .map_err(|error| OAuthError::Document { what, error }),
+            200 => match Document::parse(response.body.expose()) {
+                Ok(document) => Ok(Some(Fetched {
+                    document,
+                    lifetime: lifetime(&response.headers),
+                    body: response.body,
+                })),
+                Err(error) => Err(OAuthError::Document { what, error }),
+            },
             // Whoever is asked too often may well have one.
             408 | 429 => Err(status_error(what, &response)),
             // Whoever has no such document may say so in many ways, a login page included.
@@ -71,13 +87,54 @@ impl Wire {
 
     /// Sends something that is no part of OAuth.
     pub(super) async fn raw(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
-        self.0.send(request).await
+        let asked = self.asked("a greeting without a token", &request);
+        let answer = self.client.send(request).await;
+        self.answered(asked, &answer);
+        answer
     }
 
     async fn send(&self, what: What, request: HttpRequest) -> Result<HttpResponse, OAuthError> {
-        let answer = self.0.send(request).await;
+        let asked = self.asked(&what.to_string(), &request);
+        let answer = self.client.send(request).await;
+        self.answered(asked, &answer);
         answer.map_err(|failure| OAuthError::Http { what, failure })
     }
+
+    /// Notes what is asked for, and when; nothing where nobody listens.
+    fn asked(&self, what: &str, request: &HttpRequest) -> Option<(String, Instant)> {
+        if !self.watch.is_on() {
+            return None;
+        }
+        let (method, origin) = (&request.method, request.url.origin());
+        let what = format!("{what}: {method} {}", origin.ascii_serialization());
+        Some((what, self.clock.monotonic()))
+    }
+
+    fn answered(
+        &self,
+        asked: Option<(String, Instant)>,
+        answer: &Result<HttpResponse, HttpFailure>,
+    ) {
+        let Some((what, started)) = asked else { return };
+        self.watch.note(Topic::OAuth, || {
+            let took = self.clock.monotonic().saturating_duration_since(started);
+            let came = match answer {
+                Ok(response) => format!("HTTP {}", response.status),
+                Err(failure) => failure.to_string(),
+            };
+            format!("{what}, {came} after {} ms", took.as_millis())
+        });
+    }
+}
+
+/// A document that has just arrived.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub(super) document: Document,
+    /// As it was sent.
+    pub(super) body: Secret<Vec<u8>>,
+    /// How long its server lets it be kept.
+    pub(super) lifetime: Duration,
 }
 
 /// A form to be posted, with headers of its own.
@@ -135,6 +192,11 @@ pub(super) fn answer(what: What, response: &HttpResponse) -> Result<Answer, OAut
                 "temporarily_unavailable" | "server_error"
             );
         if is_trouble && refusal.code != "invalid_grant" {
+            return Err(status_error(what, response));
+        }
+        // Nor is a server that has nothing at this address; its words for that are no code of OAuth.
+        let is_absent = matches!(response.status, 404 | 405 | 410) && !refusal.code.contains('_');
+        if is_absent {
             return Err(status_error(what, response));
         }
         return Ok(Answer::Refused(refusal));

@@ -8,10 +8,12 @@ use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::oauth::dpop;
 use crate::oauth::error::{OAuthError, SignInCause};
 use crate::oauth::jose::assertion::unix;
+use crate::oauth::library::Trust;
 use crate::oauth::memory::{Held, Source, is_renewable, is_usable};
 use crate::oauth::probe::occasion;
 use crate::oauth::refresh::Cause;
 use crate::oauth::sign_in::Occasion;
+use crate::watch::{Happening, Topic};
 
 impl Inner {
     /// Decides what to do about a refusal of the credential with this serial number.
@@ -25,6 +27,12 @@ impl Inner {
         }
         let challenges = parse_challenges(&challenge.www_authenticate);
         let told = token_challenge(&challenges);
+        self.core.watch.note(Topic::OAuth, || {
+            let error = told.and_then(AuthChallenge::error);
+            let error = error.as_deref().unwrap_or("no reason");
+            let (status, attempt) = (challenge.status, challenge.attempt);
+            format!("refused with HTTP {status}, {error}, attempt {attempt}")
+        });
         if let Some(retry) = self.with_nonce(challenge) {
             return Ok(retry);
         }
@@ -148,7 +156,10 @@ impl Inner {
     ) -> Result<Verdict, OAuthError> {
         if !self.may_enter() {
             let wanted = occasion.before.union(&occasion.must);
-            return Err(sign_in_required(cause, wanted.as_slice()));
+            let error = sign_in_required(cause, wanted.as_slice());
+            let code = error.code();
+            self.core.watch.happened(Happening::Required { code });
+            return Err(error);
         }
         let (asked, now) = (self.core.asked(), self.core.clock.monotonic());
         let tries = {
@@ -175,7 +186,7 @@ impl Inner {
         if let Some(newer) = self.adopted().await? {
             return Ok(Verdict::Retry(newer));
         }
-        let entered = self.enter(occasion).await;
+        let entered = self.enter(occasion, Trust::Kept).await;
         if self.core.asked() != asked {
             let now = self.core.clock.monotonic();
             self.lock().count_window(now);
@@ -190,15 +201,26 @@ impl Inner {
     }
 
     /// Signs in and takes the result into use.
-    pub(super) async fn enter(&self, occasion: &Occasion) -> Result<Arc<Credential>, OAuthError> {
+    pub(super) async fn enter(
+        &self,
+        occasion: &Occasion,
+        trust: Trust,
+    ) -> Result<Arc<Credential>, OAuthError> {
         let entered = async {
-            self.core.sign_in(occasion).await?;
+            self.core.sign_in(occasion, trust).await?;
             let stored = self.core.stored().await?;
             stored.ok_or_else(|| sign_in_required(SignInCause::Never, &[]))
         };
+        let watch = &self.core.watch;
+        watch.happened(Happening::Started);
         match entered.await {
-            Ok(grant) => self.install(grant, Source::SignIn),
+            Ok(grant) => {
+                watch.happened(Happening::Completed);
+                self.install(grant, Source::SignIn)
+            }
             Err(error) => {
+                let code = error.code();
+                watch.happened(Happening::Failed { code });
                 let now = self.core.clock.monotonic();
                 self.lock().refusals.note(now, &error);
                 Err(error)

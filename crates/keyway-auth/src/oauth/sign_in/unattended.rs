@@ -6,6 +6,7 @@ use crate::oauth::core::Core;
 use crate::oauth::discovery::server_metadata;
 use crate::oauth::document::DocumentError;
 use crate::oauth::error::{OAuthError, What, shown};
+use crate::oauth::library::{Reader, Trust};
 use crate::oauth::metadata::ServerMetadata;
 use crate::oauth::registration::register;
 use crate::oauth::settings::{Assertion, IdJag};
@@ -98,7 +99,8 @@ impl Core {
             return Ok(provider);
         }
         let issuer = issuer.unwrap_or_default();
-        let found = server_metadata(&self.wire, &self.settings, issuer).await?;
+        let reader = Reader::new(self, Trust::Glance);
+        let found = server_metadata(&reader, &self.settings, issuer).await?;
         found.ok_or_else(|| OAuthError::NoMetadata {
             issuer: shown(issuer),
         })

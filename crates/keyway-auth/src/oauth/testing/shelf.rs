@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_vault::{
-    Claim, Commit, Damage, Deleted, Epoch, Fingerprint, Generation, Grant, GrantKey, GrantStore,
-    Marked, Namespace, Orphan, OwnerId, Summary, Tokens, Vault, VaultError, Watch,
+    Claim, Commit, Damage, Deleted, Dismissed, Epoch, Fingerprint, Generation, Grant, GrantKey,
+    GrantStore, Marked, Namespace, Orphan, OwnerId, Presence, Summary, Tokens, Vault, VaultError,
+    Watch,
 };
 
 use super::Hand;
-use crate::ports::Records;
+use crate::ports::{Documents, Records};
 
 /// One process's handle to the vault.
 pub(crate) struct Shelf {
@@ -124,6 +125,14 @@ impl GrantStore for Shelf {
         self.vault.watch()
     }
 
+    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError> {
+        self.vault.attend(grant)
+    }
+
+    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError> {
+        self.vault.dismiss(grant, patience)
+    }
+
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {
         self.check()?;
         self.vault.put(grant, &self.later(tokens))
@@ -166,6 +175,24 @@ impl Records for Shelf {
     }
 }
 
+/// The vault's own clock never reaches the end of a document; the hand's does.
+impl Documents for Shelf {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        let records = self.vault.sealed(Namespace::new(DISCOVERY).unwrap());
+        Some(records.get(name).unwrap()?.value)
+    }
+
+    fn keep(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), VaultError> {
+        let records = self.vault.sealed(Namespace::new(DISCOVERY)?);
+        records.put_for(name, value, lifetime).map(drop)
+    }
+
+    fn forget(&self, name: &str) -> Result<(), VaultError> {
+        let records = self.vault.sealed(Namespace::new(DISCOVERY)?);
+        records.delete(name).map(drop)
+    }
+}
+
 impl fmt::Debug for Shelf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shelf").finish_non_exhaustive()
@@ -173,3 +200,4 @@ impl fmt::Debug for Shelf {
 }
 
 const NAMESPACE: &str = "registrations";
+const DISCOVERY: &str = "discovery";

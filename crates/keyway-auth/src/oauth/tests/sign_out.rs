@@ -152,3 +152,42 @@ fn c13_a_sign_in_that_was_tampered_with_can_be_got_rid_of() {
     kit.shelf.mend();
     assert!(kit.stored().is_none());
 }
+
+#[test]
+fn another_process_is_asked_to_stop_before_anything_is_revoked() {
+    let kit = Kit::new();
+    let other = kit.process(&kit.other_shelf());
+    other.attend();
+    assert_eq!(kit.call(&other).unwrap(), 200);
+    assert!(!other.is_dismissed());
+    let (user, world) = (other.clone(), Arc::clone(&kit.world));
+    let leaving = std::thread::spawn(move || {
+        while !user.is_dismissed() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let revoked = world.seen(REVOKE).len();
+        user.leave();
+        revoked
+    });
+    let ended = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!((ended.users.ended, ended.users.left), (1, 0));
+    assert_eq!(leaving.join().unwrap(), 0, "its token still counted");
+    kit.person.will([Deed::Cancel]);
+    kit.world.forget();
+    kit.call(&other).unwrap_err();
+    for seen in kit.world.journal() {
+        assert_eq!(seen.header("authorization"), "", "it has none any more");
+    }
+}
+
+#[test]
+fn a_process_that_does_not_answer_holds_nobody_up() {
+    let kit = Kit::new();
+    let other = kit.process(&kit.other_shelf());
+    other.attend();
+    assert_eq!(kit.call(&other).unwrap(), 200);
+    let ended = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!((ended.users.ended, ended.users.left), (0, 1));
+    assert_eq!(ended.revoked, Revoked::Done);
+    assert!(kit.stored().is_none());
+}

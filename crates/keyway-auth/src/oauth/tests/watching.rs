@@ -1,0 +1,144 @@
+//! What whoever watches is told: each thing where it happens, once, and never a value.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::oauth::Asking;
+use crate::oauth::testing::{Deed, Kit, Reply, TOKEN};
+use crate::watch::{Happening, Observer, Topic, Watch};
+
+/// Writes everything down.
+#[derive(Debug, Default)]
+struct Diary {
+    happenings: Mutex<Vec<Happening>>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl Observer for Diary {
+    fn happened(&self, server: &str, happening: Happening) {
+        assert_eq!(server, "search");
+        self.happenings.lock().unwrap().push(happening);
+    }
+
+    fn wants(&self, topic: Topic) -> bool {
+        topic == Topic::OAuth
+    }
+
+    fn note(&self, _: Topic, _: Option<&str>, line: &str) {
+        self.notes.lock().unwrap().push(line.to_owned());
+    }
+}
+
+impl Diary {
+    fn taken(&self) -> Vec<Happening> {
+        std::mem::take(&mut *self.happenings.lock().unwrap())
+    }
+
+    fn notes(&self) -> String {
+        self.notes.lock().unwrap().join("\n")
+    }
+}
+
+fn watched() -> (Kit, Arc<Diary>) {
+    let mut kit = Kit::new();
+    let diary = Arc::new(Diary::default());
+    kit.watch = Watch::new(diary.clone(), "search");
+    (kit, diary)
+}
+
+#[test]
+fn a_sign_in_a_renewal_and_a_sign_out_are_told_once_each() {
+    let (kit, diary) = watched();
+    let oauth = kit.signed_in();
+    assert_eq!(diary.taken(), [Happening::Started, Happening::Completed]);
+    kit.honest.reset();
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    assert_eq!(diary.taken(), [Happening::Refreshed]);
+    kit.run(oauth.sign_out()).unwrap();
+    assert_eq!(diary.taken(), [Happening::Cleared]);
+    kit.run(oauth.sign_out()).unwrap();
+    assert_eq!(diary.taken(), [], "nothing was there any more");
+    let notes = diary.notes();
+    for part in [
+        "signing in at as.example",
+        "the registration: POST https://as.example, HTTP 201",
+        "a person is asked to agree",
+        "refused with HTTP 401, no reason, attempt 1",
+        "renewing the token, which was refused",
+        "the token endpoint: POST https://as.example, HTTP 200 after ",
+    ] {
+        assert!(notes.contains(part), "{part}\n{notes}");
+    }
+    for secret in ["at-", "rt-", "code-", "state=", "?"] {
+        assert!(!notes.contains(secret), "{secret}\n{notes}");
+    }
+}
+
+#[test]
+fn who_takes_over_a_renewal_of_another_process_does_not_call_it_its_own() {
+    let (mut kit, diary) = watched();
+    let ours = kit.signed_in();
+    kit.watch = Watch::default();
+    let theirs = kit.process(&kit.other_shelf());
+    kit.honest.reset();
+    assert_eq!(kit.call(&theirs).unwrap(), 200);
+    diary.taken();
+    assert_eq!(kit.call(&ours).unwrap(), 200);
+    assert_eq!(diary.taken(), []);
+}
+
+#[test]
+fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
+    let (mut kit, diary) = watched();
+    kit.signed_in();
+    kit.asking = Asking::Never;
+    diary.taken();
+    for (status, body, expected) in [
+        (
+            503,
+            json!({}),
+            vec![Happening::RefreshFailed {
+                code: "authorization-server-error",
+            }],
+        ),
+        (
+            400,
+            json!({ "error": "invalid_grant" }),
+            vec![
+                Happening::RefreshFailed {
+                    code: "refresh-failed",
+                },
+                Happening::Required {
+                    code: "refresh-failed",
+                },
+            ],
+        ),
+    ] {
+        kit.honest.reset();
+        kit.world.route(TOKEN, [Reply::json(status, &body)]);
+        let oauth = kit.oauth();
+        kit.call(&oauth).unwrap_err();
+        assert_eq!(diary.taken(), expected);
+        kit.clock.advance(Duration::from_secs(600));
+    }
+}
+
+#[test]
+fn a_person_who_is_needed_or_who_denies_is_told() {
+    let (mut kit, diary) = watched();
+    kit.asking = Asking::Never;
+    kit.call(&kit.oauth()).unwrap_err();
+    let required = Happening::Required {
+        code: "sign-in-required",
+    };
+    assert_eq!(diary.taken(), [required]);
+    kit.asking = Asking::WhenNeeded;
+    kit.person.will([Deed::Deny]);
+    kit.call(&kit.oauth()).unwrap_err();
+    let failed = Happening::Failed {
+        code: "auth-failed",
+    };
+    assert_eq!(diary.taken(), [Happening::Started, failed]);
+}
