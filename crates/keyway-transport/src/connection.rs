@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use keyway_auth::BoxFuture;
+use keyway_auth::{BoxFuture, Happening, Watch};
 use tokio::sync::mpsc;
 
 use crate::error::TransportError;
@@ -16,6 +16,33 @@ pub struct Connection {
     pub link: Arc<dyn Link>,
     /// What comes back, in order; bounded, so that a slow reader slows the server down.
     pub events: mpsc::Receiver<Event>,
+    /// Who is told what becomes of it.
+    pub watch: Watch,
+}
+
+impl Connection {
+    /// Joins the two sides; nobody is told of it.
+    #[must_use]
+    pub fn new(link: Arc<dyn Link>, events: mpsc::Receiver<Event>) -> Self {
+        let watch = Watch::default();
+        Self {
+            link,
+            events,
+            watch,
+        }
+    }
+
+    /// Tells what the answer to the first request means.
+    pub fn tell(&self, answer: &Event) {
+        match answer {
+            Event::Frame(_) => self.watch.happened(Happening::Connected),
+            Event::Failed { error, .. } => {
+                let code = error.code();
+                self.watch.happened(Happening::NotConnected { code });
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The sending side of a connection.
@@ -34,6 +61,13 @@ pub trait Link: Send + Sync + fmt::Debug {
 
     /// Ends the connection in good order: the session, the stream or the process.
     fn close(&self) -> BoxFuture<'_, ()>;
+
+    /// Ends what the server holds for whoever is signed in, because they sign out.
+    ///
+    /// Where the transport can, the next request begins anew; elsewhere this closes.
+    fn end_session(&self) -> BoxFuture<'_, ()> {
+        self.close()
+    }
 }
 
 /// What a connection reports.

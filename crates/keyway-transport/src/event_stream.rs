@@ -72,6 +72,13 @@ impl EventStream {
         Ok(None)
     }
 
+    /// Lets go of the buffer of what was read, for a stream that may now be silent for long.
+    pub fn rest(&mut self) {
+        if self.input.is_empty() {
+            self.input = Bytes::new();
+        }
+    }
+
     /// Returns the id to resume after, if the server gave one.
     #[must_use]
     pub const fn last_id(&self) -> Option<&Bytes> {

@@ -36,6 +36,12 @@ impl Frame {
         &self.0
     }
 
+    /// Returns a copy for keeping: the bytes alone, without the buffer that they arrived in.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// Reads the envelope in one pass, without copying or interpreting what it carries.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod address;
 mod body;
 mod connector;
 mod failure;
+mod noted;
 mod pool;
 mod proxy;
 mod resolver;
@@ -22,11 +23,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION, USER_AGENT};
 use http::{HeaderMap, Method};
+use keyway_auth::Observer;
 use keyway_secret::Secret;
 use url::{Host, Url};
 
 use self::body::Once;
 use self::connector::Connector;
+use self::noted::Noted;
 use self::pool::Pool;
 use self::proxy::Proxies;
 use self::resolver::{Guarded, System, Witness, is_localhost};
@@ -51,6 +54,8 @@ pub struct HttpSettings {
     pub proxies: ProxySettings,
     /// Another resolver than the system's.
     pub lookup: Option<Arc<dyn Lookup>>,
+    /// Who reads about requests.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// A client for one [`AddressPolicy`]. Cloning is cheap and shares connections.
@@ -206,8 +211,14 @@ impl HttpClient {
     where
         H: Fn() -> HeaderMap,
     {
-        let answer = self.pool.exchange(request, url).await?;
-        Response::new(answer).map_err(SendError::hopeless)
+        let noting = self.shared.settings.observer.as_deref();
+        let noting = noting.map(|observer| Noted::begin(observer, request, url));
+        let answer = self.pool.exchange(request, url).await;
+        let answer = answer.and_then(|answer| Response::new(answer).map_err(SendError::hopeless));
+        if let Some(noted) = noting {
+            noted.end(&answer);
+        }
+        answer
     }
 
     /// Returns how public a server is: its address, or the most public that its name stands for.

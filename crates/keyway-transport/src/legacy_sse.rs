@@ -63,7 +63,7 @@ pub async fn connect_sse(
     let reading = tokio::spawn(Arc::clone(&shared).read(reader));
     shared.reader.get_or_init(|| reading.abort_handle());
     let link = Arc::new(LegacyLink(shared));
-    Ok(Connection { link, events })
+    Ok(Connection::new(link, events))
 }
 
 /// The sending side.

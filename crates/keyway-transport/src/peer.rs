@@ -64,6 +64,16 @@ impl Peer {
         }
     }
 
+    /// Sends a request once with the credential; a refusal is an answer like any other, and asks
+    /// nobody for anything.
+    pub(crate) async fn part(&self, call: &Call<'_>) -> Result<Response, TransportError> {
+        let credential = match self.authorizer.at_hand() {
+            Some(credential) => credential,
+            None => self.authorizer.obtain().await?,
+        };
+        self.send(call, &credential).await
+    }
+
     /// Returns a better credential than the one that was refused, if there is one.
     async fn ask(
         &self,

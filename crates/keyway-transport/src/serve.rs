@@ -4,30 +4,38 @@
 //! guest who is slow or greedy harms nobody else; who may come in is for the service to decide.
 
 mod body;
+mod owner;
 mod patience;
+mod prelude;
 mod request;
 mod sockets;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::server::conn::{http1, http2};
+use hyper::service::{Service as HttpService, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
 use keyway_auth::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use self::body::Outgoing;
 use self::patience::{Patient, Pulse};
+use self::prelude::{Prelude, Spoken};
 use self::sockets::Accepted;
 
 pub use self::request::{BodyFault, Inbound, MAX_BODY_BYTES, Reply};
 pub use self::sockets::{Guest, ListenError, Listener};
+
+/// The addresses of both ends of a connection, theirs first.
+type Ends = (SocketAddr, SocketAddr);
 
 /// Answers requests.
 pub trait Service: Send + Sync + 'static {
@@ -73,10 +81,11 @@ async fn accept(
             let (service, last) = (Arc::clone(&service), last.clone());
             match accepted {
                 Accepted::Tcp(stream, _) => {
-                    open.spawn(attend(stream, guest, service, (place, last)));
+                    let ends = stream.peer_addr().ok().zip(stream.local_addr().ok());
+                    open.spawn(attend(stream, (guest, ends), service, (place, last)));
                 }
                 Accepted::Unix(stream) => {
-                    open.spawn(attend(stream, guest, service, (place, last)));
+                    open.spawn(attend(stream, (guest, None), service, (place, last)));
                 }
             }
         }
@@ -95,30 +104,58 @@ async fn accept(
 /// Serves one connection.
 async fn attend<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    guest: Guest,
+    from: (Guest, Option<Ends>),
     service: Arc<dyn Service>,
     (_place, mut stopped): (OwnedSemaphorePermit, watch::Receiver<bool>),
 ) {
     let pulse = Arc::new(Pulse::default());
     let stream = Patient::new(stream, Arc::clone(&pulse));
+    let prelude = tokio::select! {
+        prelude = Prelude::of(stream) => prelude,
+        () = over(&mut stopped) => return,
+    };
+    let Ok((stream, spoken)) = prelude else {
+        return;
+    };
+    let stream = TokioIo::new(stream);
     let answering = service_fn(move |request: Request<Incoming>| {
         let busy = pulse.begin(request.version());
-        let answer = Arc::clone(&service).answer(Inbound::new(guest, request));
+        let answer = Arc::clone(&service).answer(Inbound::new(from, request));
         async move { Ok::<_, Infallible>(answer.await.into_response(busy)) }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
+    // A guest that broke off is nobody's concern.
+    match spoken {
+        Spoken::Http1 => {
+            let mut builder = http1::Builder::new();
+            builder.header_read_timeout(None).max_buf_size(MAX_HEAD);
+            let connection = builder.serve_connection(stream, answering);
+            tokio::pin!(connection);
+            tokio::select! {
+                ended = connection.as_mut() => drop(ended),
+                () = over(&mut stopped) => {
+                    connection.as_mut().graceful_shutdown();
+                    drop(connection.await);
+                }
+            }
+        }
+        Spoken::Http2 => Box::pin(attend_many(stream, answering, stopped)).await,
+    }
+}
+
+/// Serves a connection on which requests come side by side.
+async fn attend_many<S, A>(stream: S, answering: A, mut stopped: watch::Receiver<bool>)
+where
+    S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    A: HttpService<Request<Incoming>, Response = Response<Outgoing>, Error = Infallible>,
+    A::Future: Send + 'static,
+{
+    let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
-        .http1()
-        .header_read_timeout(None)
-        .max_buf_size(MAX_HEAD);
-    builder
-        .http2()
         .max_header_list_size(MAX_HEAD_H2)
         .max_concurrent_streams(MAX_STREAMS);
-    let connection = builder.serve_connection(TokioIo::new(stream), answering);
+    let connection = builder.serve_connection(stream, answering);
     tokio::pin!(connection);
     tokio::select! {
-        // A guest that broke off is nobody's concern.
         ended = connection.as_mut() => drop(ended),
         () = over(&mut stopped) => {
             connection.as_mut().graceful_shutdown();

@@ -97,7 +97,7 @@ impl StdioServer {
         };
         drop(tokio::spawn(pump.run(stdout, errors)));
         let link = Arc::new(Stdio { shared });
-        Ok((Connection { link, events }, level))
+        Ok((Connection::new(link, events), level))
     }
 
     fn verify(&self) -> Result<(), TransportError> {

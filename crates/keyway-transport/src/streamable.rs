@@ -53,7 +53,7 @@ pub fn connect_http(
     let peer = Peer::new(client.clone(), url, authorizer);
     let shared = Shared::new(peer, sender);
     let link = Arc::new(StreamableLink(Arc::new(shared)));
-    Ok(Connection { link, events })
+    Ok(Connection::new(link, events))
 }
 
 /// The sending side; the tasks of its requests share what is inside.
@@ -82,6 +82,10 @@ impl Link for StreamableLink {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.close())
+    }
+
+    fn end_session(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.end_session())
     }
 }
 
@@ -171,11 +175,15 @@ impl Shared {
     }
 
     fn stop(&self) -> Vec<RequestId> {
+        self.stop_listening();
+        self.in_flight.close()
+    }
+
+    fn stop_listening(&self) {
         let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(task) = listener.take() {
             task.abort();
         }
-        self.in_flight.close()
     }
 
     async fn close(&self) {
@@ -184,22 +192,29 @@ impl Shared {
             let error = TransportError::Closed;
             drop(self.events.try_send(Event::Failed { id, error }));
         }
-        if let Some(session) = self
-            .sessions
-            .current()
-            .filter(|session| session.id.is_some())
-        {
-            let call = Call {
-                method: Method::DELETE,
-                url: self.peer.url(),
-                headers: &session.headers(),
-                body: Bytes::new(),
-                is_repeatable: false,
-            };
-            // A server that does not end sessions says 405, or nothing.
-            drop(tokio::time::timeout(CLOSE_TIME, self.peer.call(&call)).await);
-        }
+        self.end_session().await;
         drop(self.events.try_send(Event::Closed(None)));
+    }
+
+    /// Tells the server that the session is over; the next request begins another.
+    async fn end_session(&self) {
+        // It would come back, and ask for a sign-in that nobody wants.
+        self.stop_listening();
+        let Some(session) = self.sessions.current().filter(|session| session.end()) else {
+            return;
+        };
+        if session.id.is_none() {
+            return;
+        }
+        let call = Call {
+            method: Method::DELETE,
+            url: self.peer.url(),
+            headers: &session.headers(),
+            body: Bytes::new(),
+            is_repeatable: false,
+        };
+        // A server that does not end sessions says 405, or nothing.
+        drop(tokio::time::timeout(CLOSE_TIME, self.peer.part(&call)).await);
     }
 }
 

@@ -87,7 +87,7 @@ async fn start(upgraded: Upgraded, origin: String, ping_time: Duration) -> Conne
     let reader = Reader::new(Arc::clone(&shared), stream, sender, ping_time);
     drop(tokio::spawn(reader.run(writing)));
     let link = Arc::new(WsLink { shared, queue });
-    Connection { link, events }
+    Connection::new(link, events)
 }
 
 /// The sending side.

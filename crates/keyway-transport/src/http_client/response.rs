@@ -72,6 +72,13 @@ impl Response {
         self.inner.headers()
     }
 
+    /// Lets go of the headers, and with them of the buffer in which they arrived.
+    ///
+    /// For bodies that last: nobody asks for the headers any more.
+    pub(crate) fn forget_head(&mut self) {
+        *self.inner.headers_mut() = HeaderMap::new();
+    }
+
     /// Says what the body claims to be.
     pub(crate) fn media(&self) -> Media {
         let Some(value) = self.headers().get(CONTENT_TYPE) else {

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::body::{Content, Outgoing};
 use super::patience::Busy;
 use super::sockets::Guest;
+use super::{Ends, owner};
 
 /// A request whose body has not been read yet.
 #[derive(Debug)]
@@ -28,18 +29,33 @@ pub struct Inbound {
     /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
+    ends: Option<Ends>,
 }
 
 impl Inbound {
-    pub(super) fn new(guest: Guest, request: Request<Incoming>) -> Self {
+    pub(super) fn new((guest, ends): (Guest, Option<Ends>), request: Request<Incoming>) -> Self {
         let (head, body) = request.into_parts();
         Self {
+            ends,
             guest,
             method: head.method,
             uri: head.uri,
             headers: head.headers,
             body,
         }
+    }
+
+    /// Says whether the kernel tells that somebody else than our own user, or the superuser, sent
+    /// it. Where it tells nothing, nobody is accused.
+    ///
+    /// Looks through a table of the kernel: not for every request.
+    #[must_use]
+    pub fn is_of_another_user(&self) -> bool {
+        let Some((theirs, ours)) = self.ends else {
+            return false;
+        };
+        let own = rustix::process::geteuid().as_raw();
+        owner::of(theirs, ours).is_some_and(|user| user != own && user != 0)
     }
 
     /// Reads the body; called again, it returns nothing.

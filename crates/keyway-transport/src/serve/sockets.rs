@@ -36,7 +36,8 @@ enum Kind {
     },
     Unix {
         listener: UnixListener,
-        path: PathBuf,
+        /// The file to remove at the end; somebody else's stays.
+        path: Option<PathBuf>,
     },
 }
 
@@ -113,7 +114,60 @@ impl Listener {
         // The peer's user is checked as well, so the moment in between opens nothing.
         let mode = std::fs::Permissions::from_mode(0o600);
         std::fs::set_permissions(&path, mode).map_err(failed)?;
+        let path = Some(path);
         Ok(Self(Kind::Unix { listener, path }))
+    }
+
+    /// Takes over a socket of the loopback interface, and the one of its other address, from
+    /// whoever listened before us.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListenError::NotLoopback`] for any other address, and [`ListenError::Foreign`] if
+    /// the two do not have the same port.
+    pub fn inherited_loopback(
+        first: std::net::TcpListener,
+        second: Option<std::net::TcpListener>,
+    ) -> Result<Self, ListenError> {
+        let failed = |source| ListenError::Socket { source };
+        let mut port = None;
+        for listener in std::iter::once(&first).chain(&second) {
+            let address = listener.local_addr().map_err(failed)?;
+            let is_loopback = address.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST)
+                || address.ip() == IpAddr::V6(Ipv6Addr::LOCALHOST);
+            if !is_loopback {
+                return Err(ListenError::NotLoopback { address });
+            }
+            if port.is_some_and(|port| port != address.port()) {
+                return Err(ListenError::Foreign);
+            }
+            port = Some(address.port());
+            listener.set_nonblocking(true).map_err(failed)?;
+        }
+        let port = port.ok_or(ListenError::Foreign)?;
+        Ok(Self(Kind::Tcp {
+            first: TcpListener::from_std(first).map_err(failed)?,
+            second: second
+                .map(TcpListener::from_std)
+                .transpose()
+                .map_err(failed)?,
+            port,
+        }))
+    }
+
+    /// Takes over a socket file, which stays where it is afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ListenError::Socket`] if the system refuses.
+    pub fn inherited_unix(listener: std::os::unix::net::UnixListener) -> Result<Self, ListenError> {
+        let failed = |source| ListenError::Socket { source };
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = UnixListener::from_std(listener).map_err(failed)?;
+        Ok(Self(Kind::Unix {
+            listener,
+            path: None,
+        }))
     }
 
     /// Returns the port; `None` for a socket file.
@@ -122,6 +176,18 @@ impl Listener {
         match &self.0 {
             Kind::Tcp { port, .. } => Some(*port),
             Kind::Unix { .. } => None,
+        }
+    }
+
+    /// Waits for the next process of the same user; never returns for a port.
+    pub async fn same_user(&self) -> UnixStream {
+        if self.port().is_some() {
+            return std::future::pending().await;
+        }
+        loop {
+            if let Accepted::Unix(stream) = self.accept().await {
+                return stream;
+            }
         }
     }
 
@@ -163,7 +229,10 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Kind::Unix { path, .. } = &self.0 {
+        if let Kind::Unix {
+            path: Some(path), ..
+        } = &self.0
+        {
             drop(std::fs::remove_file(path));
         }
     }
@@ -226,6 +295,9 @@ pub enum ListenError {
         /// The file.
         path: PathBuf,
     },
+    /// What was handed to us is not what we listen on.
+    #[error("the sockets that were handed over are not those of a gateway")]
+    Foreign,
     /// The system refused.
     #[error("cannot listen")]
     Socket {

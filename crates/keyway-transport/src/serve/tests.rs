@@ -9,7 +9,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::*;
 
-/// Answers with how many bytes it was sent; `/slow` waits for a sign.
+/// Answers with how many bytes it was sent; `/slow` waits for a sign, `/big` is much to read.
 #[derive(Debug, Default)]
 struct Counter {
     begun: Notify,
@@ -23,6 +23,9 @@ impl Service for Counter {
             if request.uri.path() == "/slow" {
                 self.begun.notify_one();
                 self.go_on.notified().await;
+            }
+            if request.uri.path() == "/big" {
+                return Reply::new(StatusCode::OK).body(vec![b'x'; BIG]);
             }
             match body {
                 Ok(body) => Reply::new(StatusCode::OK).body(body.len().to_string()),
@@ -164,6 +167,22 @@ async fn a_guest_that_does_not_finish_its_head_is_gone_after_five_seconds() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_does_not_read_its_answer_is_gone_after_half_a_minute() {
+    let running = start();
+    let request = "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut patient = send(running.port, request).await;
+    let mut piece = vec![0; 1024];
+    assert!(patient.read(&mut piece).await.unwrap() > 0);
+    tokio::time::sleep(Duration::from_secs(35)).await;
+    let mut read = 0;
+    // What the system holds is still there, and then nothing more comes.
+    while let Ok(count @ 1..) = patient.read(&mut piece).await {
+        read += count;
+    }
+    assert!(read < BIG, "{read}");
+}
+
 #[tokio::test]
 async fn a_request_under_way_is_answered_before_everything_ends() {
     let running = start();
@@ -206,3 +225,6 @@ async fn a_socket_file_is_for_its_owner_and_is_replaced_only_if_nobody_listens()
     ));
     assert!(file.exists());
 }
+
+/// More than the system takes on its own.
+const BIG: usize = 32 * 1024 * 1024;

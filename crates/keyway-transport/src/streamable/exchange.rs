@@ -36,6 +36,10 @@ impl Shared {
     /// Sends a notification or an answer of ours; nobody waits for what becomes of it.
     pub(super) async fn note(self: &Arc<Self>, message: &Outgoing) {
         let session = self.sessions.current();
+        if session.as_ref().is_some_and(|session| session.has_ended()) {
+            // Nobody is there to hear it, and a session is not begun for a note.
+            return;
+        }
         let Ok(response) = self.post(message, session.as_deref()).await else {
             return;
         };
@@ -58,6 +62,10 @@ impl Shared {
                 (Kind::Initialize(_), _) | (_, Some(_)) => None,
                 _ => self.sessions.current(),
             };
+            if let Some(over) = session.as_ref().filter(|session| session.has_ended()) {
+                Box::pin(self.replace_session(over, ENTRY_TIME)).await?;
+                continue;
+            }
             let response = self.post(message, session.as_deref()).await?;
             let status = response.status();
             if (200..300).contains(&status) {
@@ -71,7 +79,7 @@ impl Shared {
             {
                 response.finish().await;
                 // Boxed like everything rare here: the task of every call would be as large.
-                Box::pin(self.replace_session(&lost)).await?;
+                Box::pin(self.replace_session(&lost, OWN_TIME)).await?;
                 continue;
             }
             let frame = Box::pin(error_of(response, id)).await?;
@@ -236,7 +244,7 @@ impl Shared {
             let Some(request) = message.list_tools(cursor.as_deref()) else {
                 break;
             };
-            let Ok(page) = self.ask(&request, None).await.map(|(page, _)| page) else {
+            let Ok(page) = self.ask(&request, OWN_TIME).await.map(|(page, _)| page) else {
                 break;
             };
             cursor = next_cursor(&page);
@@ -253,7 +261,11 @@ impl Shared {
     }
 
     /// Begins another session in place of one that the server has ended, once for all who miss it.
-    async fn replace_session(self: &Arc<Self>, lost: &Arc<Session>) -> Result<(), TransportError> {
+    async fn replace_session(
+        self: &Arc<Self>,
+        lost: &Arc<Session>,
+        patience: Duration,
+    ) -> Result<(), TransportError> {
         let _replacing = self.sessions.replacing.lock().await;
         let current = self.sessions.current();
         if current.is_some_and(|current| !Arc::ptr_eq(&current, lost)) {
@@ -261,7 +273,7 @@ impl Shared {
         }
         let (initialize, initialized) = self.sessions.handshake().ok_or(NO_ANSWER)?;
         let request = Outgoing::read(initialize, true)?;
-        let (frame, session_id) = self.ask(&request, None).await?;
+        let (frame, session_id) = self.ask(&request, patience).await?;
         if frame.envelope()?.result.is_none() {
             return Err(TransportError::Protocol {
                 what: "a session that has ended cannot be begun again",
@@ -279,11 +291,11 @@ impl Shared {
     async fn ask(
         &self,
         request: &Outgoing,
-        session: Option<&Session>,
+        patience: Duration,
     ) -> Result<(Frame, Option<HeaderValue>), TransportError> {
         let asking = async {
             let id = request.id().ok_or(NO_ANSWER)?;
-            let mut response = self.post(request, session).await?;
+            let mut response = self.post(request, None).await?;
             if !(200..300).contains(&response.status()) {
                 return Err(response.status_error());
             }
@@ -307,10 +319,10 @@ impl Shared {
             }
             Err(TransportError::Closed)
         };
-        timeout(OWN_TIME, asking)
+        timeout(patience, asking)
             .await
             .unwrap_or(Err(TransportError::Timeout {
-                seconds: OWN_TIME.as_secs(),
+                seconds: patience.as_secs(),
             }))
     }
 
@@ -341,4 +353,6 @@ const HEADER_MISMATCH: i64 = -32020;
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 const ERROR_TIME: Duration = Duration::from_secs(10);
 const OWN_TIME: Duration = Duration::from_secs(30);
+/// For who signed out, and has to sign in for the next session.
+const ENTRY_TIME: Duration = Duration::from_secs(60);
 const MAX_PAGES: usize = 32;

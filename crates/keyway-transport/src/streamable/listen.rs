@@ -126,6 +126,7 @@ impl Shared {
 
     /// Passes requests and notifications on; says whether the stream brought anything.
     async fn pass_on(&self, mut response: Response, cursor: &mut Cursor) -> bool {
+        response.forget_head();
         let mut stream = EventStream::new();
         let mut brought = false;
         'stream: while let Ok(Some(piece)) = response.chunk().await {
@@ -151,6 +152,7 @@ impl Shared {
                     self.report(Event::Frame(frame)).await;
                 }
             }
+            stream.rest();
         }
         cursor.advance(&stream);
         brought

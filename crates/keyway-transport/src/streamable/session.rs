@@ -1,5 +1,6 @@
 //! The session of protocol versions 2025-03-26 to 2025-11-25: who began it, and how it goes on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderName, HeaderValue};
@@ -14,17 +15,34 @@ pub(super) struct Session {
     pub(super) id: Option<HeaderValue>,
     /// The version that both agreed on.
     pub(super) version: Option<HeaderValue>,
+    has_ended: AtomicBool,
 }
 
 impl Session {
     /// Takes what the answer to `initialize` says; `id` comes from its headers.
     pub(super) fn new(id: Option<&HeaderValue>, answer: &Frame) -> Self {
-        let id = id.cloned().map(|mut id| {
+        // As it is, it would keep the whole buffer in which the answer arrived.
+        let id = id.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok());
+        let id = id.map(|mut id| {
             id.set_sensitive(true);
             id
         });
         let version = version_of(answer);
-        Self { id, version }
+        Self {
+            id,
+            version,
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes that we ended it; says whether nobody did before.
+    pub(super) fn end(&self) -> bool {
+        !self.has_ended.swap(true, Ordering::AcqRel)
+    }
+
+    /// Says whether we ended it, so that nothing more is sent in it.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Returns the headers of every request in the session.
@@ -60,12 +78,12 @@ impl Sessions {
     pub(super) fn begin(&self, session: Session, initialize: &Frame) {
         let mut state = self.lock();
         state.current = Some(Arc::new(session));
-        state.initialize = Some(initialize.clone());
+        state.initialize = Some(initialize.detached());
     }
 
     /// Keeps the notification that ends the handshake.
     pub(super) fn completed(&self, initialized: &Frame) {
-        self.lock().initialized = Some(initialized.clone());
+        self.lock().initialized = Some(initialized.detached());
     }
 
     /// Returns what has to be said again to begin another session.
