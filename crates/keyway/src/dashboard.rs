@@ -1,0 +1,186 @@
+//! The dashboard of the gateway: every server with its state, and what a person can do about it.
+//!
+//! Pages are rendered here and work without a script; one small script keeps them up to date. What
+//! is shown and done comes through a [`Steward`]. A browser gets in with a one-time link and stays
+//! by a cookie; neither opens anything else of the gateway, and no capability opens the dashboard.
+
+mod actions;
+mod answers;
+mod entry;
+mod form;
+mod html;
+mod live;
+mod pages;
+mod paths;
+mod result;
+mod sessions;
+mod sparkline;
+mod steward;
+mod words;
+
+use std::sync::{Arc, OnceLock};
+
+use http::{Method, StatusCode};
+use keyway_secret::Secret;
+use keyway_transport::{Guest, Inbound, Reply};
+use tokio::sync::{Semaphore, watch};
+
+pub use self::steward::{Consent, Fault, Kept, ServerId, ServerView, Steward, Tool, Variable};
+
+use self::entry::Visitor;
+use self::pages::Look;
+use self::paths::Place;
+use self::sessions::Sessions;
+use crate::activity::Activity;
+
+/// The dashboard.
+#[derive(Debug)]
+pub struct Dashboard {
+    steward: Arc<dyn Steward>,
+    activity: Arc<Activity>,
+    sessions: Sessions,
+    port: OnceLock<u16>,
+    streams: Arc<Semaphore>,
+    stopping: watch::Sender<bool>,
+}
+
+impl Dashboard {
+    /// Shows what `steward` looks after, and what is recorded in `activity`.
+    #[must_use]
+    pub fn new(steward: Arc<dyn Steward>, activity: Arc<Activity>) -> Self {
+        Self {
+            steward,
+            activity,
+            sessions: Sessions::default(),
+            port: OnceLock::new(),
+            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+            stopping: watch::Sender::new(false),
+        }
+    }
+
+    /// Says at which port it is reached, which is told once.
+    pub fn listens_at(&self, port: u16) {
+        let _first = self.port.set(port);
+    }
+
+    /// Makes a link that lets one browser in, once and within five minutes; `None` before the port
+    /// is known.
+    #[must_use]
+    pub fn link(&self) -> Option<Secret<String>> {
+        let port = self.port.get()?;
+        let token = self.sessions.new_link()?;
+        let token = token.expose();
+        let link = format!("http://127.0.0.1:{port}/dashboard/enter/{token}");
+        Some(Secret::new(link))
+    }
+
+    /// Says whether a path is the dashboard's.
+    #[must_use]
+    pub fn is_own(path: &str) -> bool {
+        paths::is_own(path)
+    }
+
+    /// Ends the streams that would never end.
+    pub fn stop_streams(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Answers a request that names this machine and comes from no foreign page.
+    pub async fn answer(self: &Arc<Self>, request: Inbound) -> Reply {
+        let outside = paths::outside(request.uri.path());
+        if request.guest == Guest::SameUser {
+            return self.by_socket(&request.method, outside.as_ref());
+        }
+        // Whatever they got hold of.
+        if request.is_of_another_user() {
+            return pages::refused();
+        }
+        match (&outside, &request.method) {
+            (Some(Place::Enter(token)), _) => return self.enter(&request, token),
+            // These are no secret, and whoever is turned away may be so on a page that has them.
+            (Some(Place::Style), &Method::GET) => {
+                return answers::asset("text/css; charset=utf-8", STYLE);
+            }
+            (Some(Place::Script), &Method::GET) => {
+                return answers::asset("text/javascript; charset=utf-8", SCRIPT);
+            }
+            (Some(Place::Icon), &Method::GET) => return answers::asset("image/svg+xml", ICON),
+            _ => {}
+        }
+        let path = request.uri.path().to_owned();
+        let Some((room, rest)) = paths::split(&path) else {
+            return pages::refused();
+        };
+        let Some(visitor) = self.visitor(&request, room) else {
+            return pages::refused();
+        };
+        let Some(place) = paths::find(rest) else {
+            return pages::not_found(&visitor);
+        };
+        match request.method {
+            Method::GET => self.show(&visitor, place, request.uri.query()).await,
+            Method::POST => self.act(&visitor, place, request).await,
+            _ => answers::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n"),
+        }
+    }
+
+    /// Our own user gets a link over the socket, and nothing else.
+    fn by_socket(&self, method: &Method, place: Option<&Place>) -> Reply {
+        match (method, place) {
+            (&Method::POST, Some(Place::Link)) => match self.link() {
+                Some(link) => answers::plain(StatusCode::OK, format!("{}\n", link.expose())),
+                None => answers::plain(StatusCode::SERVICE_UNAVAILABLE, "no port\n"),
+            },
+            _ => answers::plain(StatusCode::NOT_FOUND, "not found\n"),
+        }
+    }
+
+    async fn show(self: &Arc<Self>, visitor: &Visitor, place: Place, query: Option<&str>) -> Reply {
+        match place {
+            Place::Events => self.events(visitor, query),
+            Place::Overview => {
+                let look = self.look().await;
+                let notice = self.sessions.notice(visitor.cookie());
+                let html = pages::overview(&look, visitor, notice.as_ref());
+                answers::page(StatusCode::OK, html)
+            }
+            Place::Server(id) => {
+                let look = self.look().await;
+                let Some(view) = look.find(&id) else {
+                    return pages::not_found(visitor);
+                };
+                let notice = self.sessions.notice(visitor.cookie());
+                let html = pages::server(&look, view, visitor, notice.as_ref());
+                answers::page(StatusCode::OK, html)
+            }
+            Place::Tool(id, name) => self.tool(visitor, &id, &name).await,
+            _ => pages::not_found(visitor),
+        }
+    }
+
+    async fn tool(&self, visitor: &Visitor, id: &ServerId, name: &str) -> Reply {
+        let look = self.look().await;
+        let found = look.find(id).and_then(|view| {
+            let tool = view.tools.iter().find(|tool| tool.name == name)?;
+            Some((view, tool))
+        });
+        let Some((view, tool)) = found else {
+            return pages::not_found(visitor);
+        };
+        let html = pages::tool(view, tool, visitor);
+        answers::page(StatusCode::OK, html)
+    }
+
+    async fn look(&self) -> Look {
+        Look {
+            servers: self.steward.servers().await,
+            recent: self.activity.recent(),
+        }
+    }
+}
+
+/// How many browser windows are kept up to date at once.
+const MOST_STREAMS: usize = 32;
+const STYLE: &str = include_str!("dashboard/style.css");
+const SCRIPT: &str = include_str!("dashboard/script.js");
+const ICON: &str = include_str!("dashboard/icon.svg");

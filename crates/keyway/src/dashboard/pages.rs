@@ -1,0 +1,177 @@
+//! The pages, and which parts of them are kept up to date.
+
+mod activity;
+mod overview;
+mod parts;
+mod server;
+mod tool;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use keyway_transport::Reply;
+
+use super::answers;
+use super::entry::Visitor;
+use super::html::{Html, html};
+use super::paths::Place;
+use super::sessions::Notice;
+use super::steward::{ServerId, ServerView, Tool};
+use crate::activity::Entry;
+
+/// Everything that pages are made of, at one moment.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) servers: Vec<ServerView>,
+    /// Latest first.
+    pub(super) recent: Vec<Arc<Entry>>,
+}
+
+impl Look {
+    pub(super) fn find(&self, id: &ServerId) -> Option<&ServerView> {
+        self.servers.iter().find(|view| view.id == *id)
+    }
+
+    /// Returns what was asked of one server, latest first.
+    fn of(&self, id: &ServerId) -> impl DoubleEndedIterator<Item = &Entry> {
+        let is_its = move |entry: &&Arc<Entry>| {
+            let server = entry.asked.server.as_ref();
+            server.is_some_and(|(plugin, name)| *plugin == id.plugin && *name == id.name)
+        };
+        self.recent.iter().filter(is_its).map(AsRef::as_ref)
+    }
+}
+
+/// A part of a page that is replaced when it changes.
+#[derive(Debug)]
+pub(super) struct Region {
+    /// The id of the element.
+    pub(super) id: String,
+    /// The element.
+    pub(super) html: Html,
+}
+
+/// Returns the parts of a page that are kept up to date.
+pub(super) fn regions(look: &Look, place: &Place, visitor: &Visitor) -> Vec<Region> {
+    match place {
+        Place::Overview => overview::regions(look, visitor),
+        Place::Server(id) => match look.find(id) {
+            Some(view) => server::regions(look, view, visitor),
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// All servers.
+pub(super) fn overview(look: &Look, visitor: &Visitor, notice: Option<&Notice>) -> Html {
+    let body = overview::page(look, visitor);
+    framed("Servers", &body, visitor, notice)
+}
+
+/// One server.
+pub(super) fn server(
+    look: &Look,
+    view: &ServerView,
+    visitor: &Visitor,
+    notice: Option<&Notice>,
+) -> Html {
+    let body = server::page(look, view, visitor);
+    framed(&view.id.name, &body, visitor, notice)
+}
+
+/// One tool.
+pub(super) fn tool(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
+    let body = tool::page(view, tool, visitor);
+    framed(&tool.name, &body, visitor, None)
+}
+
+/// What anybody gets who shows no session: nothing but how to get one.
+pub(super) fn refused() -> Reply {
+    let html = bare(
+        "Not signed in",
+        &html!(
+            "<p>This dashboard opens with a link that works once. Get a new one with</p>\
+             <p><code>keyway open</code></p>"
+        ),
+    );
+    answers::page(StatusCode::FORBIDDEN, html)
+}
+
+/// What a browser gets that a link let in: the way to its own pages.
+pub(super) fn entered(base: &str) -> Reply {
+    let html = html!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={}/\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>Welcome – Keyway</title>\n</head>\n\
+         <body><p><a href=\"{}/\">Go on to the dashboard</a></p></body>\n</html>\n",
+        base,
+        base,
+    );
+    answers::page(StatusCode::OK, html)
+}
+
+/// There is no such page.
+pub(super) fn not_found(visitor: &Visitor) -> Reply {
+    let back = html!(
+        "<p><a href=\"{}/\">Back to all servers</a></p>",
+        visitor.base(),
+    );
+    answers::page(StatusCode::NOT_FOUND, bare("Nothing here", &back))
+}
+
+/// A page without anything that needs a session; its style is the browser's.
+fn bare(title: &str, body: &Html) -> Html {
+    html!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{} – Keyway</title>\n\
+         <link rel=\"stylesheet\" href=\"/dashboard/style.css\">\n\
+         <script src=\"/dashboard/script.js\" defer></script>\n</head>\n\
+         <body class=\"bare\"><main id=\"main\">\n<h1>{}</h1>\n{}\n</main></body>\n</html>\n",
+        title,
+        title,
+        *body,
+    )
+}
+
+fn framed(title: &str, body: &Html, visitor: &Visitor, notice: Option<&Notice>) -> Html {
+    html!(
+        "<!doctype html>\n<html lang=\"en\" data-at=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{} – Keyway</title>\n\
+         <link rel=\"icon\" type=\"image/svg+xml\" href=\"/dashboard/icon.svg\">\n\
+         <link rel=\"stylesheet\" href=\"/dashboard/style.css\">\n\
+         <script src=\"/dashboard/script.js\" defer></script>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to content</a>\n\
+         <header class=\"top\"><a class=\"brand\" href=\"{}/\">\
+         <svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M12 2a6 6 0 0 0-2.6 11.4L8 22h8\
+         l-1.4-8.6A6 6 0 0 0 12 2z\"/></svg>Keyway</a>\
+         <span id=\"live\" class=\"live\" hidden>live</span>\
+         <form method=\"post\" action=\"{}/leave\">{}\
+         <button class=\"plain\">Close session</button></form></header>\n\
+         <main id=\"main\" tabindex=\"-1\">\n{}{}\n</main>\n\
+         <p id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></p>\n\
+         </body>\n</html>\n",
+        visitor.base(),
+        title,
+        visitor.base(),
+        visitor.base(),
+        parts::mark(visitor),
+        notice.map(shown),
+        *body,
+    )
+}
+
+fn shown(notice: &Notice) -> Html {
+    match notice {
+        Notice::Good(words) => {
+            html!("<p class=\"notice good\" role=\"status\">{}</p>\n", words)
+        }
+        Notice::Bad(trouble) => parts::trouble(trouble),
+    }
+}

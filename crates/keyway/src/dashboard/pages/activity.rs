@@ -1,0 +1,47 @@
+//! What was asked lately, as a table.
+
+use crate::activity::Entry;
+use crate::dashboard::html::{Html, html};
+use crate::dashboard::words;
+
+/// Shows requests, latest first.
+pub(super) fn table<'a>(entries: impl Iterator<Item = &'a Entry>) -> Html {
+    let rows: Html = entries.take(SHOWN).map(row).collect();
+    if rows.as_str().is_empty() {
+        return html!(
+            "<p class=\"soft\">Nothing yet. Requests of clients appear here as they come.</p>"
+        );
+    }
+    html!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Latest requests\">\
+         <table><thead><tr><th scope=\"col\">UTC</th><th scope=\"col\">Server</th>\
+         <th scope=\"col\">Request</th><th scope=\"col\">By</th>\
+         <th scope=\"col\" class=\"number\">Took</th><th scope=\"col\">Outcome</th></tr></thead>\
+         <tbody>{}</tbody></table></div>",
+        rows,
+    )
+}
+
+fn row(entry: &Entry) -> Html {
+    let asked = &entry.asked;
+    let server = asked.server.as_ref().map_or("all", |(_, name)| name);
+    let class = if entry.outcome.is_good() { "" } else { "bad" };
+    html!(
+        "<tr><td class=\"soft\">{}</td><td>{}</td><td>{}{}</td><td class=\"soft\">{}</td>\
+         <td class=\"number\">{}</td><td class=\"{}\">{}</td></tr>",
+        words::clock(entry.at),
+        server,
+        asked.method,
+        asked
+            .tool
+            .as_ref()
+            .map(|tool| html!(" <code>{}</code>", tool)),
+        asked.by,
+        words::took(entry.took),
+        class,
+        words::outcome(entry.outcome),
+    )
+}
+
+/// How many requests a page shows.
+const SHOWN: usize = 20;

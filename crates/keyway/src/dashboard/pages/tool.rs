@@ -1,0 +1,57 @@
+//! One tool: a form for its arguments, and what the last call brought.
+
+use super::parts::{mark, trouble};
+use crate::dashboard::entry::Visitor;
+use crate::dashboard::form::fields;
+use crate::dashboard::html::{Html, Lines, html};
+use crate::dashboard::paths;
+use crate::dashboard::result::{Called, LastCall};
+use crate::dashboard::steward::{ServerView, Tool};
+use crate::schema::Schema;
+
+pub(super) fn page(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
+    let last = visitor.session.last_call.as_deref();
+    let last = last.filter(|call| call.server == view.id && call.tool == tool.name);
+    html!(
+        "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> \
+         <a href=\"{}\">{}</a></p>\n<h1>{}</h1>\n{}{}\
+         <form method=\"post\" action=\"{}\" class=\"panel call\">{}{}\
+         <div class=\"buttons\"><button class=\"main\" id=\"call\">Call</button></div></form>\n{}",
+        visitor.base(),
+        paths::server(visitor.base(), &view.id),
+        view.id.name,
+        tool.name,
+        tool.title
+            .as_ref()
+            .map(|title| html!("<p class=\"soft\">{}</p>\n", title)),
+        tool.description
+            .as_ref()
+            .map(|text| html!("<p class=\"about\">{}</p>\n", Lines(text))),
+        paths::tool(visitor.base(), &view.id, &tool.name),
+        mark(visitor),
+        fields(Schema::new(&tool.schema), last.map(|call| &call.fields)),
+        last.map(result),
+    )
+}
+
+fn result(call: &LastCall) -> Html {
+    let (class, head, body) = match &call.outcome {
+        Called::Misfit(problems) => {
+            let items: Html = problems
+                .iter()
+                .map(|problem| html!("<li>{}</li>", problem))
+                .collect();
+            let body = html!("<ul>{}</ul>", items);
+            ("ask", "Nothing was sent: the arguments do not fit", body)
+        }
+        Called::Failed(found) => ("bad", "There was no answer", trouble(found)),
+        Called::Answered(answer) if answer.is_error => ("bad", "The tool failed", answer.html()),
+        Called::Answered(answer) => ("good", "Result", answer.html()),
+    };
+    html!(
+        "<section class=\"panel {}\" id=\"result\" tabindex=\"-1\"><h2>{}</h2>{}</section>",
+        class,
+        head,
+        body,
+    )
+}

@@ -1,0 +1,194 @@
+//! The addresses of the dashboard.
+//!
+//! What a session shows lies below an address of its own, which nobody can guess. Browsers tell
+//! cookies apart by host and path, not by port: anybody else who listens on this machine would be
+//! sent a cookie for `/`, and is never asked for this path.
+
+use super::steward::ServerId;
+use crate::gateway::decoded;
+
+/// A place of the dashboard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// All servers.
+    Overview,
+    /// A one-time link, with its token.
+    Enter(String),
+    /// The end of a session.
+    Leave,
+    /// A new link, for who comes by the socket.
+    Link,
+    /// The style sheet.
+    Style,
+    /// The script.
+    Script,
+    /// The icon.
+    Icon,
+    /// What changes.
+    Events,
+    /// One server.
+    Server(ServerId),
+    /// Something that is done to a server.
+    Act(ServerId, Action),
+    /// A tool of a server.
+    Tool(ServerId, String),
+}
+
+/// What can be done to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Check,
+    SignIn,
+    Cancel,
+    SignOut,
+    Approve,
+}
+
+impl Action {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::SignIn => "sign-in",
+            Self::Cancel => "cancel",
+            Self::SignOut => "sign-out",
+            Self::Approve => "approve",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        let all = [
+            Self::Check,
+            Self::SignIn,
+            Self::Cancel,
+            Self::SignOut,
+            Self::Approve,
+        ];
+        all.into_iter().find(|action| action.as_str() == word)
+    }
+}
+
+/// Says whether a path is the dashboard's at all.
+pub(super) fn is_own(path: &str) -> bool {
+    path == "/" || path == "/dashboard" || path.starts_with("/dashboard/")
+}
+
+/// Finds what a path outside of every session means.
+pub(super) fn outside(path: &str) -> Option<Place> {
+    let parts: Vec<&str> = path.strip_prefix("/dashboard/")?.split('/').collect();
+    match parts.as_slice() {
+        ["enter", token] => Some(Place::Enter((*token).to_owned())),
+        ["link"] => Some(Place::Link),
+        ["style.css"] => Some(Place::Style),
+        ["script.js"] => Some(Place::Script),
+        ["icon.svg"] => Some(Place::Icon),
+        _ => None,
+    }
+}
+
+/// Returns the room of a session, and where in it a path leads.
+pub(super) fn split(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix(ROOMS)?;
+    let end = rest.find('/')?;
+    rest.split_at_checked(end)
+}
+
+/// Returns where everything of a room lies.
+pub(super) fn base(room: &str) -> String {
+    format!("{ROOMS}{room}")
+}
+
+/// Finds what a path inside of a session means.
+pub(super) fn find(path: &str) -> Option<Place> {
+    if path == "/" {
+        return Some(Place::Overview);
+    }
+    let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
+    let id = |plugin: &str, name: &str| ServerId {
+        plugin: decoded(plugin),
+        name: decoded(name),
+    };
+    match parts.as_slice() {
+        ["leave"] => Some(Place::Leave),
+        ["events"] => Some(Place::Events),
+        ["s", plugin, name] => Some(Place::Server(id(plugin, name))),
+        ["s", plugin, name, "tool", tool] => Some(Place::Tool(id(plugin, name), decoded(tool))),
+        ["s", plugin, name, word] => Some(Place::Act(id(plugin, name), Action::read(word)?)),
+        _ => None,
+    }
+}
+
+/// Returns the address of a server's page.
+pub(super) fn server(base: &str, id: &ServerId) -> String {
+    format!("{base}/s/{}/{}", encoded(&id.plugin), encoded(&id.name))
+}
+
+/// Returns the address of a tool's page.
+pub(super) fn tool(base: &str, id: &ServerId, tool: &str) -> String {
+    format!("{}/tool/{}", server(base, id), encoded(tool))
+}
+
+/// Returns the address by which something is done to a server.
+pub(super) fn act(base: &str, id: &ServerId, action: Action) -> String {
+    format!("{}/{}", server(base, id), action.as_str())
+}
+
+/// Writes a name as one part of a path.
+fn encoded(name: &str) -> String {
+    let mut text = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte));
+            }
+            byte => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+const ROOMS: &str = "/dashboard/at/";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_survives_the_way_through_an_address() {
+        for name in ["docs", "a/b", "..", "%2F", "ü €", "a b?c#d&e=f", "\"><x"] {
+            let id = ServerId {
+                plugin: name.to_owned(),
+                name: name.to_owned(),
+            };
+            assert_eq!(
+                find(&server("", &id)),
+                Some(Place::Server(id.clone())),
+                "{name}"
+            );
+            let path = tool("", &id, name);
+            assert_eq!(find(&path), Some(Place::Tool(id.clone(), name.to_owned())));
+            let path = act("", &id, Action::SignOut);
+            assert_eq!(find(&path), Some(Place::Act(id, Action::SignOut)));
+        }
+    }
+
+    #[test]
+    fn other_paths_are_nobody_s() {
+        for path in ["/mcp", "/dashboardx", "/metrics", "/healthz", "//"] {
+            assert!(!is_own(path), "{path}");
+        }
+        for path in [
+            "/dashboard",
+            "/dashboard/",
+            "/dashboard/s/a/b",
+            "/dashboard/at/x",
+        ] {
+            assert!(is_own(path) && outside(path).is_none(), "{path}");
+            assert!(split(path).is_none(), "{path}");
+        }
+        for path in ["", "/s/a", "/s/a/b/c", "/enter/x", "/link"] {
+            assert_eq!(find(path), None, "{path}");
+        }
+        let path = format!("{}/s/a/b", base("room"));
+        assert_eq!(split(&path), Some(("room", "/s/a/b")));
+    }
+}

@@ -1,0 +1,123 @@
+// Keeps the page up to date. Everything works without it; it adds life, not function.
+"use strict";
+
+const at = document.documentElement.dataset.at;
+const live = document.getElementById("live");
+const announce = document.getElementById("announce");
+
+// Makes an element what the server rendered, and touches nothing that is that already: so focus,
+// selection and a button that is being pressed stay where they are.
+function update(id, html) {
+  const old = document.getElementById(id);
+  if (!old) return;
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  const fresh = holder.content.firstElementChild;
+  if (fresh && !isOtherQuestion(old, fresh)) morph(old, fresh);
+}
+
+// What somebody reads in order to approve it does not change under their hands: its button goes,
+// and the page has to be read again.
+function isOtherQuestion(old, fresh) {
+  const digest = (element) => element.querySelector("input[name=digest]")?.value;
+  if (!digest(old) || !digest(fresh) || digest(old) === digest(fresh)) return false;
+  const form = old.querySelector("input[name=digest]").form;
+  if (!form.dataset.changed) {
+    form.dataset.changed = "yes";
+    for (const button of form.querySelectorAll("button")) button.remove();
+    const again = document.createElement("a");
+    again.className = "button main";
+    again.href = location.pathname;
+    again.textContent = "This has changed: read it again";
+    form.append(again);
+    announce.textContent = "What is to be approved has changed.";
+  }
+  return true;
+}
+
+function morph(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeType !== Node.ELEMENT_NODE || old.nodeName !== fresh.nodeName || old.id !== fresh.id) {
+    old.replaceWith(fresh);
+    return;
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  const [before, after] = [[...old.childNodes], [...fresh.childNodes]];
+  after.forEach((node, at) => (before[at] ? morph(before[at], node) : old.append(node)));
+  before.slice(after.length).forEach((node) => node.remove());
+}
+
+function listen() {
+  const page = encodeURIComponent(location.pathname.slice(at.length));
+  const events = new EventSource(`${at}/events?page=${page}`);
+  events.addEventListener("open", () => {
+    live.hidden = false;
+    live.textContent = "live";
+    live.classList.remove("lost");
+  });
+  events.addEventListener("error", () => {
+    live.hidden = false;
+    live.textContent = "connection lost";
+    live.classList.add("lost");
+  });
+  events.addEventListener("region", ({ data }) => {
+    const end = data.indexOf("\n");
+    update(data.slice(0, end), data.slice(end + 1));
+  });
+  events.addEventListener("say", ({ data }) => {
+    announce.textContent = data;
+  });
+}
+
+if (live) listen();
+
+// The way back to a session from the plain address. It is kept for this origin alone, which a
+// cookie could not be; without a store, the person needs a new link.
+const KEY = "keyway.dashboard";
+function kept(way) {
+  try {
+    if (way === undefined) return localStorage.getItem(KEY) ?? "";
+    if (way) localStorage.setItem(KEY, way);
+    else localStorage.removeItem(KEY);
+  } catch {
+    // There is none.
+  }
+  return "";
+}
+
+if (at) kept(`${at}/`);
+else if (location.pathname !== "/") kept("");
+else if (/^\/dashboard\/at\/[\w-]+\/$/.test(kept())) location.replace(kept());
+
+// A form is sent once; its button says that something happens.
+document.addEventListener("submit", (event) => {
+  if (event.target.action === `${location.origin}${at}/leave`) kept("");
+  const button = event.submitter;
+  if (!button) return;
+  if (button.getAttribute("aria-busy") === "true") {
+    event.preventDefault();
+    return;
+  }
+  button.setAttribute("aria-busy", "true");
+});
+
+// The back button brings a page back as it was left; its buttons can be used again.
+window.addEventListener("pageshow", () => {
+  for (const button of document.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
+});
+
+// Text grows with what is typed; Control and Enter send it.
+document.addEventListener("input", ({ target }) => {
+  if (target.tagName !== "TEXTAREA") return;
+  target.rows = Math.min(12, Math.max(1, target.value.split("\n").length));
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit();
+});
+
+if (location.hash === "#result") document.getElementById("result")?.focus();
