@@ -15,6 +15,7 @@ mod names;
 mod outbox;
 mod owners;
 mod resources;
+mod roster;
 mod router;
 mod server;
 
@@ -23,11 +24,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_auth::BoxFuture;
-use keyway_transport::{Connection, Frame, Link, RequestId, TransportError};
+use keyway_transport::Connection;
 
 pub use self::entering::Entrance;
 use self::hub::Hub;
 use self::outbox::Outbox;
+use self::roster::AggregateLink;
+pub use self::roster::Roster;
 use crate::session::{ClientInfo, Offer};
 use crate::states::{Standing, Trouble};
 
@@ -36,12 +39,18 @@ use crate::states::{Standing, Trouble};
 /// Must be called inside a runtime.
 #[must_use]
 pub fn aggregate(members: Vec<Member>, settings: Settings) -> Connection {
+    aggregate_for_now(members, settings).0
+}
+
+/// The same for members that are going to change.
+///
+/// Must be called inside a runtime.
+#[must_use]
+pub fn aggregate_for_now(members: Vec<Member>, settings: Settings) -> (Connection, Roster) {
     let (outbox, events) = Outbox::open();
-    let hub = Hub::new(members, settings, outbox);
-    Connection {
-        link: Arc::new(AggregateLink(Arc::new(hub))),
-        events,
-    }
+    let link = AggregateLink::new(Hub::new(members, settings, outbox));
+    let roster = link.roster();
+    (Connection::new(link, events), roster)
 }
 
 /// One server to put behind the aggregate.
@@ -126,35 +135,6 @@ pub struct NoObserver;
 
 impl Observer for NoObserver {
     fn changed(&self, _: &str, _: Standing, _: Option<&Trouble>) {}
-}
-
-/// The client's end.
-struct AggregateLink(Arc<Hub>);
-
-impl fmt::Debug for AggregateLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AggregateLink")
-    }
-}
-
-impl Link for AggregateLink {
-    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
-        Box::pin(self.0.receive(frame))
-    }
-
-    fn abandon(&self, id: &RequestId) {
-        self.0.cancel(id.as_json());
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.close())
-    }
-}
-
-impl Drop for AggregateLink {
-    fn drop(&mut self) {
-        self.0.cancel_all();
-    }
 }
 
 /// Less than the minute that most clients wait for a call.

@@ -5,65 +5,65 @@
 //! on pipes, and bytes pass through. What a client sends to be let in goes no further.
 
 mod capability;
+mod closing;
 mod exchange;
 mod guard;
 mod holders;
 mod legacy;
 mod metrics;
 mod modern;
+mod old_sse;
 mod reply;
 mod room;
+mod roster;
 mod routes;
+mod streams;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 use keyway_auth::BoxFuture;
-use keyway_transport::{Connection, Envelope, Frame, Inbound, Reply, Service};
+use keyway_transport::{Envelope, Frame, Inbound, Reply, Service};
 use tokio::time::{Instant, interval};
 
 pub use keyway_transport::{ListenError, Listener, serve};
 
 pub use self::capability::{Capability, IssueError, Register, Scope};
+use self::closing::Closings;
 pub use self::holders::Reader;
 use self::holders::{Holders, Principal};
 use self::legacy::Sessions;
 use self::metrics::Metrics;
 use self::modern::Pools;
+use self::old_sse::OldSessions;
 use self::reply::{INVALID_REQUEST, PARSE_ERROR, SESSION_ID, VERSION};
 use self::room::Asked;
+use self::roster::{Adapting, Reached, Tie};
+pub use self::roster::{Served, Upstream};
+pub(crate) use self::routes::decoded;
 use self::routes::{NoRoute, Route};
-use crate::aggregate::{Connector, Member, Naming, Settings, aggregate};
+use crate::activity::{self, Activity, Outcome, Ticket};
+use crate::aggregate::{Naming, Settings};
+use crate::dashboard::Dashboard;
 use crate::eras::{Spoken, names::MODERN};
 use crate::session::ClientInfo;
-
-/// A server that is served.
-#[derive(Debug)]
-pub struct Served {
-    /// The name of its plugin.
-    pub plugin: String,
-    /// Its own name.
-    pub name: String,
-    /// How to reach it.
-    pub upstream: Arc<dyn Upstream>,
-}
-
-/// Reaches one server, and knows whether a person has to do something first.
-pub trait Upstream: Connector {
-    /// Connects if the server can be talked to as it is: approved, and signed in to if need be.
-    fn open(&self) -> BoxFuture<'_, Option<Connection>>;
-}
+use crate::traces::Parent;
 
 /// The gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    servers: Vec<Served>,
+    servers: RwLock<Arc<[Arc<Served>]>>,
     holders: Holders,
     sessions: Sessions,
+    old_sessions: OldSessions,
     pools: Pools,
+    closings: Closings,
+    adapting: Adapting,
     metrics: Metrics,
+    activity: Arc<Activity>,
+    dashboard: Option<Arc<Dashboard>>,
     info: ClientInfo,
 }
 
@@ -73,6 +73,8 @@ struct Incoming {
     route: Route,
     headers: HeaderMap,
     frame: Frame,
+    /// Recorded when everybody who answers has let go of it.
+    ticket: Option<Arc<Ticket>>,
 }
 
 impl Gateway {
@@ -80,12 +82,86 @@ impl Gateway {
     #[must_use]
     pub fn new(servers: Vec<Served>, capabilities: Reader, info: ClientInfo) -> Self {
         Self {
-            servers,
+            servers: RwLock::new(servers.into_iter().map(Arc::new).collect()),
             holders: Holders::new(capabilities),
             sessions: Sessions::default(),
+            old_sessions: OldSessions::default(),
             pools: Pools::default(),
+            closings: Closings::default(),
+            adapting: Adapting::default(),
             metrics: Metrics::default(),
+            activity: Arc::default(),
+            dashboard: None,
             info,
+        }
+    }
+
+    /// Records what clients ask here.
+    #[must_use]
+    pub fn recording(mut self, activity: Arc<Activity>) -> Self {
+        self.activity = activity;
+        self
+    }
+
+    /// Lets a person in as well.
+    #[must_use]
+    pub fn with_dashboard(mut self, dashboard: Arc<Dashboard>) -> Self {
+        self.dashboard = Some(dashboard);
+        self
+    }
+
+    /// Returns the servers as they are now.
+    #[must_use]
+    pub fn servers(&self) -> Arc<[Arc<Served>]> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&servers)
+    }
+
+    /// Puts other servers in the place of those that were there.
+    ///
+    /// One that is [the same](Served::is_same_as) as before keeps its connections. Those to all
+    /// others are ended when the calls under way are, or after some seconds.
+    ///
+    /// Must be called inside a runtime.
+    pub fn replace(&self, servers: Vec<Served>) {
+        {
+            let mut current = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+            let kept = servers.into_iter().map(|new| {
+                let same = current.iter().find(|old| old.is_same_as(&new));
+                same.cloned().unwrap_or_else(|| Arc::new(new))
+            });
+            *current = kept.collect();
+        }
+        self.let_go();
+        self.adapting.adapt(&self.servers());
+    }
+
+    /// Ends the connections to one server, so that whoever needs it next connects anew.
+    ///
+    /// Must be called inside a runtime.
+    pub fn reconnect(&self, plugin: &str, name: &str) {
+        {
+            let mut current = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+            let renewed = current.iter().map(|server| {
+                if server.plugin == plugin && server.name == name {
+                    Arc::new(server.renewed())
+                } else {
+                    Arc::clone(server)
+                }
+            });
+            *current = renewed.collect();
+        }
+        self.let_go();
+    }
+
+    /// Ends the connections that do not lead any more where their clients want to go.
+    fn let_go(&self) {
+        let servers = self.servers();
+        let mut ended = self.sessions.let_go(&servers);
+        ended.extend(self.pools.let_go(&servers));
+        self.old_sessions.let_go(&servers, &self.closings);
+        for room in ended {
+            self.closings.begin(roster::finish(room));
         }
     }
 
@@ -96,13 +172,17 @@ impl Gateway {
         loop {
             beat.tick().await;
             beats += 1;
-            if self.sessions.count() > 0 || !self.pools.is_empty() {
+            if self.session_count() > 0 || !self.pools.is_empty() {
                 self.holders.refresh().await;
             }
-            self.sessions.sweep(&self.holders).await;
-            self.pools.sweep(&self.holders).await;
+            // Of what was under way when the servers changed.
+            self.let_go();
+            self.closings.close(self.sessions.sweep(&self.holders));
+            self.closings.close(self.old_sessions.sweep(&self.holders));
+            self.closings.close(self.pools.sweep(&self.holders));
             if beats.is_multiple_of(BEATS_PER_SIGN) {
                 self.sessions.tend();
+                self.old_sessions.tend();
             }
         }
     }
@@ -110,12 +190,21 @@ impl Gateway {
     /// Ends the streams that would never end, so that everything else can be finished.
     pub fn stop_streams(&self) {
         self.sessions.stop_streams();
+        self.old_sessions.stop(&self.closings);
+        if let Some(dashboard) = &self.dashboard {
+            dashboard.stop_streams();
+        }
     }
 
     /// Ends all connections in good order.
     pub async fn close(&self) {
-        self.sessions.close().await;
-        self.pools.close().await;
+        self.closings.close(self.sessions.take());
+        self.pools.close(&self.closings).await;
+        self.closings.settled().await;
+    }
+
+    fn session_count(&self) -> usize {
+        self.sessions.count() + self.old_sessions.count()
     }
 
     async fn handle(&self, mut request: Inbound) -> Reply {
@@ -126,18 +215,28 @@ impl Gateway {
         if path == "/healthz" {
             return reply::plain(StatusCode::OK, "ok\n");
         }
+        if let Some(dashboard) = self.dashboard.as_ref().filter(|_| Dashboard::is_own(path)) {
+            return dashboard.answer(request).await;
+        }
         let principal = self.holders.principal(request.guest, &request.headers);
         let Some(principal) = principal.await else {
             return reply::forbidden();
         };
         if path == "/metrics" {
-            let text = self.metrics.text(self.sessions.count());
+            let text = self.metrics.text(self.session_count());
             return reply::plain(StatusCode::OK, "").body(text);
         }
-        let route = match routes::find(path, &self.servers, &principal) {
+        let route = match routes::find(path, &self.servers(), &principal) {
             Ok(route) => route,
-            Err(NoRoute::Forbidden) => return reply::forbidden(),
-            Err(NoRoute::Unknown) => return reply::plain(StatusCode::NOT_FOUND, "not found\n"),
+            Err(nowhere) => {
+                if let Some(route) = self.old_route(path, &principal) {
+                    return Box::pin(self.old(request, principal, route)).await;
+                }
+                return match nowhere {
+                    NoRoute::Forbidden => reply::forbidden(),
+                    NoRoute::Unknown => reply::plain(StatusCode::NOT_FOUND, "not found\n"),
+                };
+            }
         };
         match request.method {
             Method::POST => {
@@ -150,6 +249,7 @@ impl Gateway {
                     route,
                     headers: request.headers,
                     frame,
+                    ticket: None,
                 };
                 self.post(incoming).await
             }
@@ -159,7 +259,7 @@ impl Gateway {
         }
     }
 
-    async fn post(&self, incoming: Incoming) -> Reply {
+    async fn post(&self, mut incoming: Incoming) -> Reply {
         let Ok(envelope) = incoming.frame.envelope() else {
             let (code, what) = match incoming.frame.bytes().first() {
                 Some(b'[') => (INVALID_REQUEST, "batches are not taken"),
@@ -167,50 +267,63 @@ impl Gateway {
             };
             return reply::error(StatusCode::BAD_REQUEST, None, &reply::fault(code, what));
         };
+        incoming.ticket = self.begin(&incoming, &envelope);
         let told = incoming.headers.get(VERSION);
         let is_modern = told.is_some_and(|version| version == MODERN)
             || !incoming.headers.contains_key(SESSION_ID)
                 && Spoken::of(&envelope) == Some(Spoken::Modern);
-        if is_modern {
+        let reply = if is_modern {
             self.modern(&incoming, &envelope).await
         } else {
             self.legacy(&incoming, &envelope).await
+        };
+        if let Some(ticket) = &incoming.ticket
+            && !reply.status().is_success()
+        {
+            ticket.end(Outcome::Status(reply.status().as_u16()));
         }
+        reply
+    }
+
+    /// Notes a request; what is no request is not noted.
+    fn begin(&self, incoming: &Incoming, envelope: &Envelope<'_>) -> Option<Arc<Ticket>> {
+        let method = envelope
+            .method
+            .as_deref()
+            .filter(|_| envelope.id().is_some())?;
+        let served = incoming.route.only();
+        let asked = activity::Asked {
+            server: served.map(|served| (served.plugin.clone(), served.name.clone())),
+            by: incoming.principal.name().to_owned(),
+            method: bounded(method),
+            tool: (method == "tools/call")
+                .then(|| tool_name(envelope))
+                .flatten(),
+            parent: Parent::read(&incoming.headers),
+        };
+        Some(Arc::new(self.activity.begin(asked)))
     }
 
     /// Makes a connection for a client: to the server itself where that can be talked to, else to
     /// one that says what is missing.
-    async fn connect(&self, route: &Route) -> Connection {
-        if let Route::One(at) = route
-            && let Some(server) = self.servers.get(*at)
+    async fn connect(&self, principal: &Principal, route: &Route) -> Reached {
+        let only = route.only();
+        if let Some(server) = only
             && let Some(connection) = server.upstream.open().await
         {
-            return connection;
+            let tie = Some(Tie::new(server, principal, route));
+            return Reached { connection, tie };
         }
         let mut settings = Settings::new(ClientInfo::clone(&self.info));
-        let places: &[usize] = match route {
-            Route::One(at) => {
-                settings.naming = Naming::Bare;
-                std::slice::from_ref(at)
-            }
-            Route::All(places) => places,
-        };
-        let members = places.iter().filter_map(|at| self.servers.get(*at));
-        let members = members.map(|server| Member {
-            name: self.display_name(server),
-            connector: Arc::clone(&server.upstream) as Arc<dyn Connector>,
-            timeout: None,
-        });
-        aggregate(members.collect(), settings)
-    }
-
-    /// Returns the name of a server where it is one of many.
-    fn display_name(&self, server: &Served) -> String {
-        let same = |other: &&Served| other.name == server.name;
-        if self.servers.iter().filter(same).count() > 1 {
-            format!("{}_{}", server.plugin, server.name)
-        } else {
-            server.name.clone()
+        if only.is_some() {
+            settings.naming = Naming::Bare;
+        }
+        let connection = self
+            .adapting
+            .connect(&self.servers(), principal, route, settings);
+        Reached {
+            connection,
+            tie: None,
         }
     }
 }
@@ -281,6 +394,24 @@ fn asked(envelope: &Envelope<'_>, headers: &HeaderMap) -> Option<Asked> {
     })
 }
 
+/// Returns the tool that a call names.
+fn tool_name(envelope: &Envelope<'_>) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'a, str>,
+    }
+    let params = envelope.params?.get();
+    let params: Params<'_> = serde_json::from_str(params).ok()?;
+    Some(bounded(&params.name))
+}
+
+/// A client may call things what it likes; so much of it is kept.
+fn bounded(name: &str) -> String {
+    name.chars().take(MOST_CHARS).collect()
+}
+
+const MOST_CHARS: usize = 120;
 const BEAT: Duration = Duration::from_secs(1);
 /// A sign of life every quarter of a minute.
 const BEATS_PER_SIGN: u64 = 15;

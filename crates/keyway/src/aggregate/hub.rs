@@ -27,7 +27,7 @@ pub(super) struct Hub {
     pub(super) settings: Arc<Settings>,
     owners: Mutex<Owners>,
     /// The client's requests under way, by their id as written.
-    running: Mutex<HashMap<String, AbortHandle>>,
+    running: Arc<Mutex<HashMap<String, AbortHandle>>>,
 }
 
 impl Hub {
@@ -46,7 +46,63 @@ impl Hub {
             prefixes,
             settings,
             owners: Mutex::default(),
-            running: Mutex::default(),
+            running: Arc::default(),
+        }
+    }
+
+    /// Returns the same for other members, who keep what they have; `None` if they are the same.
+    pub(super) fn succeeded_by(&self, members: Vec<Member>) -> Option<Self> {
+        let is_same = |(server, member): (&Arc<Server>, &Member)| server.is_for(member);
+        if self.servers.len() == members.len() && self.servers.iter().zip(&members).all(is_same) {
+            return None;
+        }
+        let prefixes = Prefixes::new(
+            members.iter().map(|member| member.name.as_str()),
+            self.settings.naming,
+        );
+        let server = |member: Member| {
+            let kept = self.servers.iter().find(|server| server.is_for(&member));
+            let make = || Server::new(member, Arc::clone(&self.client), Arc::clone(&self.settings));
+            kept.cloned().unwrap_or_else(|| Arc::new(make()))
+        };
+        Some(Self {
+            client: Arc::clone(&self.client),
+            servers: members.into_iter().map(server).collect(),
+            prefixes,
+            settings: Arc::clone(&self.settings),
+            owners: Mutex::default(),
+            running: Arc::clone(&self.running),
+        })
+    }
+
+    /// Tells the client that what it listed of those before has changed.
+    pub(super) fn announce(&self, before: &Self) {
+        for kind in Kind::ALL {
+            let was_shown = |server: &Arc<Server>| server.lock().shown.contains_key(&kind);
+            if before.servers.iter().any(was_shown) || before.servers.is_empty() {
+                let method = kind.changed();
+                let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+                self.client.outbox.owe(text);
+            }
+        }
+    }
+
+    /// Returns the client's requests under way.
+    pub(super) fn under_way(&self) -> Vec<String> {
+        self.running().keys().cloned().collect()
+    }
+
+    /// Says whether any of these has not been answered.
+    pub(super) fn is_any_under_way(&self, requests: &[String]) -> bool {
+        let running = self.running();
+        requests.iter().any(|request| running.contains_key(request))
+    }
+
+    /// Ends the connections that another has not taken over.
+    pub(super) async fn close_all_but(&self, kept: &Self) {
+        let is_kept = |server: &Arc<Server>| kept.servers.iter().any(|it| Arc::ptr_eq(it, server));
+        for server in self.servers.iter().filter(|server| !is_kept(server)) {
+            server.close().await;
         }
     }
 

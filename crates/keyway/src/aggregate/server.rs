@@ -82,6 +82,12 @@ impl Server {
         }
     }
 
+    /// Says whether it is what a member describes.
+    pub(super) fn is_for(&self, member: &Member) -> bool {
+        let (own, other) = (Arc::as_ptr(&self.connector), Arc::as_ptr(&member.connector));
+        self.name == member.name && std::ptr::addr_eq(own, other)
+    }
+
     /// Returns the session, connecting if there is none; who waits at the same time shares one
     /// attempt, and going away does not end it.
     pub(super) async fn session(self: &Arc<Self>) -> Outcome {

@@ -5,11 +5,12 @@ mod calls;
 mod life;
 mod lists;
 mod resources;
+mod roster;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, Weak};
 
-use keyway_transport::Event;
+use keyway_transport::{Event, Frame, Link, RequestId, TransportError};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -153,7 +154,7 @@ impl Connector for Fake {
             let (sender, events) = mpsc::channel(1024);
             *self.events.lock().unwrap() = Some(sender);
             let link: Arc<dyn Link> = Arc::new(FakeLink(self.this.upgrade().unwrap()));
-            let connection = Connection { link, events };
+            let connection = Connection::new(link, events);
             Ok(Opened {
                 connection,
                 offer: self.offer,
@@ -232,6 +233,15 @@ impl Link for FakeLink {
     }
 }
 
+fn members(fakes: &[&Arc<Fake>]) -> Vec<Member> {
+    let member = |fake: &&Arc<Fake>| Member {
+        name: fake.name.clone(),
+        connector: Arc::clone(fake) as Arc<dyn Connector>,
+        timeout: None,
+    };
+    fakes.iter().map(member).collect()
+}
+
 /// A client of an aggregate.
 struct Client {
     connection: Connection,
@@ -243,20 +253,22 @@ struct Client {
 impl Client {
     /// Connects to an aggregate of these servers, without greeting it.
     fn of(fakes: &[&Arc<Fake>]) -> Self {
-        let members = fakes.iter().map(|fake| Member {
-            name: fake.name.clone(),
-            connector: Arc::clone(fake) as Arc<dyn Connector>,
-            timeout: None,
-        });
+        Self::with_roster(fakes).0
+    }
+
+    /// The same for servers that are going to change.
+    fn with_roster(fakes: &[&Arc<Fake>]) -> (Self, Roster) {
         let info = ClientInfo {
             name: "keyway".to_owned(),
             version: "1".to_owned(),
         };
-        Self {
-            connection: aggregate(members.collect(), Settings::new(info)),
+        let (connection, roster) = aggregate_for_now(members(fakes), Settings::new(info));
+        let client = Self {
+            connection,
             next_id: 1,
             others: Vec::new(),
-        }
+        };
+        (client, roster)
     }
 
     async fn send(&self, text: impl Into<String>) {

@@ -9,8 +9,11 @@ use keyway_transport::{Frame, Reply, RequestId, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use crate::activity::{self, Ticket};
+
 use super::reply::{self, METHOD_NOT_FOUND, STILL_HERE};
 use super::room::{Item, Room};
+use super::streams::Priming;
 
 /// A request that has been sent.
 #[derive(Debug)]
@@ -19,7 +22,9 @@ pub(super) struct Exchange {
     leaving: Leaving,
     takes_events: bool,
     prefers_events: bool,
+    priming: Priming,
     learning: Option<Learning>,
+    ticket: Option<Arc<Ticket>>,
 }
 
 /// Who learns from the answer which arguments are repeated in headers.
@@ -72,13 +77,27 @@ impl Exchange {
             },
             takes_events: true,
             prefers_events: false,
+            priming: Priming::None,
             learning: None,
+            ticket: None,
         }
+    }
+
+    /// Notes how the request ends.
+    pub(super) fn noted(mut self, ticket: Option<Arc<Ticket>>) -> Self {
+        self.ticket = ticket;
+        self
     }
 
     /// Says whether the client would rather have a stream, even of one message.
     pub(super) const fn prefers_events(mut self, prefers_events: bool) -> Self {
         self.prefers_events = prefers_events;
+        self
+    }
+
+    /// Says how the client is told where a stream begins.
+    pub(super) const fn priming(mut self, priming: Priming) -> Self {
+        self.priming = priming;
         self
     }
 
@@ -101,6 +120,10 @@ impl Exchange {
 
     /// Waits for the first message, which decides on the form of the answer.
     pub(super) async fn reply(mut self) -> Reply {
+        let is_kept = self.leaving.going_away == GoingAway::MeansNothing;
+        if is_kept && self.takes_events && self.prefers_events {
+            return self.stream_kept(None);
+        }
         let first = if self.takes_events {
             timeout(SILENCE, self.items.recv()).await
         } else {
@@ -109,18 +132,21 @@ impl Exchange {
         match first {
             Ok(Some(Item::Answer(frame, code))) => {
                 self.learn(&frame);
+                self.note(&frame, code);
                 let status = match self.leaving.going_away {
                     GoingAway::Cancels => status_of(code),
                     GoingAway::MeansNothing => StatusCode::OK,
                 };
                 if self.prefers_events && status == StatusCode::OK {
                     let (out, pieces) = mpsc::channel(1);
-                    drop(out.try_send(reply::event(&frame)));
+                    drop(out.try_send(reply::event(&frame, None)));
                     return reply::events(pieces);
                 }
                 reply::message(status, frame.bytes().clone())
             }
+            Ok(Some(Item::Note(frame))) if is_kept => self.stream_kept(Some(frame)),
             Ok(Some(Item::Note(frame))) => self.stream(Some(frame)),
+            Err(_) if is_kept => self.stream_kept(None),
             Err(_) => self.stream(None),
             // The room answers everybody before it ends.
             Ok(None) => reply::plain(StatusCode::BAD_GATEWAY, "no answer\n"),
@@ -133,9 +159,15 @@ impl Exchange {
         }
     }
 
+    fn note(&self, answer: &Frame, code: Option<i64>) {
+        if let Some(ticket) = &self.ticket {
+            ticket.end(activity::outcome(answer, code));
+        }
+    }
+
     fn stream(self, first: Option<Frame>) -> Reply {
         let (out, pieces) = mpsc::channel(QUEUE);
-        let piece = first.map_or(STILL_HERE, |frame| reply::event(&frame));
+        let piece = first.map_or(STILL_HERE, |frame| reply::event(&frame, None));
         drop(out.try_send(piece));
         drop(tokio::spawn(self.follow(out)));
         reply::events(pieces)
@@ -146,10 +178,11 @@ impl Exchange {
         loop {
             let piece = tokio::select! {
                 item = self.items.recv() => match item {
-                    Some(Item::Note(frame)) => reply::event(&frame),
-                    Some(Item::Answer(frame, _)) => {
+                    Some(Item::Note(frame)) => reply::event(&frame, None),
+                    Some(Item::Answer(frame, code)) => {
                         self.learn(&frame);
-                        drop(out.send(reply::event(&frame)).await);
+                        self.note(&frame, code);
+                        drop(out.send(reply::event(&frame, None)).await);
                         return;
                     }
                     None => return,
@@ -159,6 +192,36 @@ impl Exchange {
             };
             if out.send(piece).await.is_err() {
                 return;
+            }
+        }
+    }
+}
+
+impl Exchange {
+    /// Begins a stream that can be taken up again.
+    fn stream_kept(self, first: Option<Frame>) -> Reply {
+        let (number, pieces) = self.leaving.room.streams.begin(self.priming);
+        drop(tokio::spawn(self.follow_kept(number, first)));
+        reply::events(pieces)
+    }
+
+    /// Writes what comes, up to the answer or until the client does not come back.
+    async fn follow_kept(mut self, number: u64, first: Option<Frame>) {
+        let room = Arc::clone(&self.leaving.room);
+        if let Some(frame) = first {
+            room.streams.write(number, &frame).await;
+        }
+        loop {
+            match timeout(SILENCE, self.items.recv()).await {
+                Ok(Some(Item::Note(frame))) => room.streams.write(number, &frame).await,
+                Ok(Some(Item::Answer(frame, code))) => {
+                    self.learn(&frame);
+                    self.note(&frame, code);
+                    let id = &self.leaving.id;
+                    return room.streams.finish(number, id, &frame).await;
+                }
+                Err(_) if room.streams.is_wanted(number) => {}
+                Ok(None) | Err(_) => return room.streams.forget(number),
             }
         }
     }

@@ -33,6 +33,14 @@ impl Principal {
         }
     }
 
+    /// Returns what a person calls it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Holder(capability) => &capability.name,
+            Self::SameUser => "this user",
+        }
+    }
+
     /// Returns what tells it apart from others.
     pub(super) fn id(&self) -> Option<Hash> {
         match self {

@@ -11,11 +11,15 @@ use keyway_transport::{Envelope, Reply};
 use super::capability::Hash;
 use super::exchange::{Exchange, GoingAway};
 use super::holders::{Holders, Principal};
-use super::reply::{self, INVALID_REQUEST, NO_SESSION, SESSION_ID, VERSION};
-use super::room::{Item, Room};
+use super::reply::{self, INVALID_REQUEST, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
+use super::room::{Item, Room, Unkept};
+use super::roster::Served;
 use super::routes::Route;
-use super::{Gateway, Incoming, asked, takes_events};
-use crate::eras::{Spoken, names::LEGACY};
+use super::streams::Priming;
+use super::{Gateway, Incoming, asked, prefers_events, takes_events};
+use crate::activity;
+use crate::eras::Spoken;
+use crate::eras::names::{LEGACY, NEWEST_LEGACY};
 
 /// The sessions that are open.
 #[derive(Debug, Default)]
@@ -67,13 +71,16 @@ impl Gateway {
                 Err(_) => refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended"),
             };
         };
-        let Some(items) = session.room.enter(&asked) else {
-            let what = "a request with this id or progress token is under way";
-            return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, what);
+        let items = match session.room.enter(&asked) {
+            Ok(items) => items,
+            Err(refused) => return refused.reply(&asked.id),
         };
         let room = Arc::clone(&session.room);
         let exchange = Exchange::new(room, asked.id, GoingAway::MeansNothing, items)
-            .takes_events(asked.takes_events);
+            .takes_events(asked.takes_events)
+            .prefers_events(prefers_events(&incoming.headers))
+            .priming(priming(&incoming.headers))
+            .noted(incoming.ticket.clone());
         exchange.send(incoming.frame.clone()).await;
         exchange.reply().await
     }
@@ -83,15 +90,17 @@ impl Gateway {
         let Some(asked) = asked(envelope, &incoming.headers) else {
             return busy();
         };
-        if self.sessions.count() >= MAX_SESSIONS {
+        if !self.sessions.may_begin(incoming.principal.id()) {
             return busy();
         }
-        let connection = self.connect(&incoming.route).await;
+        let reached = self.connect(&incoming.principal, &incoming.route).await;
         let frame = incoming.frame.clone();
-        let opened = Room::open(connection, frame, Spoken::Legacy, &asked).await;
+        let opened = Room::open(reached, frame, Spoken::Legacy, &asked).await;
         let Ok((room, mut items)) = opened else {
             return busy();
         };
+        // Whoever asked may go away before there is a session.
+        let unkept = Unkept::new(Arc::clone(&room));
         // Nothing that a server says before has to be known before the session is.
         let answer = loop {
             match items.recv().await {
@@ -103,21 +112,26 @@ impl Gateway {
         let Some((frame, code)) = answer else {
             return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
         };
+        if let Some(ticket) = &incoming.ticket {
+            ticket.end(activity::outcome(&frame, code));
+        }
         let body = reply::message(StatusCode::OK, frame.bytes().clone());
         let is_welcome = code.is_none() && frame.envelope().is_ok_and(|it| it.result.is_some());
         if !is_welcome {
-            room.close().await;
             return body;
         }
         let owner = incoming.principal.id();
         let route = incoming.route.clone();
         match self.sessions.begin(Session { room, owner, route }) {
-            Some(id) => body.header(SESSION_ID, id),
+            Some(id) => {
+                unkept.keep();
+                body.header(SESSION_ID, id)
+            }
             None => busy(),
         }
     }
 
-    /// Opens the stream for what belongs to no request.
+    /// Opens the stream for what belongs to no request, or takes up any that broke off.
     pub(super) fn listen(
         &self,
         principal: &Principal,
@@ -134,7 +148,19 @@ impl Gateway {
             let what = "the client has to accept text/event-stream\n";
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
-        reply::events(session.room.listen())
+        let Some(last) = headers.get(LAST_EVENT_ID) else {
+            return reply::events(session.room.listen(priming(headers)));
+        };
+        let resumed = last.to_str().ok().and_then(|it| session.room.resume(it));
+        resumed.map_or_else(
+            || {
+                reply::plain(
+                    StatusCode::BAD_REQUEST,
+                    "the stream is not known any more\n",
+                )
+            },
+            reply::events,
+        )
     }
 
     /// Ends a session.
@@ -166,48 +192,62 @@ impl Sessions {
     /// Keeps streams alive.
     pub(super) fn tend(&self) {
         for session in self.all() {
-            session.room.tend();
+            session.room.streams.tend();
         }
     }
 
     /// Ends the streams that belong to no request.
     pub(super) fn stop_streams(&self) {
         for session in self.all() {
-            session.room.stop_listening();
+            session.room.streams.stop_listening();
         }
     }
 
-    /// Ends sessions that nobody uses, or may use any more.
-    pub(super) async fn sweep(&self, holders: &Holders) {
-        let mut ended = Vec::new();
-        self.lock().retain(|_, session| {
+    /// Forgets sessions that nobody uses, or may use any more, and returns them.
+    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Room>> {
+        let mut sessions = self.lock();
+        let ended = sessions.extract_if(|_, session| {
             let is_allowed = session.owner.is_none_or(|owner| holders.has(owner));
             let room = &session.room;
-            let stays = is_allowed && !room.is_over() && room.idle_time() < IDLE_TIME;
-            if !stays {
-                ended.push(Arc::clone(session));
-            }
-            stays
+            !is_allowed || room.is_over() || room.idle_time() >= IDLE_TIME
         });
-        for session in ended {
-            session.room.close().await;
-        }
+        ended
+            .map(|(_, session)| Arc::clone(&session.room))
+            .collect()
     }
 
-    pub(super) async fn close(&self) {
-        for session in self.all() {
-            session.room.close().await;
-        }
-        self.lock().clear();
+    /// Forgets the sessions that do not lead where they should any more, and returns them.
+    pub(super) fn let_go(&self, servers: &[Arc<Served>]) -> Vec<Arc<Room>> {
+        let mut sessions = self.lock();
+        let ended = sessions.extract_if(|_, session| !session.room.is_right(servers));
+        ended
+            .map(|(_, session)| Arc::clone(&session.room))
+            .collect()
+    }
+
+    /// Forgets all sessions, and returns them.
+    pub(super) fn take(&self) -> Vec<Arc<Room>> {
+        let mut sessions = self.lock();
+        let ended = sessions.drain().map(|(_, it)| Arc::clone(&it.room));
+        ended.collect()
     }
 
     fn begin(&self, session: Session) -> Option<HeaderValue> {
         let id = random_token().ok()?;
         let mut value = HeaderValue::from_str(id.expose()).ok()?;
         value.set_sensitive(true);
-        self.lock()
-            .insert(id.expose().as_str().into(), Arc::new(session));
+        let mut sessions = self.lock();
+        // Many may have been let in while none of them had begun.
+        if !has_place(&sessions, session.owner) {
+            return None;
+        }
+        sessions.insert(id.expose().as_str().into(), Arc::new(session));
         Some(value)
+    }
+
+    /// Says whether there is a place for one more session of somebody.
+    fn may_begin(&self, owner: Option<Hash>) -> bool {
+        has_place(&self.lock(), owner)
     }
 
     fn find(&self, id: &HeaderValue, owner: &Principal, route: &Route) -> Option<Arc<Session>> {
@@ -231,12 +271,28 @@ impl Sessions {
     }
 }
 
+/// Our own user may have all places.
+fn has_place(sessions: &HashMap<Box<str>, Arc<Session>>, owner: Option<Hash>) -> bool {
+    let of_owner = || sessions.values().filter(|it| it.owner == owner).count();
+    sessions.len() < MAX_SESSIONS && (owner.is_none() || of_owner() < MAX_OF_ONE)
+}
+
 /// Without the header a client of 2025-03-26 is assumed (2025-11-25, "Protocol Version Header").
 fn has_known_version(headers: &HeaderMap) -> bool {
     let told = headers.get(VERSION);
     told.is_none_or(|told| LEGACY.iter().any(|version| told == version))
 }
 
+/// Empty events are known since 2025-11-25.
+fn priming(headers: &HeaderMap) -> Priming {
+    match headers.get(VERSION) {
+        Some(told) if told == NEWEST_LEGACY => Priming::Event,
+        _ => Priming::None,
+    }
+}
+
 const MAX_SESSIONS: usize = 4096;
+/// So many may one holder have, so that the others have a place.
+const MAX_OF_ONE: usize = MAX_SESSIONS / 4;
 /// How long a session without a stream is kept.
 const IDLE_TIME: Duration = Duration::from_secs(30 * 60);

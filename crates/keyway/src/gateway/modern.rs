@@ -3,6 +3,7 @@
 mod headers;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use http::StatusCode;
 use keyway_transport::{Envelope, Reply, ToolHeaders};
 
 use super::capability::Hash;
+use super::closing::Closings;
 use super::exchange::{Exchange, GoingAway, Learning};
 use super::holders::Holders;
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
 use super::room::Room;
+use super::roster::Served;
 use super::routes::Route;
 use super::{Gateway, Incoming, asked, prefers_events};
 use crate::eras::Spoken;
@@ -25,11 +28,20 @@ pub(super) struct Pools(Mutex<HashMap<Key, Arc<Pool>>>);
 type Key = (Option<Hash>, Route);
 
 /// The connections of one holder to one place. Mostly one; another where two clients use the same
-/// id at the same time, so that nothing has to be rewritten.
+/// id at the same time, so that nothing has to be rewritten, or can do different things.
 #[derive(Debug, Default)]
 struct Pool {
-    rooms: tokio::sync::Mutex<Vec<Arc<Room>>>,
+    rooms: tokio::sync::Mutex<Vec<Shared>>,
     tools: Arc<ToolHeaders>,
+}
+
+/// A connection that clients with the same capabilities share: where it leads to an older server,
+/// that was told them once and for all.
+#[derive(Debug)]
+struct Shared {
+    room: Arc<Room>,
+    /// What the clients can do, as a number.
+    abilities: u64,
 }
 
 impl Gateway {
@@ -51,9 +63,10 @@ impl Gateway {
         let pool = self
             .pools
             .of((incoming.principal.id(), incoming.route.clone()));
-        if let Err(error) = headers::check(&incoming.headers, envelope, &pool.tools) {
-            return reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error);
-        }
+        let abilities = match headers::check(&incoming.headers, envelope, &pool.tools) {
+            Ok(capabilities) => number_of(capabilities),
+            Err(error) => return reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error),
+        };
         let method = envelope.method.as_deref().unwrap_or_default();
         if REMOVED.contains(&method) {
             let what = "the method is not part of this version";
@@ -61,10 +74,11 @@ impl Gateway {
         }
         let frame = incoming.frame.clone();
         let mut rooms = pool.rooms.lock().await;
-        rooms.retain(|room| !room.is_over());
+        rooms.retain(|shared| !shared.room.is_over());
         let entered = rooms
             .iter()
-            .find_map(|room| Some((Arc::clone(room), room.enter(&asked)?)));
+            .filter(|shared| shared.abilities == abilities)
+            .find_map(|shared| Some((Arc::clone(&shared.room), shared.room.enter(&asked).ok()?)));
         let learning = (method == "tools/list").then(|| Learning {
             tools: Arc::clone(&pool.tools),
             from_start: envelope
@@ -76,6 +90,7 @@ impl Gateway {
                 .takes_events(asked.takes_events)
                 .prefers_events(prefers_events(&incoming.headers))
                 .learning(learning)
+                .noted(incoming.ticket.clone())
         };
         let exchange = if let Some((room, items)) = entered {
             drop(rooms);
@@ -87,12 +102,15 @@ impl Gateway {
                 let what = "too many clients at once";
                 return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
             }
-            let connection = self.connect(&incoming.route).await;
-            let opened = Room::open(connection, frame, Spoken::Modern, &asked).await;
+            let reached = self.connect(&incoming.principal, &incoming.route).await;
+            let opened = Room::open(reached, frame, Spoken::Modern, &asked).await;
             let Ok((room, items)) = opened else {
                 return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
             };
-            rooms.push(Arc::clone(&room));
+            rooms.push(Shared {
+                room: Arc::clone(&room),
+                abilities,
+            });
             drop(rooms);
             wait(room, items)
         };
@@ -110,30 +128,43 @@ impl Pools {
         self.lock().is_empty()
     }
 
-    /// Ends connections that nobody uses, or may use any more.
-    pub(super) async fn sweep(&self, holders: &Holders) {
+    /// Forgets connections that nobody uses, or may use any more, and returns them.
+    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Room>> {
         let pools: Vec<_> = self.lock().clone().into_iter().collect();
+        let mut ended = Vec::new();
         for ((owner, _), pool) in pools {
             let Ok(mut rooms) = pool.rooms.try_lock() else {
                 continue;
             };
             let is_allowed = owner.is_none_or(|owner| holders.has(owner));
-            let is_idle = |room: &mut Arc<Room>| {
+            let is_idle = |Shared { room, .. }: &mut Shared| {
                 !is_allowed || room.is_over() || room.idle_time() > IDLE_TIME
             };
-            let ended: Vec<_> = rooms.extract_if(.., is_idle).collect();
-            drop(rooms);
-            for room in ended {
-                room.close().await;
-            }
+            let idle = rooms.extract_if(.., is_idle);
+            ended.extend(idle.map(|shared| shared.room));
         }
+        ended
     }
 
-    pub(super) async fn close(&self) {
+    /// Forgets the connections that do not lead where they should any more, and returns them.
+    /// Those of a pool in which one is being made are left for the next time.
+    pub(super) fn let_go(&self, servers: &[Arc<Served>]) -> Vec<Arc<Room>> {
+        let mut ended = Vec::new();
         for pool in self.all() {
-            for room in pool.rooms.lock().await.drain(..) {
-                room.close().await;
-            }
+            let Ok(mut rooms) = pool.rooms.try_lock() else {
+                continue;
+            };
+            let wrong = rooms.extract_if(.., |shared| !shared.room.is_right(servers));
+            ended.extend(wrong.map(|shared| shared.room));
+        }
+        ended
+    }
+
+    /// Ends all connections aside.
+    pub(super) async fn close(&self, closings: &Closings) {
+        for pool in self.all() {
+            let mut rooms = pool.rooms.lock().await;
+            closings.close(rooms.drain(..).map(|shared| shared.room));
         }
     }
 
@@ -144,6 +175,12 @@ impl Pools {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Pool>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn number_of(capabilities: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    capabilities.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What the era has done away with; a server that still knows it would take it for the beginning

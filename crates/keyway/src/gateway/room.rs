@@ -3,21 +3,28 @@
 
 mod place;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use keyway_transport::{Connection, Envelope, Event, Frame, Link, RequestId, TransportError};
+use http::StatusCode;
+use keyway_auth::{Happening, Watch};
+use keyway_transport::{
+    Connection, Envelope, Event, Frame, Link, Reply, RequestId, TransportError,
+};
 use serde::Deserialize;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use self::place::Place;
 pub(super) use self::place::progress_token;
-use super::reply;
-use crate::bridge::output::failure;
+use super::reply::{self, INVALID_REQUEST};
+use super::roster::{Reached, Served, Tie};
+use super::streams::{Priming, Streams, give};
+use crate::bridge::output::{LOCAL_ERROR, failure};
 use crate::bridge::settling::{Aside, settle};
 use crate::eras::Spoken;
 
@@ -25,17 +32,16 @@ use crate::eras::Spoken;
 #[derive(Debug)]
 pub(super) struct Room {
     link: Arc<dyn Link>,
+    tie: Option<Tie>,
     state: Mutex<State>,
+    /// For clients that keep a session; others have none.
+    pub(super) streams: Streams,
 }
 
 #[derive(Debug)]
 struct State {
     waiting: HashMap<RequestId, Waiting>,
     begun: u64,
-    /// The stream for what belongs to no request.
-    listener: Option<mpsc::Sender<Bytes>>,
-    /// What came while nobody listened.
-    backlog: VecDeque<Frame>,
     used_at: Instant,
     is_over: bool,
 }
@@ -68,50 +74,106 @@ pub(super) struct Asked {
     pub(super) takes_events: bool,
 }
 
+/// A room that nobody keeps yet: it ends unless somebody does.
+#[derive(Debug)]
+pub(super) struct Unkept(Option<Arc<Room>>);
+
+impl Unkept {
+    pub(super) const fn new(room: Arc<Room>) -> Self {
+        Self(Some(room))
+    }
+
+    /// Leaves the room to who keeps it now.
+    pub(super) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unkept {
+    fn drop(&mut self) {
+        let runtime = Handle::try_current();
+        if let (Some(room), Ok(runtime)) = (self.0.take(), runtime) {
+            drop(runtime.spawn(async move { room.close().await }));
+        }
+    }
+}
+
+/// Why nobody can wait in a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoEntry {
+    /// Somebody waits under the same id or token already, or the connection has ended.
+    Taken,
+    /// As many wait as may.
+    Full,
+}
+
+impl NoEntry {
+    /// Says it to a client.
+    pub(super) fn reply(self, id: &RequestId) -> Reply {
+        let (status, what) = match self {
+            Self::Taken => (
+                StatusCode::BAD_REQUEST,
+                "a request with this id or progress token is under way",
+            ),
+            Self::Full => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests are under way",
+            ),
+        };
+        reply::error(status, Some(id), &reply::fault(INVALID_REQUEST, what))
+    }
+}
+
 impl Room {
     /// Sends the first request of a client, and goes on in the era that the server speaks.
     pub(super) async fn open(
-        connection: Connection,
+        reached: Reached,
         frame: Frame,
         spoken: Spoken,
         asked: &Asked,
     ) -> io::Result<(Arc<Self>, mpsc::Receiver<Item>)> {
         let mut early = Early::default();
         let first = (frame, asked.id.clone(), spoken);
-        let settled = settle(connection, first, &mut early).await?;
-        let Connection { link, events, .. } = settled.connection;
+        let settled = settle(reached.connection, first, &mut early).await?;
+        let Connection {
+            link,
+            events,
+            watch,
+        } = settled.connection;
         let room = Arc::new(Self {
             link,
+            tie: reached.tie,
             state: Mutex::new(State {
                 waiting: HashMap::new(),
                 begun: 0,
-                listener: None,
-                backlog: VecDeque::new(),
                 used_at: Instant::now(),
                 is_over: false,
             }),
+            streams: Streams::default(),
         });
         let (out, items) = mpsc::channel(QUEUE);
         room.lock().wait(asked, out);
         for event in early.0.into_iter().chain(settled.answer) {
             room.take(event).await;
         }
-        drop(tokio::spawn(Arc::clone(&room).pump(events)));
+        drop(tokio::spawn(Arc::clone(&room).pump(events, watch)));
         Ok((room, items))
     }
 
-    /// Waits for an answer; `None` if somebody waits under the same id or token already, or the
-    /// connection has ended.
-    pub(super) fn enter(&self, asked: &Asked) -> Option<mpsc::Receiver<Item>> {
+    /// Waits for an answer.
+    pub(super) fn enter(&self, asked: &Asked) -> Result<mpsc::Receiver<Item>, NoEntry> {
         let mut state = self.lock();
         let is_same = |other: &Waiting| asked.token.is_some() && other.token == asked.token;
         let is_taken = state.waiting.contains_key(&asked.id) || state.waiting.values().any(is_same);
         if state.is_over || is_taken {
-            return None;
+            return Err(NoEntry::Taken);
+        }
+        if state.waiting.len() >= MAX_WAITING {
+            return Err(NoEntry::Full);
         }
         let (out, items) = mpsc::channel(QUEUE);
         state.wait(asked, out);
-        Some(items)
+        Ok(items)
     }
 
     /// Sends a request that was [entered](Self::enter).
@@ -145,51 +207,39 @@ impl Room {
     }
 
     /// Opens the stream for what belongs to no request; one that was open ends.
-    pub(super) fn listen(&self) -> mpsc::Receiver<Bytes> {
-        let (out, pieces) = mpsc::channel(QUEUE + BACKLOG);
-        // A client waits for the first byte before it goes on.
-        drop(out.try_send(reply::STILL_HERE));
-        let mut state = self.lock();
-        for frame in state.backlog.drain(..) {
-            drop(out.try_send(reply::event(&frame)));
-        }
-        state.used_at = Instant::now();
-        state.listener = Some(out);
-        pieces
+    pub(super) fn listen(&self, priming: Priming) -> mpsc::Receiver<Bytes> {
+        self.lock().used_at = Instant::now();
+        self.streams.listen(priming)
     }
 
-    /// Keeps the stream alive, and notices that its reader is gone.
-    pub(super) fn tend(&self) {
-        let mut state = self.lock();
-        let Some(listener) = &state.listener else {
-            return;
-        };
-        if listener.is_closed() {
-            state.listener = None;
-            state.used_at = Instant::now();
-        } else {
-            drop(listener.try_send(reply::STILL_HERE));
-        }
+    /// Takes up a stream after an event; `None` if that is not known any more.
+    pub(super) fn resume(&self, last: &str) -> Option<mpsc::Receiver<Bytes>> {
+        self.lock().used_at = Instant::now();
+        self.streams.resume(last)
     }
 
-    /// Returns for how long nobody has used it; nothing while somebody does.
+    /// Returns for how long nobody has used it; next to nothing while somebody does.
     pub(super) fn idle_time(&self) -> Duration {
-        let state = self.lock();
-        let is_used = !state.waiting.is_empty() || state.listener.is_some();
+        let is_used = self.is_used();
+        let mut state = self.lock();
         if is_used {
-            Duration::ZERO
-        } else {
-            state.used_at.elapsed()
+            state.used_at = Instant::now();
         }
+        state.used_at.elapsed()
+    }
+
+    /// Says whether somebody waits for an answer or reads a stream.
+    pub(super) fn is_used(&self) -> bool {
+        self.streams.are_read() || !self.lock().waiting.is_empty()
+    }
+
+    /// Says whether it still leads where its client wants to go.
+    pub(super) fn is_right(&self, servers: &[Arc<Served>]) -> bool {
+        self.tie.as_ref().is_none_or(|tie| tie.holds(servers))
     }
 
     pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
-    }
-
-    /// Ends the stream for what belongs to no request.
-    pub(super) fn stop_listening(&self) {
-        self.lock().listener = None;
     }
 
     /// Ends the connection in good order.
@@ -198,11 +248,15 @@ impl Room {
         self.link.close().await;
     }
 
-    async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>) {
+    async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>, watch: Watch) {
         let mut why = TransportError::Closed;
         while let Some(event) = events.recv().await {
             match event {
                 Event::Closed(reason) => {
+                    if let Some(error) = &reason {
+                        let code = error.code();
+                        watch.happened(Happening::NotConnected { code });
+                    }
                     why = reason.unwrap_or(TransportError::Closed);
                     break;
                 }
@@ -217,14 +271,14 @@ impl Room {
         let waiting = {
             let mut state = self.lock();
             state.is_over = true;
-            state.listener = None;
             std::mem::take(&mut state.waiting)
         };
         for (id, waiting) in waiting {
             if let Ok(frame) = Frame::new(failure(&id, why)) {
-                give(&waiting.out, Item::Answer(frame, None)).await;
+                give(&waiting.out, Item::Answer(frame, Some(LOCAL_ERROR))).await;
             }
         }
+        self.streams.stop_listening();
     }
 
     /// Takes an event of the server to where it belongs.
@@ -234,7 +288,7 @@ impl Room {
             Event::Failed { id, error } => {
                 let waiting = self.lock().waiting.remove(&id);
                 if let (Some(waiting), Ok(frame)) = (waiting, Frame::new(failure(&id, &error))) {
-                    give(&waiting.out, Item::Answer(frame, None)).await;
+                    give(&waiting.out, Item::Answer(frame, Some(LOCAL_ERROR))).await;
                 }
             }
             _ => {}
@@ -254,23 +308,10 @@ impl Room {
             return;
         }
         let place = Place::of(&envelope);
-        let (for_request, for_listener) = {
-            let mut state = self.lock();
-            match state.find(&place) {
-                Some(out) => (Some(out), None),
-                None => match state.listener.clone().filter(|out| !out.is_closed()) {
-                    Some(listener) => (None, Some(listener)),
-                    None => {
-                        state.keep(frame);
-                        return;
-                    }
-                },
-            }
-        };
-        if let Some(out) = for_request {
-            give(&out, Item::Note(frame)).await;
-        } else if let Some(out) = for_listener {
-            give(&out, reply::event(&frame)).await;
+        let for_request = self.lock().find(&place);
+        match for_request {
+            Some(out) => give(&out, Item::Note(frame)).await,
+            None => self.streams.note(&frame).await,
         }
     }
 
@@ -306,15 +347,6 @@ impl State {
         };
         Some(found.1.out.clone())
     }
-
-    fn keep(&mut self, frame: Frame) {
-        if self.backlog.len() >= BACKLOG {
-            self.backlog.pop_front();
-        }
-        if frame.bytes().len() <= KEPT_BYTES {
-            self.backlog.push_back(frame);
-        }
-    }
 }
 
 /// What a server says before it has answered the first request.
@@ -330,13 +362,6 @@ impl Aside for Early {
     }
 }
 
-/// Gives something to who waits; who does not take it in time has given up.
-async fn give<T>(out: &mpsc::Sender<T>, item: T) {
-    if let Err(mpsc::error::TrySendError::Full(item)) = out.try_send(item) {
-        drop(timeout(READ_TIME, out.send(item)).await);
-    }
-}
-
 fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
     #[derive(Deserialize)]
     struct Code {
@@ -348,7 +373,7 @@ fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
 
 /// How much may wait for a client that reads slowly.
 const QUEUE: usize = 64;
-/// How many messages are kept for a client that does not listen.
+/// How many requests may be under way at once.
+const MAX_WAITING: usize = 1024;
+/// How many messages are kept that come before the first answer.
 const BACKLOG: usize = 64;
-const KEPT_BYTES: usize = 64 * 1024;
-const READ_TIME: Duration = Duration::from_secs(30);

@@ -1,15 +1,60 @@
 //! Paths to servers.
 
-use super::Served;
-use super::holders::Principal;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-/// Where a path leads.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+use super::holders::Principal;
+use super::roster::Served;
+
+/// Where a path leads. Two are the same if the same client gets to both by the same path, whatever
+/// stands there by now.
+#[derive(Debug, Clone)]
 pub(super) enum Route {
     /// To one server.
-    One(usize),
+    One(Arc<Served>),
     /// To all that the client may reach, together.
-    All(Vec<usize>),
+    All(Vec<Arc<Served>>),
+}
+
+impl Route {
+    /// Returns the servers that it leads to.
+    pub(super) fn servers(&self) -> &[Arc<Served>] {
+        match self {
+            Self::One(server) => std::slice::from_ref(server),
+            Self::All(servers) => servers,
+        }
+    }
+
+    /// Returns the server, if it is one.
+    pub(super) fn only(&self) -> Option<&Arc<Served>> {
+        match self.servers() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+}
+
+impl PartialEq for Route {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::One(one), Self::One(other)) => {
+                Arc::ptr_eq(one, other) || one.is_at_the_place_of(other)
+            }
+            (Self::All(_), Self::All(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Route {}
+
+impl Hash for Route {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        if let Self::One(server) = self {
+            server.plugin.hash(state);
+            server.name.hash(state);
+        }
+    }
 }
 
 /// Why a path leads nowhere.
@@ -26,46 +71,45 @@ pub(super) enum NoRoute {
 /// A client with limits is not told what there is beside what it may reach.
 pub(super) fn find(
     path: &str,
-    servers: &[Served],
+    servers: &[Arc<Served>],
     principal: &Principal,
 ) -> Result<Route, NoRoute> {
-    let opens = |server: &Served| principal.opens(&server.plugin, &server.name);
+    let opens = |server: &Arc<Served>| principal.opens(&server.plugin, &server.name);
     let nowhere = if servers.iter().all(opens) {
         NoRoute::Unknown
     } else {
         NoRoute::Forbidden
     };
     let rest = path.strip_prefix("/mcp").ok_or(NoRoute::Unknown)?;
-    let all = servers.iter().enumerate();
     let Some(rest) = rest.strip_prefix('/').filter(|rest| !rest.is_empty()) else {
         if !rest.is_empty() && rest != "/" {
             return Err(NoRoute::Unknown);
         }
-        let reached: Vec<usize> = all.filter(|(_, it)| opens(it)).map(|(at, _)| at).collect();
-        return match reached.as_slice() {
-            [] => Err(nowhere),
-            [only] => Ok(Route::One(*only)),
-            _ => Ok(Route::All(reached)),
+        let reached: Vec<_> = servers.iter().filter(|it| opens(it)).cloned().collect();
+        return if reached.is_empty() {
+            Err(nowhere)
+        } else {
+            Ok(Route::All(reached))
         };
     };
     let (plugin, name) = match rest.split_once('/') {
         Some((plugin, name)) => (Some(decoded(plugin)), decoded(name)),
         None => (None, decoded(rest)),
     };
-    let mut named = all.filter(|(_, server)| {
+    let mut named = servers.iter().filter(|server| {
         let is_plugin = plugin
             .as_ref()
             .is_none_or(|plugin| server.plugin == *plugin);
         is_plugin && server.name == name
     });
     match (named.next(), named.next()) {
-        (Some((at, server)), None) if opens(server) => Ok(Route::One(at)),
+        (Some(server), None) if opens(server) => Ok(Route::One(Arc::clone(server))),
         _ => Err(nowhere),
     }
 }
 
 /// Resolves `%20` and the like; what is no text is kept as it is written.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -1,6 +1,11 @@
 //! The gateway on a real port, in front of a server in memory.
 
 mod client;
+mod dashboard;
+mod ending;
+mod old_sse;
+mod resuming;
+mod roster;
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +15,7 @@ use tokio::sync::mpsc;
 
 use self::client::Client;
 use super::*;
-use crate::aggregate::Opened;
+use crate::aggregate::{Connector, Opened};
 use crate::session::Offer;
 use crate::states::Trouble;
 
@@ -50,6 +55,18 @@ impl Link for EchoLink {
                     r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#.to_owned()
                 }
                 "slow" => return Ok(()),
+                "later" => {
+                    let (events, id) = (self.events.clone(), id.clone());
+                    drop(tokio::spawn(async move {
+                        tokio::time::sleep(Duration::from_millis(300)).await;
+                        let id = id.as_json();
+                        let text =
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"late":1}}}}"#);
+                        let answer = Frame::new(text).unwrap();
+                        drop(events.send(Event::Frame(answer)).await);
+                    }));
+                    return Ok(());
+                }
                 other => format!(r#"{{"method":"{other}","big":12345678901234567890123}}"#),
             };
             let id = id.as_json();
@@ -81,14 +98,29 @@ impl Connector for Echo {
 
 impl Upstream for Echo {
     fn open(&self) -> BoxFuture<'_, Option<Connection>> {
+        self.heard.lock().unwrap().push("opened".to_owned());
         let (sender, events) = mpsc::channel(16);
         let link = Arc::new(EchoLink {
             events: sender,
             heard: Arc::clone(&self.heard),
             before: self.before.clone(),
         });
-        Box::pin(async { Some(Connection { link, events }) })
+        Box::pin(async { Some(Connection::new(link, events)) })
     }
+}
+
+fn served(
+    plugin: &str,
+    name: &str,
+    digest: [u8; 32],
+    heard: &Arc<Mutex<Vec<String>>>,
+    before: &[&str],
+) -> Served {
+    let echo = Echo {
+        heard: Arc::clone(heard),
+        before: before.iter().map(|text| (*text).to_owned()).collect(),
+    };
+    Served::new(plugin.to_owned(), name.to_owned(), digest, Arc::new(echo))
 }
 
 /// A gateway that runs.
@@ -101,15 +133,12 @@ struct Running {
 
 impl Running {
     fn start(before: &[&str]) -> Self {
+        Self::start_with(before, |gateway| gateway)
+    }
+
+    fn start_with(before: &[&str], finish: impl FnOnce(Gateway) -> Gateway) -> Self {
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
-        let served = |plugin: &str, name: &str| Served {
-            plugin: plugin.to_owned(),
-            name: name.to_owned(),
-            upstream: Arc::new(Echo {
-                heard: Arc::clone(&heard),
-                before: before.iter().map(|text| (*text).to_owned()).collect(),
-            }),
-        };
+        let served = |plugin: &str, name: &str| served(plugin, name, [0; 32], &heard, before);
         let servers = vec![served("a", "one"), served("b", "two"), served("b", "same")];
         let capabilities = vec![
             Capability::for_test("all", None),
@@ -124,7 +153,7 @@ impl Running {
             name: "keyway".to_owned(),
             version: "0".to_owned(),
         };
-        let gateway = Arc::new(Gateway::new(servers, reader, info));
+        let gateway = Arc::new(finish(Gateway::new(servers, reader, info)));
         let listener = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
         let port = listener.port().unwrap();
         let service = Arc::clone(&gateway) as Arc<dyn Service>;
@@ -431,6 +460,25 @@ async fn two_modern_clients_with_the_same_id_at_once_both_get_their_answer() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("{:?}", running.heard());
+}
+
+#[tokio::test]
+async fn modern_clients_share_a_connection_only_if_they_can_do_the_same() {
+    let running = Running::start(&[]);
+    let able = modern("tools/list", "").replace(
+        r#"clientCapabilities":{}"#,
+        r#"clientCapabilities":{"elicitation":{}}"#,
+    );
+    let unable = modern("tools/list", "");
+    for (body, expected) in [(&unable, 1), (&able, 2), (&unable, 2), (&able, 2)] {
+        let client = running.client().await.token("all");
+        let client = client.with("MCP-Protocol-Version", "2026-07-28");
+        let client = client.with("Mcp-Method", "tools/list");
+        assert_eq!(client.post("/mcp/one", body).await.status, 200);
+        let heard = running.heard();
+        let opened = heard.iter().filter(|text| *text == "opened");
+        assert_eq!(opened.count(), expected, "{body}");
+    }
 }
 
 #[tokio::test]

@@ -9,17 +9,18 @@ use serde_json::{Value, json};
 use super::super::reply::{INVALID_PARAMS, VERSION, fault};
 use crate::eras::names::MODERN;
 
-/// Compares a request with its headers; `tools` knows which arguments are repeated.
-pub(super) fn check(
+/// Compares a request with its headers, and returns the client's capabilities as written; `tools`
+/// knows which arguments are repeated.
+pub(super) fn check<'a>(
     headers: &HeaderMap,
-    envelope: &Envelope<'_>,
+    envelope: &Envelope<'a>,
     tools: &ToolHeaders,
-) -> Result<(), Value> {
+) -> Result<&'a str, Value> {
     let params = envelope.params.map_or("{}", RawValue::get);
     let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
     let meta = params.meta.map_or("{}", RawValue::get);
     let meta: Meta<'_> = serde_json::from_str(meta).unwrap_or_default();
-    let (Some(version), Some(_)) = (meta.version, meta.capabilities) else {
+    let (Some(version), Some(capabilities)) = (meta.version, meta.capabilities) else {
         let what = "`_meta` has to hold the protocol version and the client's capabilities";
         return Err(fault(INVALID_PARAMS, what));
     };
@@ -50,7 +51,7 @@ pub(super) fn check(
     };
     let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
     let Some(name) = name else {
-        return Ok(());
+        return Ok(capabilities.get());
     };
     same(NAME, &name)?;
     let arguments = || serde_json::from_str(params.arguments?.get()).ok();
@@ -58,7 +59,7 @@ pub(super) fn check(
         let what = "the headers do not repeat the arguments as the tool demands";
         return Err(fault(HEADER_MISMATCH, what));
     }
-    Ok(())
+    Ok(capabilities.get())
 }
 
 #[derive(Default, Deserialize)]

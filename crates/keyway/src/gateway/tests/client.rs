@@ -91,6 +91,26 @@ impl Client {
         }
     }
 
+    /// Sends a message and reads its answer up to a line that contains `end`.
+    pub(super) async fn post_until(mut self, path: &str, body: &str, end: &str) -> String {
+        self = self.with("Content-Type", "application/json");
+        self.write("POST", path, body).await;
+        self.read_until(end).await
+    }
+
+    /// Reads what comes up to a line that contains `end`.
+    pub(super) async fn read_until(&mut self, end: &str) -> String {
+        let mut text = String::new();
+        let mut piece = [0; 1024];
+        while !text.contains(end) {
+            let read = timeout(PATIENCE, self.stream.read(&mut piece)).await;
+            let read = read.expect(end).unwrap();
+            assert!(read > 0, "{end}: {text}");
+            text.push_str(&String::from_utf8_lossy(&piece[..read]));
+        }
+        text
+    }
+
     /// Reads until the other side ends the connection or the stream.
     pub(super) async fn read_to_end(&mut self) {
         let mut text = String::new();

@@ -1,0 +1,204 @@
+//! What becomes of connections when whoever they are for is gone, or their server does not go.
+
+use tokio::sync::Semaphore;
+
+use super::super::room::{Room, Unkept};
+use super::*;
+
+/// A server that takes its time to come and to go.
+#[derive(Debug)]
+struct Odd {
+    echo: Echo,
+    /// Nobody is connected before there is a permit.
+    gate: Arc<Semaphore>,
+    goodbye: Duration,
+}
+
+impl Odd {
+    fn new(goodbye: Duration) -> Self {
+        Self {
+            echo: Echo::default(),
+            gate: Arc::new(Semaphore::new(0)),
+            goodbye,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct OddLink {
+    link: Arc<dyn Link>,
+    heard: Arc<Mutex<Vec<String>>>,
+    goodbye: Duration,
+}
+
+impl Link for OddLink {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        self.link.send(frame)
+    }
+
+    fn abandon(&self, id: &RequestId) {
+        self.link.abandon(id);
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.link.close().await;
+            tokio::time::sleep(self.goodbye).await;
+            self.heard.lock().unwrap().push("gone".to_owned());
+        })
+    }
+}
+
+impl Connector for Odd {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+        Box::pin(async {
+            let connection = self.open().await.unwrap();
+            let offer = Offer::Legacy;
+            Ok(Opened { connection, offer })
+        })
+    }
+}
+
+impl Upstream for Odd {
+    fn open(&self) -> BoxFuture<'_, Option<Connection>> {
+        Box::pin(async {
+            let opened = self.echo.open().await?;
+            self.gate.acquire().await.unwrap().forget();
+            let link = Arc::new(OddLink {
+                link: Arc::clone(&opened.link),
+                heard: Arc::clone(&self.echo.heard),
+                goodbye: self.goodbye,
+            });
+            Some(Connection::new(link, opened.events))
+        })
+    }
+}
+
+/// Starts a gateway in front of it, which is tended.
+fn started(odd: Odd) -> (Running, Arc<Mutex<Vec<String>>>, Arc<Semaphore>) {
+    let (heard, gate) = (Arc::clone(&odd.echo.heard), Arc::clone(&odd.gate));
+    let served = Served::new("a".to_owned(), "one".to_owned(), [9; 32], Arc::new(odd));
+    let running = Running::start_with(&[], |gateway| {
+        gateway.replace(vec![served]);
+        gateway
+    });
+    let gateway = Arc::clone(&running.gateway);
+    drop(tokio::spawn(async move { gateway.tend().await }));
+    (running, heard, gate)
+}
+
+fn count(heard: &Mutex<Vec<String>>, what: &str) -> usize {
+    let heard = heard.lock().unwrap();
+    heard.iter().filter(|it| it.as_str() == what).count()
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}");
+}
+
+#[tokio::test]
+async fn an_old_session_that_ends_while_it_is_connected_leaves_no_connection() {
+    let (running, heard, gate) = started(Odd::new(Duration::ZERO));
+    let (stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
+    let client = running.client().await.token("all");
+    let _asking = client.begin(&endpoint, HELLO).await;
+    until("opened", || count(&heard, "opened") == 1).await;
+    drop(stream);
+    until("swept", || running.gateway.session_count() == 0).await;
+    gate.add_permits(1);
+    until("closed", || count(&heard, "closed") == 1).await;
+}
+
+#[tokio::test]
+async fn an_old_session_lasts_while_it_is_connected() {
+    let (running, heard, gate) = started(Odd::new(Duration::ZERO));
+    let (mut stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
+    let client = running.client().await.token("all");
+    let _asking = client.begin(&endpoint, HELLO).await;
+    until("opened", || count(&heard, "opened") == 1).await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(40)).await;
+    tokio::time::resume();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(running.gateway.session_count(), 1);
+    gate.add_permits(1);
+    stream.read_until("result").await;
+    assert_eq!(count(&heard, "closed"), 0);
+}
+
+#[tokio::test]
+async fn a_room_that_nobody_keeps_is_closed() {
+    let odd = Odd::new(Duration::ZERO);
+    odd.gate.add_permits(2);
+    let frame = Frame::new(HELLO).unwrap();
+    let id = frame.envelope().unwrap().id().unwrap();
+    let asked = Asked {
+        id,
+        token: None,
+        takes_events: false,
+    };
+    let open = async || {
+        let connection = odd.open().await.unwrap();
+        let tie = None;
+        let reached = Reached { connection, tie };
+        let opened = Room::open(reached, frame.clone(), Spoken::Legacy, &asked).await;
+        opened.unwrap().0
+    };
+    let (kept, unkept) = (open().await, open().await);
+    Unkept::new(Arc::clone(&kept)).keep();
+    drop(Unkept::new(Arc::clone(&unkept)));
+    until("closed", || unkept.is_over()).await;
+    until("gone", || count(&odd.echo.heard, "gone") == 1).await;
+    assert!(!kept.is_over());
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_go_holds_up_nobody() {
+    let goodbye = Duration::from_secs(2);
+    let (running, heard, gate) = started(Odd::new(goodbye));
+    gate.add_permits(3);
+    running.session("all", "/mcp/a/one").await;
+    running.session("all", "/mcp/a/one").await;
+    let (_stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
+    let client = running.client().await.token("all");
+    assert_eq!(client.post(&endpoint, HELLO).await.status, 202);
+    running.capabilities.lock().unwrap().clear();
+    until("closed", || count(&heard, "closed") == 3).await;
+    assert_eq!(count(&heard, "gone"), 0);
+    // Whoever ends the gateway waits for all of them.
+    running.gateway.close().await;
+    assert_eq!(count(&heard, "gone"), 3);
+}
+
+#[tokio::test]
+async fn one_holder_leaves_places_to_the_others() {
+    let running = Running::start(&[]);
+    let status = async |token: &str| {
+        let client = running.client().await.token(token);
+        client.post("/mcp/a/one", HELLO).await.status
+    };
+    for _ in 0..1024 {
+        assert_eq!(status("only-a").await, 200);
+    }
+    assert_eq!(status("only-a").await, 503);
+    assert_eq!(status("all").await, 200);
+    let mut streams = Vec::new();
+    let mut listen = async |token: &str| {
+        let client = running.client().await.token(token);
+        let mut stream = client.listen("/mcp/a/one/sse").await;
+        let text = stream.read_until("\r\n\r\n").await;
+        streams.push(stream);
+        text.contains(" 200 ")
+    };
+    for _ in 0..256 {
+        assert!(listen("only-a").await);
+    }
+    assert!(!listen("only-a").await);
+    assert!(listen("all").await);
+}
