@@ -8,8 +8,10 @@ pub(crate) mod opening;
 pub(crate) mod output;
 pub(crate) mod settling;
 
+use std::collections::VecDeque;
 use std::io;
 
+use keyway_auth::{Happening, Watch};
 use keyway_transport::{Connection, Event, Frame};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
@@ -26,8 +28,15 @@ pub async fn bridge(
     output: impl AsyncWrite + Unpin + Send,
     connection: Connection,
 ) -> io::Result<()> {
-    let mut input = Input::new(input);
-    let mut output = Output::new(output);
+    resume(Input::new(input), Output::new(output), connection).await
+}
+
+/// The same for a client of whom something has been read already.
+pub(crate) async fn resume<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+    mut input: Input<R>,
+    mut output: Output<W>,
+    connection: Connection,
+) -> io::Result<()> {
     let Some(mut connection) = opening::open(&mut input, &mut output, connection).await? else {
         return Ok(());
     };
@@ -43,6 +52,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     connection: &mut Connection,
 ) -> io::Result<()> {
     let link = std::sync::Arc::clone(&connection.link);
+    let watch = connection.watch.clone();
     let (failures, mut failed) = mpsc::channel(FAILURES);
     let upwards = async {
         while let Some(frame) = input.next().await? {
@@ -63,8 +73,10 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
                     None => return io::Result::Ok(()),
                 },
             };
+            told(&watch, &event);
             output.push(event);
             while let Ok(event) = connection.events.try_recv() {
+                told(&watch, &event);
                 output.push(event);
             }
             output.flush().await?;
@@ -76,24 +88,56 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     }
 }
 
+/// Tells that the server is gone, if it did not end in good order.
+fn told(watch: &Watch, event: &Event) {
+    if let Event::Closed(Some(error)) = event {
+        let code = error.code();
+        watch.happened(Happening::NotConnected { code });
+    }
+}
+
 /// Frames of a client, one per line.
-struct Input<R> {
+pub(crate) struct Input<R> {
+    /// What comes before anything that is read.
+    front: VecDeque<Frame>,
     lines: BufReader<R>,
     line: Vec<u8>,
 }
 
 impl<R: AsyncRead + Unpin> Input<R> {
-    fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         Self {
+            front: VecDeque::new(),
             lines: BufReader::with_capacity(READ_BYTES, input),
             line: Vec::new(),
         }
     }
 
+    /// Lets frames come before everything that is still to be read, but after those that were put
+    /// back earlier.
+    pub(crate) fn put_back(&mut self, frames: impl IntoIterator<Item = Frame>) {
+        self.front.extend(frames);
+    }
+
+    /// Returns a frame that needs no waiting; what cannot be read is left for [`Self::next`].
+    pub(crate) fn at_hand(&mut self) -> Option<Frame> {
+        if !self.line.is_empty() {
+            return None;
+        }
+        let end = self.lines.buffer().iter().position(|byte| *byte == b'\n')?;
+        let line = self.lines.buffer().get(..end)?.to_vec();
+        let frame = Frame::new(line).ok().filter(|it| !it.bytes().is_empty())?;
+        self.lines.consume(end.saturating_add(1));
+        Some(frame)
+    }
+
     /// Returns the next frame, or `None` when the client has gone away.
     ///
     /// Whoever stops waiting loses nothing: what was read of a line is kept.
-    async fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+        if let Some(frame) = self.front.pop_front() {
+            return Ok(Some(frame));
+        }
         loop {
             if self.lines.read_until(b'\n', &mut self.line).await? == 0 {
                 return Ok(None);

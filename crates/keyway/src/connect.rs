@@ -1,12 +1,14 @@
 //! Resolved servers to connections: which transport, which authorizer, which child.
 
+mod likeness;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use keyway_auth::{Authorizer, Dynamic, Fixed, Renewal};
+use keyway_auth::{Authorizer, Dynamic, Fixed, Happening, Renewal, Topic};
 use keyway_config::declared::{
     Helper as DeclaredHelper, HelperCommand as Declared, Refresh, Transport,
 };
@@ -25,10 +27,13 @@ pub use keyway_transport::{
     Launcher, ProxySettings, TransportError, Trust, harden_self, launcher_main,
 };
 
+pub use self::likeness::{Likeness, LikenessKey};
+use crate::events::Events;
 use crate::session::Offer;
 use crate::settings::Confinement;
-use crate::sign_in::{Accounts, SystemClock};
+use crate::sign_in::{Accounts, SystemClock, look_after};
 use crate::trust::{Files, shown};
+use crate::watched::{Watched, sanitized};
 
 /// Everything that connecting needs of the process it runs in.
 #[derive(Clone)]
@@ -45,6 +50,8 @@ pub struct Host {
     pub log: Option<Log>,
     /// Whose sign-ins to use, and who is asked; absent where nothing is kept.
     pub accounts: Option<Accounts>,
+    /// Who is told what happens.
+    pub events: Events,
 }
 
 impl std::fmt::Debug for Host {
@@ -92,6 +99,17 @@ pub enum ConnectError {
     Transport(#[from] TransportError),
 }
 
+impl ConnectError {
+    /// Returns the code used in every format.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotConfigured => "not-configured",
+            Self::Transport(error) => error.code(),
+        }
+    }
+}
+
 /// A connection with what was found out on the way.
 #[derive(Debug)]
 pub struct Connected {
@@ -110,10 +128,22 @@ impl Host {
     ///
     /// Returns [`ConnectError::NotConfigured`] for an empty address.
     pub async fn connect(&self, target: Target<'_>) -> Result<Connected, ConnectError> {
-        match &target.spec.endpoint {
+        let watch = self.events.watch(&target.spec.name);
+        let connected = match &target.spec.endpoint {
             SpecEndpoint::Local(local) => self.start(local, target).await,
             SpecEndpoint::Remote(remote) => self.reach(remote, target).await,
             _ => Err(ConnectError::NotConfigured),
+        };
+        match connected {
+            Ok(mut connected) => {
+                connected.connection.watch = watch;
+                Ok(connected)
+            }
+            Err(error) => {
+                let code = error.code();
+                watch.happened(Happening::NotConnected { code });
+                Err(error)
+            }
         }
     }
 
@@ -142,7 +172,17 @@ impl Host {
             log: self.log.clone(),
             verify: target.verify(),
         };
+        let watch = self.events.watch(&target.spec.name);
+        watch.note(Topic::Transport, || {
+            let names = server.program.env.names();
+            let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+            let (label, names) = (&server.label, names.join(", "));
+            format!("starting `{label}` with the variables {names}")
+        });
         let (connection, level) = server.open(&self.launcher).await?;
+        watch.note(Topic::Transport, || {
+            format!("started; isolation: {level:?}")
+        });
         let offer = Offer::Both { probe: STDIO_PROBE };
         Ok(Connected {
             connection,
@@ -156,7 +196,23 @@ impl Host {
         remote: &RemoteSpec,
         target: Target<'_>,
     ) -> Result<Connected, ConnectError> {
-        let authorizer = self.authorizer(remote, target);
+        let watch = self.events.watch(&target.spec.name);
+        for (name, value) in &remote.headers {
+            watch.note(Topic::Transport, || {
+                format!("header {name}: {}", sanitized(value))
+            });
+        }
+        let oauth = match &remote.helper {
+            None => self.oauth(target),
+            Some(_) => None,
+        };
+        if let Some(oauth) = &oauth {
+            oauth.attend();
+        }
+        let authorizer: Arc<dyn Authorizer> = match &oauth {
+            Some(oauth) => Watched::wrap(Arc::new(oauth.clone()), watch, false),
+            None => self.authorizer(remote, target),
+        };
         let url = remote.address.url();
         let (connection, offer) = match target.spec.transport {
             Transport::Sse => (
@@ -172,6 +228,9 @@ impl Host {
                 Offer::Both { probe: HTTP_PROBE },
             ),
         };
+        if let Some(oauth) = oauth {
+            look_after(oauth, &connection.link);
+        }
         Ok(Connected {
             connection,
             level: None,
@@ -185,6 +244,12 @@ impl Host {
         remote: &RemoteSpec,
         target: Target<'_>,
     ) -> Arc<dyn Authorizer> {
+        let watch = self.events.watch(&target.spec.name);
+        let authorizer = self.plain_authorizer(remote, target);
+        Watched::wrap(authorizer, watch, remote.helper.is_some())
+    }
+
+    fn plain_authorizer(&self, remote: &RemoteSpec, target: Target<'_>) -> Arc<dyn Authorizer> {
         let headers = header_values(&remote.headers);
         let Some(helper) = &remote.helper else {
             return match self.oauth(target) {

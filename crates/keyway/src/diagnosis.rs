@@ -12,6 +12,7 @@ use keyway_auth::oauth::OAuthError;
 use keyway_auth::ports::Redirect;
 use keyway_transport::CallbackListener;
 
+pub use self::credential::credential_variables;
 pub use self::refine::{Evidence, Finding, refine};
 pub use self::stage::Stage;
 

@@ -75,6 +75,12 @@ fn hint(error: &TransportError) -> Option<&'static str> {
         }
         TransportError::Spawn { .. } => "check that the program is installed and in PATH",
         TransportError::ChildEnded { .. } => "run the command by hand to see why it ends",
+        TransportError::Forbidden { .. } => {
+            "check the host in `url`; an address of this kind is never connected to"
+        }
+        TransportError::Closed => {
+            "try again; if it happens each time, its operator has to find out why"
+        }
         _ => return None,
     })
 }
@@ -131,13 +137,19 @@ fn oauth_hint(error: &OAuthError) -> Option<&'static str> {
             "check `url`; the server says that it is another one"
         }
         OAuthError::PkceUnsupported { .. } => {
-            "if you know that it supports PKCE, say so: `dangerous_assume_s256` in `config.toml`"
+            "if you know that it supports PKCE, say so: `pkce = \"assume-s256\"` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
         }
         OAuthError::Loop => {
             "the server and its authorization server do not agree; its operator has to look at audience and issuer of the tokens"
         }
         OAuthError::ScopeLimit { .. } => {
             "the account lacks a permission that no sign-in can give; ask the administrator"
+        }
+        OAuthError::TokenRefused { .. } => {
+            "check `clientId` and the variable behind `clientSecret`, then: keyway login"
+        }
+        OAuthError::NoAssertion { .. } => {
+            "check in `config.toml` where it is taken from, and that the program that writes it runs"
         }
         OAuthError::AuthorizationRefused { .. } => "sign in again and agree: keyway login",
         OAuthError::Interaction(InteractionError::PortBusy { .. }) => {
@@ -150,7 +162,7 @@ fn oauth_hint(error: &OAuthError) -> Option<&'static str> {
             failure: HttpFailure::Forbidden { .. },
             ..
         } => {
-            "the server leads to an address that is less public than its own; if that is right, say so: `dangerous_private_issuer` in `config.toml`"
+            "the server leads to an address that is less public than its own; if that is right, say so: `private_issuer = true` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
         }
         OAuthError::Http {
             what: What::ResourceMetadata,

@@ -20,14 +20,17 @@
 //! # }
 //! ```
 
+pub mod activity;
 pub mod aggregate;
 pub mod bridge;
 pub mod clients;
 pub mod connect;
+pub mod dashboard;
 pub mod diagnosis;
 pub mod env_file;
 pub mod eras;
 pub mod error;
+pub mod events;
 pub mod explain;
 pub mod gateway;
 mod git;
@@ -36,14 +39,22 @@ pub mod identity;
 pub mod install;
 pub mod load;
 pub mod migrate;
+mod offers;
 mod read;
+pub mod schema;
+pub mod service;
 pub mod session;
 pub mod settings;
+pub mod sharing;
 pub mod sign_in;
 mod splice;
 pub mod states;
 pub mod status;
+pub mod traces;
 pub mod trust;
+pub mod variables;
 pub mod vault;
+pub mod watch;
+mod watched;
 pub mod withheld;
 pub mod write;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_config::document::{Document, DocumentKind};
-use keyway_config::environment::Variables;
+use keyway_config::environment::{Environment as _, Variables};
 use keyway_config::plugin::{Plugin, Snapshot};
 use keyway_config::source::{MAX_BYTES, Source};
 use keyway_config::template::{Part, Template};
@@ -248,6 +248,41 @@ impl Loaded {
         let files = env_files::named(&root, &self.plugin);
         let read = files.iter().filter_map(|file| env_file::load(file).ok());
         Variables::joined(read)
+    }
+
+    /// Returns the file among those that entries name by `envFile` that sets a variable.
+    #[must_use]
+    pub fn file_of_variable(&self, name: &str) -> Option<PathBuf> {
+        let root = Root {
+            given: self.plugin.root.clone(),
+            canonical: self.plugin.root.clone(),
+        };
+        // Of a repeated name the last counts, as in `named_variables`.
+        let mut files = env_files::named(&root, &self.plugin).into_iter().rev();
+        let is_set = |file: &PathBuf| {
+            let variables = env_file::load(file).ok();
+            variables.is_some_and(|found| found.get(name).is_some())
+        };
+        files.find(is_set)
+    }
+
+    /// Returns every file that a change of the plugin's servers would show in: those that are
+    /// there, and those that could be.
+    #[must_use]
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let root = &self.plugin.root;
+        let possible = CONFIG_FILES.iter().map(|(name, _)| root.join(name));
+        let documents = self.plugin.documents.iter();
+        let read = documents.filter_map(|document| self.paths.get(document.source.path()));
+        let at = Root {
+            given: root.clone(),
+            canonical: root.clone(),
+        };
+        let mut files: Vec<PathBuf> = possible.chain(read.cloned()).collect();
+        files.extend(env_files::named(&at, &self.plugin));
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     /// Puts another text in place of a file's, as if it had been read; nothing is written.

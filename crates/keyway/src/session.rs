@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keyway_auth::Happening;
 use keyway_transport::{Connection, RequestId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -105,17 +106,27 @@ impl Session {
         handler: Arc<dyn Handler>,
         offer: Offer,
     ) -> Result<Self, SessionError> {
-        let Connection { link, events, .. } = connection;
+        let Connection {
+            link,
+            events,
+            watch,
+        } = connection;
         let exchange = Arc::new(Exchange::new(link, handler));
         let pump = tokio::spawn(Arc::clone(&exchange).pump(events));
         match era::negotiate(&exchange, &client, offer).await {
-            Ok(facts) => Ok(Self {
-                exchange,
-                facts,
-                client,
-                pump,
-            }),
+            Ok(facts) => {
+                watch.happened(Happening::Connected);
+                exchange.greeted(watch);
+                Ok(Self {
+                    exchange,
+                    facts,
+                    client,
+                    pump,
+                })
+            }
             Err(error) => {
+                let code = error.code();
+                watch.happened(Happening::NotConnected { code });
                 exchange.close().await;
                 pump.abort();
                 Err(error)

@@ -8,6 +8,7 @@ mod build;
 mod confinement;
 mod file;
 mod keys;
+mod names;
 mod tree;
 mod words;
 
@@ -21,6 +22,7 @@ use keyway_secret::Secret;
 pub use self::confinement::{Confinement, Sandbox};
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
+pub use self::names::names;
 pub use self::words::{
     Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
 };

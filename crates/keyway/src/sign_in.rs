@@ -1,6 +1,7 @@
 //! Signing in, as a host does it: which sign-in belongs to which entry, where it is kept, and how a
 //! person is asked.
 
+mod attending;
 mod consent;
 mod door;
 mod engine;
@@ -30,6 +31,7 @@ pub use self::consent::{Loopback, Presenter, Typed};
 pub use self::door::Door;
 pub use self::vault::{KeptVault, OpenVault, renewals_settled};
 
+pub(crate) use self::attending::look_after;
 pub(crate) use self::runtime::SystemClock;
 
 use crate::connect::{Host, Target, header_values};
@@ -80,7 +82,9 @@ impl Host {
                 Arc::clone(&accounts.vault),
                 &accounts.profile,
             )),
+            documents: Arc::new(vault::Discovery(Arc::clone(&accounts.vault))),
             interaction: accounts.interaction.clone(),
+            watch: self.events.watch(&target.spec.name),
         };
         let settings = engine::settings(self, accounts, target, remote);
         let fixed = header_values(&remote.headers);

@@ -2,7 +2,7 @@
 
 use keyway_config::declared::{DeclaredServer, Endpoint, EntryFault, Transport};
 use keyway_config::document::{Document, Entry};
-use keyway_config::environment::Scope;
+use keyway_config::environment::{Origin, Scope};
 use keyway_config::method::Method;
 use keyway_config::plugin::Plugin;
 use keyway_config::resolve::{ResolveError, SpecEndpoint, resolve};
@@ -38,6 +38,8 @@ pub struct VariableStatus<'a> {
     pub name: &'a str,
     /// Whether it has a value that is not empty.
     pub is_set: bool,
+    /// Where it has its value from.
+    pub origin: Option<Origin>,
     /// Whether the entry does without it.
     pub has_default: bool,
 }
@@ -136,6 +138,7 @@ fn variables<'a>(server: &'a DeclaredServer, scope: &Scope<'_>) -> Vec<VariableS
         .map(|name| VariableStatus {
             name,
             is_set: scope.is_set(name),
+            origin: scope.origin(name),
             has_default: uses().all(|found| found.name != name || found.default.is_some()),
         })
         .collect()

@@ -4,6 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
+use keyway_auth::Happening;
 use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -38,10 +39,10 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
             // A legacy server may act on it as if it were a request of its own era, so that the
             // answer would say nothing, and asking twice could do harm.
             let connection = match eras::discovers(connection, &frame).await {
-                Ok(modern) => modern,
+                Ok(modern) => connected(modern),
                 Err(other) => eras::translate(other, spoken, &frame)
                     .await
-                    .unwrap_or_else(|neither| neither),
+                    .map_or_else(|neither| neither, connected),
             };
             send(&connection, output, frame).await?;
             break connection;
@@ -61,6 +62,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         };
         let answer = match answer {
             Some(answer) if !is_of_other_era(&answer) => {
+                connection.tell(&answer);
                 output.push(answer);
                 output.flush().await?;
                 break connection;
@@ -70,12 +72,14 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         // The session of the other era begins on the same connection.
         match eras::translate(connection, spoken, &frame).await {
             Ok(translated) => {
+                let translated = connected(translated);
                 send(&translated, output, frame).await?;
                 break translated;
             }
             Err(neither) => {
                 // A server that kept silent may be slow to start: its answer is still to come.
                 if let Some(answer) = answer {
+                    neither.tell(&answer);
                     output.push(answer);
                     output.flush().await?;
                 }
@@ -87,6 +91,12 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         send(&connection, output, frame).await?;
     }
     Ok(Some(connection))
+}
+
+/// Tells that the server has answered.
+pub(super) fn connected(connection: Connection) -> Connection {
+    connection.watch.happened(Happening::Connected);
+    connection
 }
 
 /// What came of waiting for an answer to `server/discover`.

@@ -9,21 +9,33 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use crate::explain::explain;
 
 /// Collects what there is to write and writes it at once.
-pub(super) struct Output<W> {
+pub(crate) struct Output<W> {
     output: W,
     buffer: Vec<u8>,
+    /// The request whose answer the client has already.
+    muted: Option<RequestId>,
 }
 
 impl<W: AsyncWrite + Unpin> Output<W> {
-    pub(super) const fn new(output: W) -> Self {
+    pub(crate) const fn new(output: W) -> Self {
         Self {
             output,
             buffer: Vec::new(),
+            muted: None,
         }
     }
 
+    /// Drops the answer to a request that is sent for the second time.
+    pub(crate) fn mute(&mut self, id: RequestId) {
+        self.muted = Some(id);
+    }
+
     /// Adds an event; what concerns no client is dropped.
-    pub(super) fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.muted.is_some() && self.muted == answered(&event) {
+            self.muted = None;
+            return;
+        }
         match event {
             Event::Frame(frame) => self.line(frame.bytes()),
             Event::Failed { id, error } => self.line(failure(&id, &error).as_bytes()),
@@ -31,7 +43,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         }
     }
 
-    pub(super) async fn flush(&mut self) -> io::Result<()> {
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
         self.output.write_all(&self.buffer).await?;
         self.output.flush().await?;
         self.buffer.clear();
@@ -42,6 +54,18 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     fn line(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
         self.buffer.push(b'\n');
+    }
+}
+
+/// Returns the request that an event answers.
+fn answered(event: &Event) -> Option<RequestId> {
+    match event {
+        Event::Failed { id, .. } => Some(id.clone()),
+        Event::Frame(frame) => {
+            let envelope = frame.envelope().ok()?;
+            envelope.id().filter(|_| envelope.method.is_none())
+        }
+        _ => None,
     }
 }
 
@@ -60,6 +84,6 @@ pub(crate) fn failure(id: &RequestId, error: &TransportError) -> String {
 }
 
 /// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.
-const LOCAL_ERROR: i64 = 1;
+pub(crate) const LOCAL_ERROR: i64 = 1;
 
 const KEPT_BYTES: usize = 256 * 1024;

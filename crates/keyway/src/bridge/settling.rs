@@ -6,7 +6,7 @@ use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
 use tokio::io::AsyncWrite;
 
 use super::Output;
-use super::opening::{DISCOVERY_WAIT, first_answer, is_discovery, is_of_other_era};
+use super::opening::{DISCOVERY_WAIT, connected, first_answer, is_discovery, is_of_other_era};
 use crate::eras::{self, Spoken};
 
 /// Takes what the server says beside the answer to the first request.
@@ -42,10 +42,10 @@ pub(crate) async fn settle(
         // A legacy server may act on it as if it were a request of its own era, so that the
         // answer would say nothing, and asking twice could do harm.
         let connection = match eras::discovers(connection, &frame).await {
-            Ok(modern) => modern,
+            Ok(modern) => connected(modern),
             Err(other) => eras::translate(other, spoken, &frame)
                 .await
-                .unwrap_or_else(|neither| neither),
+                .map_or_else(|neither| neither, connected),
         };
         return Ok(sent(connection, frame, id).await);
     }
@@ -58,13 +58,15 @@ pub(crate) async fn settle(
     };
     let answer = answer.unwrap_or_else(|_| Ok(silence(&id)))?;
     if !is_of_other_era(&answer) {
+        connection.tell(&answer);
         let answer = Some(answer);
         return Ok(Settled { connection, answer });
     }
     // The session of the other era begins on the same connection.
     match eras::translate(connection, spoken, &frame).await {
-        Ok(translated) => Ok(sent(translated, frame, id).await),
+        Ok(translated) => Ok(sent(connected(translated), frame, id).await),
         Err(connection) => {
+            connection.tell(&answer);
             let answer = Some(answer);
             Ok(Settled { connection, answer })
         }

@@ -58,10 +58,7 @@ async fn through(input: &str) -> (Vec<String>, Arc<Echo>) {
         events,
         seen: Mutex::default(),
     });
-    let connection = Connection {
-        link: Arc::clone(&echo) as Arc<dyn Link>,
-        events: receiver,
-    };
+    let connection = Connection::new(Arc::clone(&echo) as Arc<dyn Link>, receiver);
     let expected = input.lines().filter(|line| line.contains("\"id\"")).count();
     let (mut client, server) = duplex(1 << 20);
     let (read, write) = tokio::io::split(server);

@@ -5,7 +5,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use keyway_config::headers::is_credential_header;
-use keyway_config::resolve::{RemoteSpec, Resolved};
+use keyway_config::resolve::{RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
+use keyway_config::secrets::is_credential_name;
 use serde::Deserialize;
 
 /// What is wrong with a credential.
@@ -50,6 +51,36 @@ pub(super) fn credentials(remote: &RemoteSpec, now: i64) -> Vec<Fed> {
         .collect();
     found.sort_by_key(|fed| fed.flaw.is_none());
     found
+}
+
+/// Returns the variables that feed the credential of a server: those of its headers, or those of its
+/// environment that are named like credentials.
+#[must_use]
+pub fn credential_variables(spec: &ServerSpec) -> Vec<String> {
+    let fed: Vec<String> = match &spec.endpoint {
+        SpecEndpoint::Remote(remote) => {
+            let headers = remote.headers.iter();
+            let credentials = headers.filter(|(name, _)| is_credential_header(name));
+            credentials
+                .flat_map(|(_, value)| variables(value))
+                .collect()
+        }
+        _ => {
+            let declared = spec.env.iter();
+            let fed = declared.flat_map(|(name, value)| {
+                let named = variables(value).into_iter();
+                named.filter(|found| is_credential_name(found) || is_credential_name(name))
+            });
+            fed.collect()
+        }
+    };
+    let mut distinct: Vec<String> = Vec::new();
+    for name in fed {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 /// Returns where a tenant, workspace or organisation is sent, and the variable that says which.

@@ -94,11 +94,16 @@ impl Next {
 }
 
 fn wrong_transport(declared: Transport, speaks: Transport) -> Finding {
+    let scheme = match (declared, speaks) {
+        (Transport::Ws, _) => ", and let `url` begin with `http` in the place of `ws`",
+        (_, Transport::Ws) => ", and let `url` begin with `ws` in the place of `http`",
+        _ => "",
+    };
     let (declared, speaks) = (declared.as_str(), speaks.as_str());
     Finding {
         code: "wrong-transport",
         message: format!("the entry says `{declared}`, and the server answers as `{speaks}`"),
-        hint: format!("change the entry to \"type\": \"{speaks}\""),
+        hint: format!("change the entry to \"type\": \"{speaks}\"{scheme}"),
     }
 }
 

@@ -57,7 +57,7 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
     let Connection {
         link,
         events: mut later,
-        ..
+        watch,
     } = connection;
     let (sender, events) = mpsc::channel(MAX_KEPT);
     drop(tokio::spawn(async move {
@@ -72,7 +72,11 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
             }
         }
     }));
-    Connection { link, events }
+    Connection {
+        link,
+        events,
+        watch,
+    }
 }
 
 const WAIT: Duration = Duration::from_secs(10);

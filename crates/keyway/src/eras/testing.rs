@@ -48,10 +48,7 @@ impl Server {
     pub(crate) fn new() -> (Self, Connection) {
         let (sender, seen) = mpsc::unbounded_channel();
         let (events, receiver) = mpsc::channel(16);
-        let connection = Connection {
-            link: Arc::new(Recorder(sender)),
-            events: receiver,
-        };
+        let connection = Connection::new(Arc::new(Recorder(sender)), receiver);
         (Self { seen, events }, connection)
     }
 

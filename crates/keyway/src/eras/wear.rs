@@ -79,7 +79,7 @@ pub(crate) fn wear(connection: Connection, face: impl Face) -> Connection {
     let Connection {
         link: server,
         events: from_server,
-        ..
+        watch,
     } = connection;
     let (client, events) = mpsc::channel(QUEUE);
     let (to_server, from_client) = mpsc::channel(QUEUE);
@@ -110,6 +110,7 @@ pub(crate) fn wear(connection: Connection, face: impl Face) -> Connection {
     Connection {
         link: Arc::new(link),
         events,
+        watch,
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use keyway_auth::{Happening, Watch};
 use keyway_transport::{Envelope, Event, Frame, Link, RequestId, TransportError};
 use serde_json::value::RawValue;
 use tokio::runtime;
@@ -21,6 +22,8 @@ pub(super) struct Exchange {
     handler: Arc<dyn Handler>,
     next_id: AtomicU64,
     waiting: Mutex<Waiting>,
+    /// Who is told of the end, once the server has been greeted.
+    watch: OnceLock<Watch>,
 }
 
 #[derive(Default)]
@@ -66,7 +69,13 @@ impl Exchange {
             handler,
             next_id: AtomicU64::new(1),
             waiting: Mutex::default(),
+            watch: OnceLock::new(),
         }
+    }
+
+    /// Notes that the server has been greeted; from now on an end is told.
+    pub(super) fn greeted(&self, watch: Watch) {
+        let _first = self.watch.set(watch);
     }
 
     pub(super) fn handler(&self) -> &dyn Handler {
@@ -168,6 +177,10 @@ impl Exchange {
                 Event::Frame(frame) => self.receive(frame),
                 Event::Failed { id, error } => self.complete(&id, Err(error)),
                 Event::Closed(why) => {
+                    if let (Some(watch), Some(error)) = (self.watch.get(), &why) {
+                        let code = error.code();
+                        watch.happened(Happening::NotConnected { code });
+                    }
                     reason = why;
                     break;
                 }

@@ -86,10 +86,7 @@ fn scripted(rules: Vec<(&'static str, Reply)>) -> (Arc<Scripted>, Connection) {
         seen: Mutex::default(),
         events,
     });
-    let connection = Connection {
-        link: Arc::clone(&link) as Arc<dyn Link>,
-        events: receiver,
-    };
+    let connection = Connection::new(Arc::clone(&link) as Arc<dyn Link>, receiver);
     (link, connection)
 }
 

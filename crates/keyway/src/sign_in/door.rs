@@ -9,6 +9,7 @@ use keyway_vault::Namespace;
 use serde_json::value::RawValue;
 
 use super::KeptVault;
+use super::vault::Storing;
 use crate::aggregate::Entrance;
 use crate::states::Trouble;
 
@@ -81,15 +82,25 @@ impl Entrance for Door {
             }
             *kept = Some(text.clone());
         }
-        let (vault, name) = (Arc::clone(&self.vault), self.name.clone());
-        drop(tokio::task::spawn_blocking(move || {
-            let vault = vault.existing().ok()??;
-            let lists = vault.sealed(Namespace::new(NAMESPACE).ok()?);
-            // Only a convenience: what is not kept is fetched again.
-            lists.put(&name, text.as_bytes()).ok()
-        }));
+        store(Arc::clone(&self.vault), self.name.clone(), text);
     }
+}
+
+/// Stores a list aside; whoever is about to end waits for it.
+fn store(vault: Arc<KeptVault>, name: String, text: String) {
+    // Begun here, so that it is known before the thread runs.
+    let storing = Storing::begin();
+    drop(tokio::task::spawn_blocking(move || {
+        let _storing = storing;
+        let vault = vault.existing().ok()??;
+        let lists = vault.sealed(Namespace::new(NAMESPACE).ok()?);
+        // Only a convenience: what is not kept is fetched again.
+        lists.put(&name, text.as_bytes()).ok()
+    }));
 }
 
 const NAMESPACE: &str = "lists";
 const MAX_LIST: usize = 512 * 1024;
+
+#[cfg(test)]
+mod tests;

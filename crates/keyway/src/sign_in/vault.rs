@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use blake2::{Blake2b256, Digest as _};
-use keyway_auth::ports::Records;
+use keyway_auth::ports::{Documents, Records};
 use keyway_config::resolve::RemoteSpec;
 use keyway_secret::Secret;
 use keyway_vault::{
-    Claim, Commit, Deleted, Epoch, Fingerprint, Folders, Generation, Grant, GrantKey, GrantStore,
-    Marked, Namespace, Orphan, OwnerId, Summary, Tokens, Vault, VaultError, Watch,
+    Claim, Commit, Deleted, Dismissed, Epoch, Fingerprint, Folders, Generation, Grant, GrantKey,
+    GrantStore, Marked, Namespace, Orphan, OwnerId, Presence, Summary, Tokens, Vault, VaultError,
+    Watch,
 };
 
 /// Opens the vault.
@@ -140,6 +141,20 @@ impl GrantStore for KeptVault {
         self.get()?.watch()
     }
 
+    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError> {
+        match self.existing()? {
+            Some(vault) => vault.attend(grant),
+            None => Ok(None),
+        }
+    }
+
+    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError> {
+        match self.existing()? {
+            Some(vault) => vault.dismiss(grant, patience),
+            None => Ok(Dismissed::default()),
+        }
+    }
+
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {
         self.get()?.put(grant, tokens)
     }
@@ -164,17 +179,35 @@ impl GrantStore for KeptVault {
     }
 }
 
-/// Waits until this process renews nothing any more, or for so long.
+/// Waits until this process renews nothing any more and has stored what it stores aside, or for so
+/// long.
 ///
 /// A process that ends between the server's answer and our commit takes the only token that still
 /// counts with it. So whoever is about to end waits here first, inside the runtime.
 pub async fn renewals_settled(patience: Duration) {
     let settled = async {
-        while RENEWALS.load(Ordering::Relaxed) > 0 {
+        while RENEWALS.load(Ordering::Relaxed) > 0 || STORED.load(Ordering::Relaxed) > 0 {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     };
     drop(tokio::time::timeout(patience, settled).await);
+}
+
+/// Something that is being stored, and that whoever is about to end waits for as well.
+#[derive(Debug)]
+pub(super) struct Storing(());
+
+impl Storing {
+    pub(super) fn begin() -> Self {
+        STORED.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        STORED.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// One renewal less, whatever became of it.
@@ -185,6 +218,8 @@ fn settle() {
 
 /// How many refresh tokens this process holds a claim on.
 static RENEWALS: AtomicUsize = AtomicUsize::new(0);
+/// How much is being stored that nobody waits for otherwise.
+static STORED: AtomicUsize = AtomicUsize::new(0);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The clients that registered themselves, of one profile.
@@ -230,6 +265,32 @@ impl Records for Registrations {
     }
 }
 
+/// The discovery documents. Their names say whose they are.
+#[derive(Debug)]
+pub(super) struct Discovery(pub(super) Arc<KeptVault>);
+
+impl Documents for Discovery {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        let vault = self.0.existing().ok()??;
+        let documents = vault.sealed(Namespace::new(DISCOVERY).ok()?);
+        Some(documents.get(name).ok()??.value)
+    }
+
+    fn keep(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), VaultError> {
+        let vault = self.0.get()?;
+        let documents = vault.sealed(Namespace::new(DISCOVERY)?);
+        documents.put_for(name, value, lifetime).map(drop)
+    }
+
+    fn forget(&self, name: &str) -> Result<(), VaultError> {
+        let Some(vault) = self.0.existing()? else {
+            return Ok(());
+        };
+        let documents = vault.sealed(Namespace::new(DISCOVERY)?);
+        documents.delete(name).map(drop)
+    }
+}
+
 /// Names an address together with the headers that go with it, and gives neither away.
 pub(super) fn fingerprint(remote: &RemoteSpec) -> String {
     let mut hash = Blake2b256::new();
@@ -249,3 +310,4 @@ pub(super) fn fingerprint(remote: &RemoteSpec) -> String {
 }
 
 const NAMESPACE: &str = "registrations";
+const DISCOVERY: &str = "discovery";

@@ -36,6 +36,9 @@ pub(super) fn of(server: &DeclaredServer, around: Surroundings<'_>, files: &File
         around.document.source.slice(server.span).as_bytes(),
     );
     hasher.field(b"root", around.root.as_os_str().as_encoded_bytes());
+    if files.are_too_large() {
+        hasher.field(b"large", b"");
+    }
     for (file, content) in files.seen() {
         hasher.field(b"path", file.as_os_str().as_encoded_bytes());
         match content {

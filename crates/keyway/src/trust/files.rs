@@ -22,11 +22,19 @@ pub struct Files {
     /// Where words of the command line may begin.
     bases: Vec<PathBuf>,
     words: Vec<String>,
-    seen: Vec<(PathBuf, Option<Content>)>,
+    seen: Seen,
 }
 
 /// A digest of a file's content; `None` stands for one that cannot be read.
 type Content = [u8; 32];
+
+/// What was found when the files were looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Whole(Vec<(PathBuf, Option<Content>)>),
+    /// There is more than is read before anybody has approved it.
+    TooLarge(Vec<(PathBuf, Option<Content>)>),
+}
 
 impl Files {
     /// Looks at the files that an entry names.
@@ -58,15 +66,35 @@ impl Files {
         if now == self.seen {
             return Ok(());
         }
-        let changed = now.iter().find(|file| !self.seen.contains(file));
-        let gone = || self.seen.iter().find(|file| !now.contains(file));
+        let (now, before) = (now.files(), self.seen.files());
+        let changed = now.iter().find(|file| !before.contains(file));
+        let gone = || before.iter().find(|file| !now.contains(file));
         let (path, _) = changed.or_else(gone).ok_or_else(String::new)?;
         let path = path.strip_prefix(&self.root).unwrap_or(path);
         Err(path.to_string_lossy().into_owned())
     }
 
-    pub(super) fn seen(&self) -> &[(PathBuf, Option<Content>)] {
-        &self.seen
+    /// Returns the files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.seen.files().iter().map(|(path, _)| path.as_path())
+    }
+
+    /// Says whether they are too large to be read, so that nobody can approve what they are.
+    #[must_use]
+    pub const fn are_too_large(&self) -> bool {
+        matches!(self.seen, Seen::TooLarge(_))
+    }
+
+    pub(crate) fn seen(&self) -> &[(PathBuf, Option<Content>)] {
+        self.seen.files()
+    }
+}
+
+impl Seen {
+    fn files(&self) -> &[(PathBuf, Option<Content>)] {
+        match self {
+            Self::Whole(files) | Self::TooLarge(files) => files,
+        }
     }
 }
 
@@ -100,7 +128,7 @@ fn words(server: &DeclaredServer, around: Surroundings<'_>) -> Vec<String> {
     words
 }
 
-fn look(root: &Path, bases: &[PathBuf], words: &[String]) -> Vec<(PathBuf, Option<Content>)> {
+fn look(root: &Path, bases: &[PathBuf], words: &[String]) -> Seen {
     let named = |base: &PathBuf| {
         let base = base.clone();
         let inside = move |word: &String| inside(root, &base.join(word));
@@ -109,13 +137,17 @@ fn look(root: &Path, bases: &[PathBuf], words: &[String]) -> Vec<(PathBuf, Optio
     let mut files: Vec<PathBuf> = bases.iter().flat_map(named).collect();
     files.sort_unstable();
     files.dedup();
-    files
-        .into_iter()
-        .map(|file| {
-            let content = content(&file);
-            (file, content)
-        })
-        .collect()
+    let length = |file: &PathBuf| fs::metadata(file).map_or(0, |it| it.len());
+    let lengths = files.iter().map(length);
+    let all = lengths.fold(0, u64::saturating_add);
+    if all > MAX_BYTES {
+        return Seen::TooLarge(files.into_iter().map(|file| (file, None)).collect());
+    }
+    let read = files.into_iter().map(|file| {
+        let content = content(&file);
+        (file, content)
+    });
+    Seen::Whole(read.collect())
 }
 
 /// Returns the regular file inside `root` that a path leads to, if there is one.
@@ -126,7 +158,8 @@ fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
 }
 
 fn content(path: &Path) -> Option<Content> {
-    let mut file = read::open(path).ok()?;
+    // It may have grown meanwhile.
+    let mut file = read::open(path).ok()?.take(MAX_BYTES + 1);
     let mut hasher = Blake2b::<U32>::new();
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -138,3 +171,5 @@ fn content(path: &Path) -> Option<Content> {
 }
 
 const BUFFER: usize = 64 * 1024;
+/// What the files of one entry may hold together.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;

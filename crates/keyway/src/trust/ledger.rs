@@ -69,10 +69,16 @@ impl<'a> Ledger<'a> {
 
     /// Records an approval; earlier grants of variables stay.
     ///
+    /// Returns `false` if there is nothing to bind it to: the files are [too
+    /// large](super::Files::are_too_large).
+    ///
     /// # Errors
     ///
     /// Returns a [`VaultError`] if the vault cannot be written.
-    pub fn approve(&self, question: &Question) -> Result<(), VaultError> {
+    pub fn approve(&self, question: &Question) -> Result<bool, VaultError> {
+        if question.files.are_too_large() {
+            return Ok(false);
+        }
         let earlier = self.find(&question.source, &question.server)?;
         let approval = Approval {
             plugin: question.plugin.clone(),
@@ -81,7 +87,8 @@ impl<'a> Ledger<'a> {
             digest: question.digest.to_string(),
             grants: earlier.map(|approval| approval.grants).unwrap_or_default(),
         };
-        self.put(&question.source, &approval)
+        self.put(&question.source, &approval)?;
+        Ok(true)
     }
 
     /// Lets the helper or process of an approved entry have one more variable.

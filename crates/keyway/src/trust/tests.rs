@@ -152,6 +152,34 @@ fn d11_a_file_that_changes_appears_or_goes_away_is_named() {
     assert_eq!(verify(), Ok(()));
 }
 
+/// Nobody has agreed to it when its files are read.
+#[test]
+fn what_is_too_large_is_not_read_and_cannot_be_approved() {
+    let place = Place::new();
+    place.file("run.sh", "echo 1");
+    place.file("large", "");
+    let large = std::fs::File::options()
+        .write(true)
+        .open(place.root.join("large"))
+        .unwrap();
+    let fields = r#""command": "sh", "args": ["run.sh", "large"]"#;
+    let small = place.ask(fields).unwrap();
+    assert!(!small.files.are_too_large());
+    large.set_len(1 << 40).unwrap();
+    let question = place.ask(fields).unwrap();
+    assert!(question.files.are_too_large());
+    assert_ne!(question.digest, small.digest);
+    assert_eq!(question.files.paths().count(), 2);
+    assert_eq!(question.files.verify(), Ok(()));
+    assert!(small.files.verify().is_err());
+    let folders = Folders::below(place.folder.path().join("kw"));
+    let vault = Vault::open(&folders, KeySources::default()).unwrap();
+    let ledger = Ledger::new(&vault, "default").unwrap();
+    assert!(!ledger.approve(&question).unwrap());
+    assert!(ledger.find(&place.root, "s").unwrap().is_none());
+    assert!(ledger.approve(&small).unwrap());
+}
+
 #[test]
 fn an_approval_is_found_until_it_is_revoked_and_grants_survive_a_new_one() {
     let place = Place::new();
@@ -163,12 +191,12 @@ fn an_approval_is_found_until_it_is_revoked_and_grants_survive_a_new_one() {
     let ledger = Ledger::new(&vault, "default").unwrap();
     let question = place.ask(r#""command": "node""#).unwrap();
     assert!(!ledger.grant(&place.root, "s", "X").unwrap());
-    ledger.approve(&question).unwrap();
+    assert!(ledger.approve(&question).unwrap());
     assert!(ledger.grant(&place.root, "s", "X").unwrap());
     let changed = place.ask(r#""command": "deno""#).unwrap();
     let found = ledger.find(&place.root, "s").unwrap().unwrap();
     assert!(found.covers(&question.digest) && !found.covers(&changed.digest));
-    ledger.approve(&changed).unwrap();
+    assert!(ledger.approve(&changed).unwrap());
     let found = ledger.find(&place.root, "s").unwrap().unwrap();
     assert!(found.covers(&changed.digest));
     assert_eq!(found.grants, ["X"]);

@@ -62,7 +62,7 @@ fn stuck() -> (mpsc::Sender<Event>, Connection, Weak<Stuck>) {
     let (sender, events) = mpsc::channel(1);
     let link = Arc::new(Stuck);
     let held = Arc::downgrade(&link);
-    let connection = wear(Connection { link, events }, Plain { remind_at: None });
+    let connection = wear(Connection::new(link, events), Plain { remind_at: None });
     (sender, connection, held)
 }
 

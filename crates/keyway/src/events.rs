@@ -1,0 +1,225 @@
+//! What changes while servers are connected to, as a stream (contract §8): names and codes, never
+//! a value, a query string or a token.
+//!
+//! [`Events`] is handed to everything that something can happen in. Whoever wants to know is a
+//! [`Listener`], called where it happens, or reads an [`EventStream`], which is bounded and never
+//! holds anybody up. Listeners may also take notes: lines for a person who looks for a fault.
+
+mod event;
+mod stream;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keyway_auth::ports::Clock as _;
+pub use keyway_auth::{Happening, Topic, Watch};
+use keyway_config::declared::EntryFault;
+use keyway_config::document::Entry;
+use keyway_config::plugin::Plugin;
+use tokio::sync::broadcast;
+
+pub use self::event::{Event, Kind, SCHEMA_VERSION, rfc3339};
+pub use self::stream::EventStream;
+
+use crate::sign_in::SystemClock;
+
+/// Is told of events, and may read notes. Must not wait for anything.
+pub trait Listener: Send + Sync + fmt::Debug {
+    /// Takes an event; they come in the order of their numbers.
+    fn event(&self, _event: &Event) {}
+
+    /// Says whether notes about a topic are read.
+    fn wants(&self, _topic: Topic) -> bool {
+        false
+    }
+
+    /// Takes a line about a topic, fit to print.
+    fn note(&self, _topic: Topic, _server: Option<&str>, _line: &str) {}
+}
+
+/// Where events go; nowhere by default, which costs one branch.
+#[derive(Debug, Clone, Default)]
+pub struct Events(Option<Arc<Hub>>);
+
+#[derive(Debug)]
+struct Hub {
+    /// The next number; held while listeners are told, so that they see events in order.
+    seq: Mutex<u64>,
+    listeners: Vec<Arc<dyn Listener>>,
+    stream: broadcast::Sender<Event>,
+}
+
+impl Events {
+    /// Events for these listeners, and for whoever [subscribes](Self::subscribe).
+    #[must_use]
+    pub fn new(listeners: Vec<Arc<dyn Listener>>) -> Self {
+        Self(Some(Arc::new(Hub {
+            seq: Mutex::new(0),
+            listeners,
+            stream: broadcast::Sender::new(STREAM),
+        })))
+    }
+
+    /// Returns the same with one listener more; events are counted anew.
+    #[must_use]
+    pub fn with(&self, listener: Arc<dyn Listener>) -> Self {
+        let before = self.0.iter().flat_map(|hub| &hub.listeners);
+        let listeners = before.cloned().chain([listener]);
+        Self::new(listeners.collect())
+    }
+
+    /// Reads events from now on; of who reads slowly the oldest are dropped, and counted.
+    #[must_use]
+    pub fn subscribe(&self) -> EventStream {
+        EventStream::new(self.0.as_ref().map(|hub| hub.stream.subscribe()))
+    }
+
+    /// Says whether anybody listens.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells of an event.
+    pub fn emit(&self, kind: Kind, server: Option<&str>, code: Option<&'static str>) {
+        let Some(hub) = &self.0 else { return };
+        let mut seq = hub.seq.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = Event {
+            seq: *seq,
+            at: SystemClock.wall(),
+            kind,
+            server: server.map(shown),
+            code,
+        };
+        *seq = seq.saturating_add(1);
+        for listener in &hub.listeners {
+            listener.event(&event);
+        }
+        // Nobody may read the stream.
+        drop(hub.stream.send(event));
+    }
+
+    /// Tells that a server cannot be used.
+    pub fn failed(&self, server: &str, code: &'static str) {
+        self.emit(Kind::ServerFailed, Some(server), Some(code));
+    }
+
+    /// Tells which entries of a plugin are used and which are left out, and why.
+    pub fn plugin(&self, plugin: &Plugin) {
+        if self.0.is_none() {
+            return;
+        }
+        for (document, entry) in plugin.entries() {
+            match left_out(document.is_usable(), entry) {
+                None => self.emit(Kind::ConfigLoaded, Some(&entry.name), None),
+                code => self.emit(Kind::ConfigSkipped, Some(&entry.name), code),
+            }
+        }
+    }
+
+    /// Returns who is to be told of one server.
+    #[must_use]
+    pub fn watch(&self, server: &str) -> Watch {
+        match &self.0 {
+            Some(hub) => Watch::new(Arc::new(Bound(Arc::clone(hub))), server),
+            None => Watch::default(),
+        }
+    }
+
+    /// Returns who is to be told of requests that no server is known of; nobody, unless somebody
+    /// reads about them.
+    #[must_use]
+    pub fn observer(&self) -> Option<Arc<dyn keyway_auth::Observer>> {
+        let hub = self.0.as_ref()?;
+        let is_read = hub.wants(Topic::Transport);
+        is_read.then(|| Arc::new(Bound(Arc::clone(hub))) as _)
+    }
+
+    /// Writes a note; the line is made only if somebody reads it.
+    pub fn note(&self, topic: Topic, server: Option<&str>, line: impl FnOnce() -> String) {
+        if let Some(hub) = &self.0
+            && hub.wants(topic)
+        {
+            hub.note(topic, server, &keyway_secret::printable(&line()));
+        }
+    }
+}
+
+impl Hub {
+    fn wants(&self, topic: Topic) -> bool {
+        self.listeners.iter().any(|one| one.wants(topic))
+    }
+
+    fn note(&self, topic: Topic, server: Option<&str>, line: &str) {
+        let server = server.map(shown);
+        for listener in self.listeners.iter().filter(|one| one.wants(topic)) {
+            listener.note(topic, server.as_deref(), line);
+        }
+    }
+}
+
+/// What authorizers and transports tell.
+#[derive(Debug)]
+struct Bound(Arc<Hub>);
+
+impl keyway_auth::Observer for Bound {
+    fn happened(&self, server: &str, happening: Happening) {
+        let (kind, code) = match happening {
+            Happening::Connected => (Kind::ServerConnected, None),
+            Happening::NotConnected { code } => (Kind::ServerFailed, Some(code)),
+            Happening::Required { code } => (Kind::AuthRequired, Some(code)),
+            Happening::Started => (Kind::AuthStarted, None),
+            Happening::Completed => (Kind::AuthCompleted, None),
+            Happening::Failed { code } => (Kind::AuthFailed, Some(code)),
+            Happening::Refreshed => (Kind::TokenRefreshed, None),
+            Happening::RefreshFailed { code } => (Kind::TokenRefreshFailed, Some(code)),
+            Happening::Cleared => (Kind::TokenCleared, None),
+            Happening::HelperRan => (Kind::HelperRan, None),
+            Happening::HelperFailed { code } => (Kind::HelperFailed, Some(code)),
+            _ => return,
+        };
+        Events(Some(Arc::clone(&self.0))).emit(kind, Some(server), code);
+    }
+
+    fn wants(&self, topic: Topic) -> bool {
+        self.0.wants(topic)
+    }
+
+    fn note(&self, topic: Topic, server: Option<&str>, line: &str) {
+        self.0.note(topic, server, line);
+    }
+}
+
+/// Returns why an entry is left out, whatever the variables are.
+fn left_out(is_file_usable: bool, entry: &Entry) -> Option<&'static str> {
+    if !is_file_usable {
+        return Some("invalid-json");
+    }
+    match &entry.server {
+        Ok(server) => server.disabled.then_some("disabled"),
+        Err(faults) => Some(match faults.first() {
+            Some(EntryFault::UnknownType { .. }) => "unknown-type",
+            _ => "invalid-entry",
+        }),
+    }
+}
+
+/// Somebody may have made a name of a token.
+fn shown(name: &str) -> Arc<str> {
+    let mut shown = String::with_capacity(name.len());
+    let mut from = 0;
+    for found in keyway_config::secrets::find(name, keyway_config::secrets::Position::Prose) {
+        let range = found.range;
+        shown.push_str(name.get(from..range.start).unwrap_or_default());
+        shown.push('…');
+        from = range.end.max(from);
+    }
+    shown.push_str(name.get(from..).unwrap_or_default());
+    keyway_secret::printable(&shown).into()
+}
+
+/// How many events may wait for a reader.
+const STREAM: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! The stream, its order, its bounds, and what it never holds.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use keyway_config::document::{Document, DocumentKind};
+use keyway_config::source::Source;
+use serde_json::Value;
+
+use super::*;
+
+#[derive(Debug, Default)]
+struct Diary(Mutex<Vec<String>>);
+
+impl Listener for Diary {
+    fn event(&self, event: &Event) {
+        let line = serde_json::to_string(event).unwrap();
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn wants(&self, topic: Topic) -> bool {
+        topic == Topic::Helper
+    }
+
+    fn note(&self, topic: Topic, server: Option<&str>, line: &str) {
+        let line = format!("{} {} {line}", topic.as_str(), server.unwrap_or("-"));
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+impl Diary {
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+fn observed() -> (Events, Arc<Diary>) {
+    let diary = Arc::new(Diary::default());
+    (Events::new(vec![diary.clone()]), diary)
+}
+
+#[test]
+fn every_kind_is_one_line_of_the_same_shape() {
+    let (events, diary) = observed();
+    for kind in Kind::ALL {
+        events.emit(*kind, Some("s"), None);
+    }
+    events.failed("s", "timeout");
+    let lines = diary.lines();
+    assert_eq!(lines.len(), 16);
+    for (at, line) in lines.iter().enumerate() {
+        let object: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(object["schema_version"], 1);
+        assert_eq!(object["seq"], at);
+        assert_eq!(object["server"], "s");
+        let ts = object["ts"].as_str().unwrap();
+        assert_eq!((ts.len(), &ts[10..11], &ts[19..20]), (24, "T", "."), "{ts}");
+        let kind = Kind::ALL.get(at).copied().unwrap_or(Kind::ServerFailed);
+        assert_eq!(object["event"], kind.as_str());
+    }
+    assert!(lines[15].ends_with(r#""event":"server.failed","server":"s","code":"timeout"}"#));
+}
+
+#[tokio::test]
+async fn who_reads_slowly_loses_the_oldest_and_holds_nobody_up() {
+    let (events, diary) = observed();
+    let mut stream = events.subscribe();
+    for _ in 0..STREAM + 10 {
+        events.emit(Kind::HelperRan, None, None);
+    }
+    assert_eq!(diary.lines().len(), STREAM + 10, "a listener loses nothing");
+    assert_eq!(stream.next().await.unwrap().seq, 10);
+    assert_eq!(stream.lost(), 10);
+    assert_eq!(stream.next().await.unwrap().seq, 11);
+    drop(events);
+    let rest = async {
+        let mut count = 0;
+        while stream.next().await.is_some() {
+            count += 1;
+        }
+        count
+    };
+    let rest = tokio::time::timeout(Duration::from_secs(5), rest).await;
+    assert_eq!(rest.unwrap(), STREAM - 2, "and then it ends");
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_is_made() {
+    let events = Events::default();
+    events.emit(Kind::HelperRan, None, None);
+    events.note(Topic::Helper, None, || unreachable!());
+    assert!(!events.watch("s").is_on());
+    assert!(events.observer().is_none());
+    assert_eq!(events.subscribe().next().await, None);
+}
+
+#[test]
+fn notes_are_made_only_for_who_reads_about_them() {
+    let (events, diary) = observed();
+    events.note(Topic::OAuth, None, || unreachable!());
+    events.watch("s").note(Topic::Transport, || unreachable!());
+    assert!(events.observer().is_none(), "nobody reads about requests");
+    events.watch("s").note(Topic::Helper, || "a\nb".to_owned());
+    assert_eq!(diary.lines(), ["helper s a b"]);
+}
+
+#[test]
+fn a_server_that_is_named_like_a_token_is_not_told_by_that_name() {
+    let token = ["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat();
+    let (events, diary) = observed();
+    events.failed(&token, "timeout");
+    events
+        .watch(&token)
+        .note(Topic::Helper, || "ran".to_owned());
+    let all = diary.lines().join("\n");
+    assert!(!all.contains(&token[4..]), "{all}");
+}
+
+#[test]
+fn entries_that_are_left_out_are_told_with_the_reason() {
+    let text = r#"{"a": {"command": "x"}, "b": {"command": "x", "disabled": true},
+        "c": {"type": "pigeon", "url": "x"}, "d": {"command": ""}}"#;
+    let parse = |text: &str| {
+        let source = Source::new("f.json", text.as_bytes());
+        Document::parse(source, DocumentKind::Entries)
+    };
+    let plugin = Plugin {
+        documents: vec![parse(text), parse(r#"{"e": {"command": "x"},}"#)],
+        ..Plugin::default()
+    };
+    let (events, diary) = observed();
+    events.plugin(&plugin);
+    let told: Vec<String> = diary
+        .lines()
+        .iter()
+        .map(|line| {
+            let object: Value = serde_json::from_str(line).unwrap();
+            let word = |name: &str| object[name].as_str().unwrap_or("-").to_owned();
+            format!("{} {} {}", word("event"), word("server"), word("code"))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "config.loaded a -",
+            "config.skipped b disabled",
+            "config.skipped c unknown-type",
+            "config.skipped d invalid-entry",
+            "config.skipped e invalid-json",
+        ]
+    );
+}

@@ -1,0 +1,35 @@
+use std::thread::sleep;
+use std::time::Duration;
+
+use keyway_vault::{Folders, KeySources, Vault};
+
+use super::*;
+use crate::sign_in::renewals_settled;
+
+/// A machine with much to do takes its time.
+#[test]
+fn a_list_is_kept_although_the_process_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let folders = Folders::below(folder.path().join("kw"));
+    let open = |folders: &Folders| Vault::open(folders, KeySources::default());
+    drop(open(&folders).unwrap());
+    let own = folders.clone();
+    let slow = move || {
+        sleep(Duration::from_secs(1));
+        open(&own)
+    };
+    let vault = Arc::new(KeptVault::new(folders.clone(), Box::new(slow)));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        store(vault, "s".to_owned(), "[1]".to_owned());
+        renewals_settled(Duration::from_secs(12)).await;
+    });
+    runtime.shutdown_background();
+    let vault = open(&folders).unwrap();
+    let lists = vault.sealed(Namespace::new(NAMESPACE).unwrap());
+    let kept = lists.get("s").unwrap().unwrap();
+    assert_eq!(kept.value.expose(), b"[1]");
+}

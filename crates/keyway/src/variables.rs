@@ -1,0 +1,253 @@
+//! Variables that a person keeps sealed in the vault, for programs that no shell starts.
+//!
+//! They are the last source: what the process environment or an env file sets, counts before.
+
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use keyway_config::environment::{Environment, Origin, Variables, is_host_variable};
+use keyway_config::headers::MAX_VALUE_BYTES;
+use keyway_config::template::is_variable_name;
+use keyway_secret::Secret;
+use keyway_vault::{Deleted, Folders, Namespace, Vault, VaultError};
+use thiserror::Error;
+
+use crate::sign_in::OpenVault;
+
+/// The variables in one vault.
+#[derive(Debug)]
+pub struct KeptVariables<'a> {
+    vault: &'a Vault,
+    namespace: Namespace,
+}
+
+/// What may be told of a variable that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptVariable {
+    /// Its name.
+    pub name: String,
+    /// When it was set.
+    pub set_at: SystemTime,
+    /// How many bytes its value has.
+    pub bytes: usize,
+}
+
+/// Why a variable is not kept.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// No entry could refer to it.
+    #[error("a name is made of letters, digits and `_`, and does not begin with a digit")]
+    NotAName,
+    /// The environment cannot override it, and neither can this.
+    #[error("the value of `{name}` comes from the host alone")]
+    OfTheHost {
+        /// The name.
+        name: String,
+    },
+    /// It would count as unset.
+    #[error("an empty value counts as unset")]
+    Empty,
+    /// The contract allows no longer one.
+    #[error("the value is longer than {MAX_VALUE_BYTES} bytes")]
+    TooLong,
+    /// No environment can hold it.
+    #[error("the value holds a zero byte")]
+    ZeroByte,
+    /// The vault cannot be used.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
+impl<'a> KeptVariables<'a> {
+    /// Opens the variables.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be used.
+    pub fn new(vault: &'a Vault) -> Result<Self, VaultError> {
+        let namespace = Namespace::new(NAMESPACE)?;
+        Ok(Self { vault, namespace })
+    }
+
+    /// Says whether a variable of that name can be kept.
+    ///
+    /// # Errors
+    ///
+    /// [`KeepError::NotAName`] and [`KeepError::OfTheHost`].
+    pub fn check_name(name: &str) -> Result<(), KeepError> {
+        if !is_variable_name(name) || name.len() > LONGEST_NAME {
+            return Err(KeepError::NotAName);
+        }
+        if is_host_variable(name) {
+            let name = name.to_owned();
+            return Err(KeepError::OfTheHost { name });
+        }
+        Ok(())
+    }
+
+    /// Keeps a value; one that was kept under the name is destroyed.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`KeepError`] if the name or the value is of no use.
+    pub fn set(
+        &self,
+        name: &str,
+        value: &Secret<String>,
+        now: SystemTime,
+    ) -> Result<(), KeepError> {
+        Self::check_name(name)?;
+        let text = value.expose();
+        if text.is_empty() {
+            return Err(KeepError::Empty);
+        }
+        if text.len() > MAX_VALUE_BYTES {
+            return Err(KeepError::TooLong);
+        }
+        if text.contains('\0') {
+            return Err(KeepError::ZeroByte);
+        }
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut row = Vec::with_capacity(TIME_BYTES.saturating_add(text.len()));
+        row.extend_from_slice(&since.as_secs().to_le_bytes());
+        row.extend_from_slice(text.as_bytes());
+        let row = Secret::new(row);
+        let rows = self.vault.sealed(self.namespace.clone());
+        rows.put(name, row.expose())?;
+        Ok(())
+    }
+
+    /// Destroys a value; returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be written.
+    pub fn unset(&self, name: &str) -> Result<bool, VaultError> {
+        let rows = self.vault.sealed(self.namespace.clone());
+        Ok(rows.delete(name)? != Deleted::Absent)
+    }
+
+    /// Lists what is kept, by name.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read, or was tampered with.
+    pub fn list(&self) -> Result<Vec<KeptVariable>, VaultError> {
+        let rows = self.vault.sealed(self.namespace.clone());
+        let mut listed = Vec::new();
+        for entry in rows.list()? {
+            let Some(record) = rows.get(&entry.key)? else {
+                continue;
+            };
+            let Some((time, value)) = record.value.expose().split_first_chunk::<TIME_BYTES>()
+            else {
+                continue;
+            };
+            let since = Duration::from_secs(u64::from_le_bytes(*time));
+            listed.push(KeptVariable {
+                name: entry.key,
+                set_at: UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH),
+                bytes: value.len(),
+            });
+        }
+        Ok(listed)
+    }
+
+    /// Returns all values.
+    ///
+    /// # Errors
+    ///
+    /// As [`KeptVariables::list`].
+    pub fn all(&self) -> Result<Variables, VaultError> {
+        let rows = self.vault.sealed(self.namespace.clone());
+        let mut pairs = Vec::new();
+        for entry in rows.list()? {
+            let record = rows.get(&entry.key)?;
+            let value = record.and_then(|record| {
+                let (_, value) = record.value.expose().split_first_chunk::<TIME_BYTES>()?;
+                String::from_utf8(value.to_vec()).ok()
+            });
+            pairs.extend(value.map(|value| (entry.key, value)));
+        }
+        Ok(Variables::from_pairs(pairs))
+    }
+}
+
+/// The variables of a vault that is opened only for a name that nobody else knows, and only if any
+/// are kept.
+pub struct LazyVariables {
+    folders: Folders,
+    open: OpenVault,
+    read: OnceLock<Variables>,
+    trouble: Mutex<Option<VaultError>>,
+}
+
+impl LazyVariables {
+    /// Prepares; nothing is opened yet.
+    #[must_use]
+    pub const fn new(folders: Folders, open: OpenVault) -> Self {
+        Self {
+            folders,
+            open,
+            read: OnceLock::new(),
+            trouble: Mutex::new(None),
+        }
+    }
+
+    /// Returns why variables that are kept could not be read, once.
+    pub fn take_trouble(&self) -> Option<VaultError> {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.take()
+    }
+
+    fn variables(&self) -> &Variables {
+        self.read.get_or_init(|| {
+            self.load().unwrap_or_else(|error| {
+                let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                *trouble = Some(error);
+                Variables::default()
+            })
+        })
+    }
+
+    fn load(&self) -> Result<Variables, VaultError> {
+        let inspected = Vault::inspect(&self.folders)?;
+        let count = inspected.and_then(|found| found.entries.get(NAMESPACE).copied());
+        if count.unwrap_or_default() == 0 {
+            return Ok(Variables::default());
+        }
+        let vault = (self.open)()?;
+        KeptVariables::new(&vault)?.all()
+    }
+}
+
+impl fmt::Debug for LazyVariables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyVariables").finish_non_exhaustive()
+    }
+}
+
+impl Environment for LazyVariables {
+    fn get(&self, name: &str) -> Option<Secret<String>> {
+        self.variables().get(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        // Only a name that was missed is compared with others, so that it is known by now.
+        self.read.get().map(Environment::names).unwrap_or_default()
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Vault
+    }
+}
+
+const NAMESPACE: &str = "env";
+const LONGEST_NAME: usize = 256;
+/// The seconds since 1970 stand before the value.
+const TIME_BYTES: usize = 8;
+
+#[cfg(test)]
+mod tests;
