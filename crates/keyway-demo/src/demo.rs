@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use keyway::connect::Isolation;
+use keyway::events::Events;
 use keyway::sign_in::Presenter;
+use keyway_config::environment::Environment as _;
+use keyway_secret::Secret;
 use tempfile::TempDir;
 
 use crate::credentials::Credentials;
@@ -31,6 +34,8 @@ pub struct Settings {
     pub presenter: Arc<dyn Presenter>,
     /// How long an access token of `docs` lives; whole seconds.
     pub token_life: Duration,
+    /// Who is told what happens.
+    pub events: Events,
     /// What time it is.
     pub now: fn() -> SystemTime,
 }
@@ -93,13 +98,22 @@ impl Demo {
     /// Returns the folder of the plugin.
     #[must_use]
     pub fn plugin(&self) -> PathBuf {
-        self.folder.path().join("plugin")
+        self.folder.path().join("demo")
     }
 
     /// Returns the folder in which sign-ins are kept: what `KEYWAY_HOME` has to be to use them.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
+    }
+
+    /// Returns the variables of this run, as the shell of a person would have them.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(String, Secret<String>)> {
+        let variables = self.credentials.variables();
+        let names = variables.names().into_iter();
+        let pairs = names.filter_map(|name| Some((name.clone(), variables.get(&name)?)));
+        pairs.collect()
     }
 
     /// Returns the folder that holds everything.

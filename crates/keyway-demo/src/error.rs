@@ -4,6 +4,7 @@ use std::io;
 
 use keyway::connect::ConnectError;
 use keyway::error::{LoadError, WriteError};
+use keyway::vault::VaultError;
 use thiserror::Error;
 
 /// Why the demo cannot be shown.
@@ -28,6 +29,9 @@ pub enum DemoError {
     /// The plugin cannot be read again.
     #[error("the plugin of the demo cannot be read")]
     Load(#[from] LoadError),
+    /// What was approved cannot be kept.
+    #[error("the vault of the demo cannot be used")]
+    Vault(#[from] VaultError),
     /// The client for HTTP cannot be made.
     #[error("no connection can be prepared")]
     Client(#[from] ConnectError),

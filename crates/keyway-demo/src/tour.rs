@@ -14,7 +14,7 @@ use keyway::session::{ClientInfo, Nobody, Request, Session, SessionError};
 use keyway::settings::{Confinement, Settings as Preferences};
 use keyway::sign_in::{Accounts, Asking, KeptVault, Loopback};
 use keyway::states::{Standing, State, Trouble};
-use keyway::trust::{Files, Question, Surroundings};
+use keyway::trust::{Files, Ledger, Question, Surroundings};
 use keyway::vault::{Folders, KeySources, SourceKind, Vault};
 use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::document::Document;
@@ -106,6 +106,7 @@ impl Tour {
             isolation,
             log: None,
             accounts: Some(accounts),
+            events: settings.events.clone(),
         };
         Ok(Self {
             loaded,
@@ -126,6 +127,26 @@ impl Tour {
     #[must_use]
     pub fn unvisited(&self, name: &str) -> Option<Row> {
         self.find(name).map(|(_, server)| Row::of(server))
+    }
+
+    /// Approves servers for whoever uses the same home later.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`DemoError::Vault`] if that cannot be kept.
+    pub fn approve(&self, which: impl Fn(&str) -> bool) -> Result<(), DemoError> {
+        let Some(accounts) = &self.host.accounts else {
+            return Ok(());
+        };
+        let vault = accounts.vault.get()?;
+        let ledger = Ledger::new(&vault, &accounts.profile)?;
+        for (document, server) in self.loaded.plugin.servers() {
+            let question = self.question(document, server);
+            if let Some(question) = question.filter(|_| which(&server.name)) {
+                ledger.approve(&question)?;
+            }
+        }
+        Ok(())
     }
 
     /// Visits one server: connects, lists its tools, calls one; `None` if there is no such server.
@@ -155,14 +176,8 @@ impl Tour {
 
     /// Approves for this run, as with `--trust`, and resolves.
     fn prepare(&self, document: &Document, server: &DeclaredServer) -> Result<Ready, Trouble> {
+        let question = self.question(document, server);
         let scope = Scope::new(&self.host_variables, &self.variables);
-        let around = Surroundings {
-            plugin: &self.loaded.plugin.name(),
-            root: &self.loaded.plugin.root,
-            document,
-            host: &self.host_variables,
-        };
-        let question = Question::about(server, around, &scope);
         let spec = resolve(server, &scope).map_err(|errors| {
             let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
             broken("config-error", &all.join("; "))
@@ -170,6 +185,17 @@ impl Tour {
         // The files that run have to stay as they are now.
         let files = question.map(|question| question.files);
         Ok(Ready { spec, files })
+    }
+
+    fn question(&self, document: &Document, server: &DeclaredServer) -> Option<Question> {
+        let scope = Scope::new(&self.host_variables, &self.variables);
+        let around = Surroundings {
+            plugin: &self.loaded.plugin.name(),
+            root: &self.loaded.plugin.root,
+            document,
+            host: &self.host_variables,
+        };
+        Question::about(server, around, &scope)
     }
 
     async fn talk(&self, ready: &Ready, row: &mut Row) -> Result<(), Trouble> {

@@ -24,6 +24,7 @@ fn demo() -> Demo {
         isolation: Isolation::default(),
         presenter: Arc::new(UserAgent),
         token_life: Duration::from_secs(60),
+        events: keyway::events::Events::default(),
         now: SystemTime::now,
     })
     .unwrap()
