@@ -10,6 +10,7 @@ mod control;
 mod http;
 mod journal;
 mod resource;
+mod sessions;
 mod settings;
 mod tokens;
 
@@ -24,6 +25,7 @@ pub use self::settings::{Consent, Iss, Settings};
 pub use self::tokens::{End, Family, Redemption};
 
 use self::http::Answer;
+use self::sessions::Sessions;
 use self::tokens::Tokens;
 
 /// A running rig; it lives as long as the process.
@@ -43,6 +45,7 @@ struct State {
     settings: Settings,
     tokens: Tokens,
     journal: Vec<Seen>,
+    sessions: Sessions,
 }
 
 impl Rig {
@@ -207,7 +210,10 @@ impl Rig {
     fn route(&self, request: &Request, now: Duration) -> (Answer, Duration) {
         let mut state = self.state();
         let State {
-            settings, tokens, ..
+            settings,
+            tokens,
+            sessions,
+            ..
         } = &mut *state;
         if let Some(status) = settings.redirects.get(&request.path) {
             let to = format!("{}{}", self.elsewhere(), request.path);
@@ -222,7 +228,11 @@ impl Rig {
             _ => Duration::ZERO,
         };
         let answer = match request.path.as_str() {
-            "/mcp" => resource::answer(request, settings, tokens, &place),
+            "/mcp" if !sessions.admits(request) => Answer::empty(404),
+            "/mcp" => {
+                let answer = resource::answer(request, settings, tokens, &place);
+                sessions.note(request, answer)
+            }
             path if path.starts_with("/.well-known/oauth-protected-resource") => {
                 resource::metadata(settings, &place)
             }

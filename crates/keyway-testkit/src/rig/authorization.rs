@@ -94,6 +94,7 @@ fn authorize(request: &Request, settings: &Settings, tokens: &mut Tokens, place:
         }
         Consent::Approves => {
             let challenge = parameter("code_challenge");
+            tokens.agree(parameter("scope"));
             let asked = Asked {
                 client,
                 redirect_uri,
@@ -136,7 +137,7 @@ fn token(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Pl
         "access_token": issued.access,
         "refresh_token": issued.refresh,
         "token_type": "Bearer",
-        "scope": "tools",
+        "scope": tokens.agreed(),
     });
     if let (Some(seconds), Some(body)) = (settings.expires_in, body.as_object_mut()) {
         body.insert("expires_in".to_owned(), seconds.into());

@@ -21,6 +21,12 @@ pub(super) fn answer(
     if settings.rejects_all || !is_known {
         return challenge(token.is_some(), settings, place);
     }
+    if let Some(scope) = &settings.wants_scope
+        && !tokens.agreed().split(' ').any(|agreed| agreed == scope)
+    {
+        let told = format!(r#"Bearer error="insufficient_scope", scope="{scope}""#);
+        return Answer::empty(403).with("www-authenticate", &told);
+    }
     match request.method.as_str() {
         "POST" => respond(&request.body, settings),
         "DELETE" => Answer::empty(200),

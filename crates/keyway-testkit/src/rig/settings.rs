@@ -38,6 +38,8 @@ pub struct Settings {
     pub iss: Iss,
     /// Whether the MCP server knows the protocol of 2026-07-28.
     pub modern: bool,
+    /// The scope without which the MCP server refuses.
+    pub wants_scope: Option<String>,
 }
 
 impl Default for Settings {
@@ -56,6 +58,7 @@ impl Default for Settings {
             consent: Consent::Approves,
             iss: Iss::Named,
             modern: true,
+            wants_scope: None,
         }
     }
 }

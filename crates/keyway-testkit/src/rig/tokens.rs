@@ -20,6 +20,8 @@ pub(super) struct Tokens {
     families: Vec<Family>,
     secrets: Vec<String>,
     era: u64,
+    /// The scopes that were agreed to last, with blanks between.
+    agreed: String,
 }
 
 /// What a code was asked for with.
@@ -96,6 +98,17 @@ pub(super) struct Issued {
 }
 
 impl Tokens {
+    pub(super) fn agree(&mut self, scopes: String) {
+        self.agreed = scopes;
+    }
+
+    pub(super) fn agreed(&self) -> &str {
+        match self.agreed.as_str() {
+            "" => "tools",
+            agreed => agreed,
+        }
+    }
+
     pub(super) fn register(&mut self, redirect_uris: Vec<String>) -> String {
         let client = format!("client-{}", random(8));
         self.clients.insert(client.clone(), redirect_uris);

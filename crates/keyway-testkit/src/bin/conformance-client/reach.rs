@@ -50,6 +50,7 @@ fn host(context: &Context, home: &Path) -> Result<Host, Failure> {
         isolation: Isolation::default(),
         log: None,
         accounts: Some(accounts),
+        events: keyway::events::Events::default(),
     })
 }
 
