@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    call, check, client_metadata, completions, demo, docs, doctor, explain, install, login, logout,
-    man, migrate, mtls, probe, readme, run, schema, serve, status, token, tools, trust, uninstall,
-    vault,
+    call, check, client_metadata, completions, demo, docs, doctor, env, explain, install, login,
+    logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve, service, status,
+    token, tools, trust, uninstall, vault,
 };
+use crate::debug::About;
 
 /// Checks and supplies credentials for MCP servers
 #[derive(Debug, Parser)]
@@ -38,7 +39,22 @@ pub(crate) struct Global {
     /// Add what changes to this file, as JSON lines
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Write what happens to standard error: all of it, or what is about these topics
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "TOPICS",
+        value_delimiter = ','
+    )]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = EVERYTHING)]
+    pub(crate) debug: Option<Vec<About>>,
+    /// Add that to this file instead
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) debug_file: Option<PathBuf>,
 }
+
+const EVERYTHING: &str = "config,oauth,helper,transport";
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,7 +74,10 @@ pub(crate) enum Command {
     Check(check::Check),
     Run(run::Run),
     Serve(serve::Serve),
+    Service(service::Service),
+    Open(open::Open),
     Token(token::Token),
+    Env(env::Env),
     /// List the tools of a server
     Tools(tools::List),
     /// List the resources of a server
@@ -78,6 +97,7 @@ pub(crate) enum Command {
     Trust(trust::Trust),
     Vault(vault::Vault),
     Migrate(migrate::Migrate),
+    Rotate(rotate::Rotate),
     Readme(readme::Readme),
     Status(status::Status),
     Schema(schema::Schema),
@@ -98,6 +118,7 @@ impl Command {
             Self::Read(read) => read.format,
             Self::Probe(probe) => probe.format,
             Self::Demo(demo) => demo.format,
+            Self::Env(env) => env.format(),
             Self::Doctor(doctor) => doctor.format,
             _ => return false,
         };

@@ -1,7 +1,14 @@
 //! Opening a page in the person's browser.
 
 use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use keyway_secret::Secret;
 
 use crate::environment::ProcessEnvironment;
 
@@ -37,6 +44,54 @@ impl Browser {
         drop(std::thread::spawn(move || drop(child.wait())));
         true
     }
+}
+
+impl Browser {
+    /// Opens a page whose address is a secret: everybody on this machine can read the arguments of
+    /// a program, so that it gets a private file that leads there.
+    ///
+    /// `folder` has to be ours alone, and out of reach of what we start.
+    pub(crate) fn open_privately(&self, folder: &Path, link: &Secret<String>) -> bool {
+        let file = folder.join("dashboard.html");
+        way(&file, link).is_ok() && self.open(&file_url(&file))
+    }
+}
+
+/// Writes a page that leads on.
+fn way(file: &Path, link: &Secret<String>) -> io::Result<()> {
+    // What an earlier one led to works no more.
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut page = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)?;
+    let link = link.expose();
+    let text = format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Keyway</title>\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={link}\">\n\
+         <p><a href=\"{link}\">Go on to the dashboard</a></p>\n"
+    );
+    page.write_all(text.as_bytes())
+}
+
+/// Writes a path as an address.
+fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                url.push(char::from(*byte));
+            }
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
 }
 
 #[cfg(target_os = "macos")]

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod env;
 pub(crate) mod explain;
 pub(crate) mod install;
 pub(crate) mod login;
@@ -14,11 +15,14 @@ pub(crate) mod logout;
 pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod mtls;
+pub(crate) mod open;
 pub(crate) mod probe;
 pub(crate) mod readme;
+pub(crate) mod rotate;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod service;
 pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod tools;
@@ -40,11 +44,15 @@ use crate::session::Session;
 /// Runs the command that the person chose.
 pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliError> {
     match command {
+        Command::Rotate(rotate) => rotate::run(rotate, session),
         Command::Demo(demo) => demo::run(demo, session),
         Command::Check(check) => check::run(check, session),
         Command::Run(run) => run::run(run, session),
         Command::Serve(serve) => serve::run(serve, session),
+        Command::Service(service) => service::run(service, session),
+        Command::Open(open) => open::run(open, session),
         Command::Token(token) => token::run(token, session),
+        Command::Env(env) => env::run(env, session),
         Command::Tools(list) => tools::run(list, tools::TOOLS, session),
         Command::Resources(list) => tools::run(list, tools::RESOURCES, session),
         Command::Prompts(list) => tools::run(list, tools::PROMPTS, session),

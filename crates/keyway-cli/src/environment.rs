@@ -98,6 +98,27 @@ impl ProcessEnvironment {
         path.symlink_metadata().is_ok().then_some(path)
     }
 
+    /// Says whether whoever started this very process listened on sockets for it.
+    pub(crate) fn has_sockets() -> bool {
+        let process = Self::text("LISTEN_PID").and_then(|id| id.parse().ok());
+        Self::is_set("LISTEN_FDS") && process == Some(std::process::id())
+    }
+
+    /// Returns where the service manager wants to be told how this process stands.
+    pub(crate) fn notify_socket() -> Option<OsString> {
+        value("NOTIFY_SOCKET").filter(|name| !name.is_empty())
+    }
+
+    /// Returns the variables of this process that say where everything is kept, and with what it
+    /// is opened: what a service needs to find the same.
+    pub(crate) fn of_places() -> Vec<(String, String)> {
+        let found = PLACES.iter().filter_map(|name| {
+            let value = Self::text(name)?;
+            Some(((*name).to_owned(), value))
+        });
+        found.collect()
+    }
+
     /// Returns the file that holds the passphrase of the vault.
     pub(crate) fn passphrase_file() -> Option<PathBuf> {
         file("KEYWAY_PASSPHRASE_FILE")
@@ -142,6 +163,15 @@ impl ProcessEnvironment {
             || std::path::Path::new("/.dockerenv").exists();
         let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(Self::is_set);
         !is_elsewhere && (has_display || cfg!(target_os = "macos"))
+    }
+
+    /// Says whether the error stream goes to the journal of the system, which keeps it.
+    pub(crate) fn has_journal() -> bool {
+        let Ok(found) = rustix::fs::fstat(std::io::stderr()) else {
+            return false;
+        };
+        let own = format!("{}:{}", found.st_dev, found.st_ino);
+        value("JOURNAL_STREAM").is_some_and(|named| named == own.as_str())
     }
 
     /// Says whether a variable is set to anything but nothing.
@@ -191,6 +221,16 @@ fn absolute(name: &str) -> Option<PathBuf> {
     folder.is_absolute().then_some(folder)
 }
 
+/// Where everything is kept, and with what it is opened; paths and words, never a secret.
+const PLACES: &[&str] = &[
+    "KEYWAY_HOME",
+    "KEYWAY_KEY_FILE",
+    "KEYWAY_KEY_SOURCE",
+    "KEYWAY_PASSPHRASE_FILE",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+];
+
 /// A variable that changes what `keyway` does.
 pub(crate) struct Documented {
     pub(crate) name: &'static str,
@@ -236,6 +276,10 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         meaning: "The proxies for `https` addresses, `http` addresses and what is left; lower case counts first",
     },
     Documented {
+        name: "JOURNAL_STREAM",
+        meaning: "Set by systemd: where `keyway serve` writes to the journal, no link to the dashboard stands in it",
+    },
+    Documented {
         name: "KEYWAY_HOME",
         meaning: "One folder, absolute, for everything that Keyway keeps",
     },
@@ -260,12 +304,28 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         meaning: "Whose approvals and sign-ins to use, unless `--profile` is given",
     },
     Documented {
+        name: "LISTEN_FDS, LISTEN_PID",
+        meaning: "Sockets that a service manager listens on for `keyway serve`, which then opens none of its own",
+    },
+    Documented {
+        name: "NOTIFY_SOCKET",
+        meaning: "Where `keyway serve` tells a service manager that it serves",
+    },
+    Documented {
         name: "NO_COLOR",
         meaning: "Set to anything: no colour, unless `--color always` is given",
     },
     Documented {
         name: "NO_PROXY",
         meaning: "Hosts, domains and networks to reach directly, separated by commas",
+    },
+    Documented {
+        name: "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        meaning: "The collector that gets a span for each request through `keyway serve`, by OTLP over HTTP as JSON",
+    },
+    Documented {
+        name: "OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_EXPORTER, OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG, OTEL_BSP_SCHEDULE_DELAY, OTEL_SDK_DISABLED",
+        meaning: "As in the specification of OpenTelemetry",
     },
     Documented {
         name: "SSL_CERT_FILE",

@@ -7,9 +7,12 @@ use keyway::connect::{ConnectError, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::gateway::{IssueError, ListenError};
 use keyway::install::InstallError;
+use keyway::service::ServiceError;
 use keyway::session::SessionError;
 use keyway::states::{Reason, Standing, State, Trouble};
+use keyway::traces::TraceSettingsError;
 use keyway::trust::VaultError;
+use keyway::variables::KeepError;
 use keyway_demo::DemoError;
 use thiserror::Error;
 
@@ -42,6 +45,23 @@ pub(crate) enum CliError {
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
+    /// A migration would leave a server that does not work.
+    #[error("nothing was changed: `{server}` does not work as it would be afterwards")]
+    NotMigrated {
+        server: String,
+        #[source]
+        source: Box<Self>,
+    },
+    /// A new credential does not work.
+    #[error("the old value stays: `{server}` does not work with the new one")]
+    NotRotated {
+        server: String,
+        #[source]
+        source: Box<Self>,
+    },
+    /// Several variables feed the credential, or none.
+    #[error("{}", if names.is_empty() { "no variable feeds the credential of this server" } else { "several variables feed this server" })]
+    WhichVariable { names: Vec<String> },
     /// A server could not be used.
     #[error(transparent)]
     Reach(#[from] ReachError),
@@ -54,6 +74,24 @@ pub(crate) enum CliError {
     /// Nothing can be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Nothing can be told to the service manager.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The service manager did not do it.
+    #[error("`{command}` failed: {said}")]
+    Manager { command: String, said: String },
+    /// A file of that name is not ours.
+    #[error("`{}` is there already, and was not written by us", path.display())]
+    ForeignUnit { path: PathBuf },
+    /// No variable was kept.
+    #[error(transparent)]
+    Keep(KeepError),
+    /// Nobody answers on the socket.
+    #[error("no gateway answers at `{}`", path.display())]
+    NoGateway { path: PathBuf, source: io::Error },
+    /// A variable for traces is wrong.
+    #[error(transparent)]
+    Traces(#[from] TraceSettingsError),
     /// No token was made.
     #[error(transparent)]
     Token(#[from] IssueError),
@@ -78,9 +116,12 @@ impl CliError {
     /// Returns the exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Usage { .. } | Self::UnknownServer { .. } | Self::UnknownCode { .. } => {
-                Exit::Usage
-            }
+            Self::Usage { .. }
+            | Self::Keep(_)
+            | Self::UnknownServer { .. }
+            | Self::UnknownCode { .. }
+            | Self::WhichVariable { .. } => Exit::Usage,
+            Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::ReaderGone { exit } => *exit,
             Self::Reach(error) => error.exit(),
             _ => Exit::Failed,
@@ -97,8 +138,14 @@ impl CliError {
             Self::UnknownServer { .. } => "unknown-server",
             Self::Settings(_) => "invalid-setting",
             Self::Load(_) => "unreadable-file",
-            Self::Usage { .. } | Self::UnknownCode { .. } => "wrong-usage",
+            Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
+            Self::Reach(ReachError::SignIn { error, .. }) => error.code(),
+            Self::Usage { .. }
+            | Self::Keep(_)
+            | Self::UnknownCode { .. }
+            | Self::WhichVariable { .. } => "wrong-usage",
             Self::Demo(_) => "demo-failed",
+            Self::NoGateway { .. } => "unreachable",
             other => other.trouble().code,
         }
     }
@@ -109,6 +156,7 @@ impl CliError {
             Self::Reach(
                 ReachError::Talk { server, .. }
                 | ReachError::NotTrusted { server }
+                | ReachError::TooLarge { server }
                 | ReachError::Disabled { server }
                 | ReachError::UnknownTool { server, .. }
                 | ReachError::Unresolved { server, .. },
@@ -134,12 +182,22 @@ impl CliError {
     /// Says in which state this leaves a server that is served with others.
     pub(crate) fn trouble(&self) -> Trouble {
         let (state, reason) = match self {
-            Self::Reach(ReachError::NotTrusted { .. }) => (State::Pending, Reason::PendingTrust),
+            Self::Reach(ReachError::NotTrusted { .. } | ReachError::TooLarge { .. }) => {
+                (State::Pending, Reason::PendingTrust)
+            }
             Self::Reach(ReachError::Connect(ConnectError::NotConfigured)) => {
                 (State::Pending, Reason::NotConfigured)
             }
             Self::Reach(ReachError::Connect(ConnectError::Transport(error))) => {
                 return Trouble::from(error);
+            }
+            Self::Reach(ReachError::SignIn { error, .. }) => return Trouble::from(error),
+            Self::Reach(ReachError::Talk { error, .. }) => {
+                return Trouble {
+                    code: self.code(),
+                    hint: self.hint(),
+                    ..Trouble::from(error)
+                };
             }
             _ => (State::Failed, Reason::ConfigError),
         };
@@ -169,6 +227,23 @@ impl CliError {
             Self::Load(error) => error.hint(),
             Self::Reach(error) => error.hint(),
             Self::Settings(refusal) => refusal.hint.clone(),
+            Self::NotRotated { source, .. } => source.hint(),
+            Self::NotMigrated { source, .. } => {
+                let hint = source.hint().unwrap_or_default();
+                let offline = "`--offline` changes the files without asking the server";
+                Some(if hint.is_empty() {
+                    offline.to_owned()
+                } else {
+                    format!("{hint}; {offline}")
+                })
+            }
+            Self::WhichVariable { names } if names.is_empty() => {
+                Some("put a variable in the place of the literal: keyway migrate env".to_owned())
+            }
+            Self::WhichVariable { names } => {
+                Some(format!("say which: --variable {}", names.join(" or ")))
+            }
+            Self::NoGateway { .. } => Some("start it: keyway serve".to_owned()),
             Self::UnknownServer {
                 near: Some(near), ..
             }

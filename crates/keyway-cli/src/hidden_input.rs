@@ -88,7 +88,8 @@ fn read_line(input: &mut impl io::Read) -> io::Result<Option<Secret<String>>> {
 }
 
 const TERMINAL: &str = "/dev/tty";
-const LONGEST: usize = 1024;
+/// As long as a value of the contract may be.
+const LONGEST: usize = 8 * 1024;
 const CANCEL: u8 = 3;
 const END: u8 = 4;
 const BACKSPACE: u8 = 8;

@@ -1,6 +1,8 @@
 //! The process as a host: its HTTP client, its launcher, and what children are kept from.
 
-use keyway::connect::{ConnectError, Host, HttpClient, Isolation, Launcher, harden_self};
+use keyway::connect::{
+    ConnectError, Host, HttpClient, HttpSettings, Isolation, Launcher, harden_self,
+};
 use keyway::identity::Keeper;
 
 use crate::environment::ProcessEnvironment;
@@ -13,7 +15,11 @@ use crate::settings;
 pub(crate) fn open(session: &Session) -> Result<Host, CliError> {
     harden_self().map_err(|source| ReachError::Harden { source })?;
     let network = &session.settings()?.network;
-    let http = HttpClient::new(settings::http(network)?).map_err(ConnectError::from)?;
+    let http = HttpSettings {
+        observer: session.events.observer(),
+        ..settings::http(network)?
+    };
+    let http = HttpClient::new(http).map_err(ConnectError::from)?;
     if let Some(files) = settings::identity_files(network)
         && let Ok(runtime) = tokio::runtime::Handle::try_current()
     {
@@ -26,6 +32,7 @@ pub(crate) fn open(session: &Session) -> Result<Host, CliError> {
         isolation: isolation(),
         log: None,
         accounts: None,
+        events: session.events.clone(),
     })
 }
 

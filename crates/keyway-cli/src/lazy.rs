@@ -1,19 +1,25 @@
 //! Servers that are made ready when a client first needs them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use keyway::aggregate::{Connector, Entrance, Opened};
-use keyway::connect::{BoxFuture, Connection, Host};
+use keyway::connect::{BoxFuture, Connection, Host, Likeness, LikenessKey};
 use keyway::gateway::Upstream;
 use keyway::load::Loaded;
+use keyway::session::Offer;
+use keyway::sharing;
 use keyway::sign_in::Door;
 use keyway::states::Trouble;
+use keyway_secret::Secret;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::error::CliError;
-use crate::reach::{Reach, Ready, find};
+use crate::reach::{Reach, ReachError, Ready, find};
 use crate::session::Session;
+use crate::shared::Shared;
 
 /// A server that is made ready each time it is connected to, so that an approval given meanwhile
 /// counts.
@@ -26,7 +32,13 @@ pub(crate) struct Lazy {
     host: Arc<Host>,
     direct: Option<Arc<Host>>,
     door: OnceLock<Option<Door>>,
+    presence: Presence,
+    around: Arc<[Secret<Vec<u8>>]>,
+    shared: Option<Shared>,
 }
+
+/// Whether a connection was made with a sign-in, for who has to notice its end.
+pub(crate) type Presence = Arc<AtomicBool>;
 
 impl Lazy {
     pub(crate) fn new(
@@ -44,6 +56,9 @@ impl Lazy {
             host: Arc::clone(host),
             direct: None,
             door: OnceLock::new(),
+            presence: Presence::default(),
+            around: Arc::default(),
+            shared: None,
         }
     }
 
@@ -53,16 +68,68 @@ impl Lazy {
         self
     }
 
+    /// Takes connections from a gateway where they are the same.
+    pub(crate) fn sharing(mut self, shared: Option<&Shared>) -> Self {
+        self.shared = shared.cloned();
+        self
+    }
+
+    /// Says what else decides about connections, for those who want to share them.
+    pub(crate) fn amid(mut self, around: &Arc<[Secret<Vec<u8>>]>) -> Self {
+        self.around = Arc::clone(around);
+        self
+    }
+
+    /// Notes in `presence` that a connection was made with a sign-in.
+    pub(crate) fn noting(mut self, presence: &Presence) -> Self {
+        self.presence = Arc::clone(presence);
+        self
+    }
+
+    /// Is called before a connection is made, so that no end of a sign-in is missed.
+    async fn note(&self, ready: &Ready, host: &Host) {
+        if let Some(oauth) = ready.oauth(host)
+            && oauth.is_signed_in().await.unwrap_or(false)
+        {
+            self.presence.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn ready(&self) -> Result<Ready, CliError> {
         let entry = find(&self.loaded, Some(&self.server))?;
         self.reach.prepare(&self.session, &self.loaded, entry)
+    }
+
+    /// The same aside: files are read and the vault is opened, which may take a second, and there is
+    /// one thread for everybody.
+    async fn ready_aside(&self) -> Result<Ready, CliError> {
+        let (reach, session) = (self.reach.clone(), self.session.clone());
+        let (loaded, server) = (Arc::clone(&self.loaded), self.server.clone());
+        let made = spawn_blocking(move || {
+            let entry = find(&loaded, Some(&server))?;
+            reach.prepare(&session, &loaded, entry)
+        });
+        made.await
+            .unwrap_or_else(|_| Err(ReachError::Cancelled.into()))
     }
 }
 
 impl Connector for Lazy {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
         Box::pin(async move {
-            let ready = self.ready().map_err(|error| error.trouble())?;
+            let made = self.ready_aside().await;
+            let ready = made.map_err(|error| error.trouble())?;
+            if let Some(shared) = &self.shared
+                && ready.is_open(&self.host).await
+                && let Some(stream) = shared.ask(&ready, &self.host).await
+            {
+                return Ok(Opened {
+                    connection: sharing::connection(stream),
+                    // Which era the server speaks, the gateway finds out.
+                    offer: Offer::Legacy,
+                });
+            }
+            self.note(&ready, &self.host).await;
             let connected = ready
                 .connect(&self.host)
                 .await
@@ -87,12 +154,24 @@ impl Upstream for Lazy {
     fn open(&self) -> BoxFuture<'_, Option<Connection>> {
         Box::pin(async move {
             let host = self.direct.as_ref()?;
-            let ready = self.ready().ok()?;
+            let ready = self.ready_aside().await.ok()?;
             if !ready.is_open(host).await {
                 return None;
             }
+            self.note(&ready, host).await;
             Some(ready.connect(host).await.ok()?.connection)
         })
+    }
+
+    fn likeness(&self, key: &LikenessKey) -> Option<Likeness> {
+        let host = self.direct.as_ref()?;
+        let ready = self.ready().ok()?;
+        let around: Vec<&[u8]> = self
+            .around
+            .iter()
+            .map(|it| it.expose().as_slice())
+            .collect();
+        Some(ready.likeness(host, &around, key))
     }
 }
 

@@ -1,10 +1,13 @@
 //! The command `keyway`: reads the outside world once, hands it to one command, and ends with its
 //! exit code. Everything that prints is below this file.
 
+mod archive;
 mod arguments;
 mod browser;
 mod commands;
 mod consent;
+mod dashboard;
+mod debug;
 mod diff;
 mod environment;
 mod error;
@@ -14,13 +17,17 @@ mod fingerprint;
 mod hidden_input;
 mod host;
 mod lazy;
+mod panics;
 mod reach;
 mod report;
 mod selection;
+mod service_manager;
 mod session;
 mod settings;
+mod shared;
 mod surroundings;
 mod table;
+mod traces;
 mod vault;
 
 use std::process::ExitCode;
@@ -34,6 +41,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 
 fn main() -> ExitCode {
+    panics::keep_quiet();
     // Children are started by this very binary, before anything else of it comes to life.
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == LAUNCH_WORD {
@@ -56,7 +64,7 @@ fn main() -> ExitCode {
         }
     };
     let mut session = Session::open(&arguments.global);
-    let recorded = session.record(arguments.global.events.as_deref());
+    let recorded = session.record(&arguments.global);
     let outcome = recorded.and_then(|()| commands::run(&arguments.command, &mut session));
     let exit = match outcome {
         Ok(exit) => exit,

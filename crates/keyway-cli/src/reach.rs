@@ -3,6 +3,7 @@
 
 mod approval;
 mod error;
+mod resolved;
 mod tail;
 
 use std::path::{Path, PathBuf};
@@ -10,17 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::connect::{ConnectError, Connected, Host, Target, TransportError};
+use keyway::connect::{
+    ConnectError, Connected, Host, Likeness, LikenessKey, Target, TransportError,
+};
+use keyway::events::{Events, Kind, Topic};
 use keyway::health::{Checked, Health};
 use keyway::load::{Loaded, Loader};
 use keyway::session::{ClientInfo, DEFAULT_TIMEOUT, Handler, Session as Conversation};
 use keyway::settings::Confinement;
-use keyway::sign_in::{Accounts, Asking, Door, KeptVault, Loopback, OAuth, SignIn};
+use keyway::sign_in::{Accounts, Asking, AuthError, Door, KeptVault, Loopback, OAuth, SignIn};
 use keyway::trust::{Files, Ledger};
 use keyway::vault::Vault;
 use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::document::Document;
-use keyway_config::environment::HostVariables;
+use keyway_config::environment::{HostVariables, Variables};
 use keyway_config::names::nearest_name;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint, resolve};
 use keyway_secret::printable;
@@ -29,15 +33,15 @@ use crate::browser::Browser;
 use crate::consent::Terminal;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::events::Events;
 use crate::host;
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 use crate::vault::{open_vault, sources};
 
-pub(crate) use self::approval::describe;
+pub(crate) use self::approval::{approve, describe};
 pub(crate) use self::error::ReachError;
 use self::error::Said;
+use self::resolved::resolved;
 use self::tail::Tail;
 
 /// The flags of every command that connects.
@@ -67,6 +71,9 @@ pub(crate) struct Reach {
     /// Whoever serves clients does not stop for a question at the terminal.
     #[arg(skip)]
     asks_nobody: bool,
+    /// Values that are tried, and stand above all others.
+    #[arg(skip)]
+    tried: Variables,
 }
 
 impl Reach {
@@ -136,6 +143,8 @@ enum Approval {
     Kept,
     /// By the command line.
     Unneeded,
+    /// By nobody: what the entry would send is left out.
+    Spared,
 }
 
 /// A server that is approved and resolved.
@@ -153,13 +162,42 @@ pub(crate) struct Ready {
 
 impl Reach {
     /// Reads the plugin, `path` before `--config` before where the person stands.
-    pub(crate) fn load(&self, path: Option<&Path>) -> Result<Loaded, CliError> {
+    pub(crate) fn load(&self, session: &Session, path: Option<&Path>) -> Result<Loaded, CliError> {
         let loader = Loader::default().home(ProcessEnvironment::home());
         let loaded = match path.or(self.config.as_deref()) {
             Some(path) => loader.load(path),
             None => loader.discover(Path::new(".")),
         };
-        Ok(loaded?)
+        let loaded = loaded?;
+        session.read(&loaded);
+        Ok(loaded)
+    }
+
+    /// Flags for who tries something: `trust` as on the command line, and values to try.
+    pub(crate) fn for_trial(trust: bool, tried: Variables) -> Self {
+        Self {
+            config: None,
+            trust,
+            env_file: None,
+            profile: None,
+            account: None,
+            browser: None,
+            asks_nobody: false,
+            tried,
+        }
+    }
+
+    /// The same flags with values to try.
+    pub(crate) fn trying(&self, tried: Variables) -> Self {
+        Self {
+            tried,
+            ..self.clone()
+        }
+    }
+
+    /// Says whether everything is approved for this time.
+    pub(crate) const fn trusts_all(&self) -> bool {
+        self.trust
     }
 
     /// Returns the same flags for who must not stop for a question.
@@ -167,6 +205,11 @@ impl Reach {
         let mut unattended = self.clone();
         unattended.asks_nobody = true;
         unattended
+    }
+
+    /// Says whether no flag makes this call differ from what a gateway does for everybody.
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.trust && self.profile.is_none() && self.account.is_none() && self.browser.is_none()
     }
 
     /// Returns the profile in force.
@@ -245,7 +288,7 @@ impl Reach {
         loaded: &Loaded,
         entry: (&Document, &DeclaredServer),
     ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, Approval::Unneeded)
+        self.make_ready(session, loaded, entry, Approval::Spared)
     }
 
     fn make_ready(
@@ -256,10 +299,10 @@ impl Reach {
         approval: Approval,
     ) -> Result<Ready, CliError> {
         let surroundings = Surroundings::open(self.env_file.as_deref())?;
+        let surroundings = surroundings.trying(self.tried.clone());
         let host = surroundings.host_variables(&loaded.plugin);
         let events = &session.events;
-        events.emit("config.loaded", Some(&server.name), None);
-        surroundings.with_scope(loaded, |scope| {
+        let made = surroundings.with_scope(loaded, |scope| {
             let around = keyway::trust::Surroundings {
                 plugin: &loaded.plugin.name(),
                 root: &loaded.plugin.root,
@@ -268,9 +311,17 @@ impl Reach {
             };
             let question = keyway::trust::Question::about(server, around, &scope);
             let profile = || self.profile(session);
+            let mut spares_secret = false;
             let grants = match (&question, approval) {
                 (None, _) => Vec::new(),
-                (Some(question), Approval::Unneeded) => approval::granted(question, &profile()?),
+                (Some(question), Approval::Unneeded) => {
+                    approval::granted(question, &profile()?).unwrap_or_default()
+                }
+                (Some(question), Approval::Spared) => {
+                    let granted = approval::granted(question, &profile()?);
+                    spares_secret = granted.is_none();
+                    granted.unwrap_or_default()
+                }
                 (Some(question), Approval::Asked) => {
                     approval::require(events, Some(session), question, &profile()?)?
                 }
@@ -278,10 +329,26 @@ impl Reach {
                     approval::require(events, None, question, &profile()?)?
                 }
             };
-            let spec = resolve(server, &scope).map_err(|errors| ReachError::Unresolved {
-                server: server.name.clone(),
-                errors,
+            let mut spec = resolve(server, &scope).map_err(|errors| {
+                let code = "unresolved-variable";
+                events.emit(Kind::ConfigSkipped, Some(&server.name), Some(code));
+                ReachError::Unresolved {
+                    server: server.name.clone(),
+                    errors,
+                }
             })?;
+            if let SpecEndpoint::Remote(remote) = &mut spec.endpoint
+                && spares_secret
+            {
+                remote.oauth.retain(|(name, _)| name != "clientSecret");
+            }
+            if matches!(spec.endpoint, SpecEndpoint::NotConfigured) {
+                let code = "not-configured";
+                events.emit(Kind::ConfigSkipped, Some(&server.name), Some(code));
+            }
+            events.note(Topic::Config, Some(&server.name), || {
+                resolved(server, &spec, &scope)
+            });
             let files = question.map(|question| question.files);
             let id = format!("{}:{}", loaded.plugin.name(), server.name);
             Ok(Ready {
@@ -293,7 +360,12 @@ impl Reach {
                 files,
                 events: session.events.clone(),
             })
-        })
+        });
+        match (made, surroundings.take_trouble()) {
+            // What is missing may be where nobody could look.
+            (Err(CliError::Reach(ReachError::Unresolved { .. })), Some(error)) => Err(error.into()),
+            (made, _) => made,
+        }
     }
 }
 
@@ -330,6 +402,22 @@ impl Ready {
         Ok(kept.map_err(ReachError::from)?)
     }
 
+    /// Returns what a connection would depend on; `around` is what else counts in this process.
+    pub(crate) fn likeness(&self, host: &Host, around: &[&[u8]], key: &LikenessKey) -> Likeness {
+        host.likeness(self.target(), around, key)
+    }
+
+    /// Returns the name of its plugin.
+    pub(crate) fn plugin(&self) -> &str {
+        &self.plugin
+    }
+
+    /// Returns the files that run.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let files = self.files.iter().flat_map(Files::paths);
+        files.map(Path::to_owned).collect()
+    }
+
     /// Says whether the files that run are still those that were approved.
     fn verify(&self) -> Result<(), CliError> {
         let verified = self.files.as_ref().map_or(Ok(()), Files::verify);
@@ -357,31 +445,25 @@ impl Ready {
         Ok(host.health_and_clock(self.target()).await?)
     }
 
+    /// Finds out whether the server offers a sign-in by OAuth.
+    pub(crate) async fn offers_oauth(&self, host: &Host) -> Result<(), AuthError> {
+        host.offers_oauth(self.target()).await
+    }
+
     /// Returns the same server, spoken to in another way.
     pub(crate) fn with_transport(&self, transport: Transport) -> Self {
         let mut other = self.clone();
         other.spec.transport = transport;
+        if let SpecEndpoint::Remote(remote) = &mut other.spec.endpoint
+            && let Some(address) = remote.address.over(transport)
+        {
+            remote.address = address;
+        }
         other
     }
 
-    /// Connects and greets the server; what becomes of it is recorded.
+    /// Connects and greets the server.
     pub(crate) async fn converse(
-        &self,
-        host: &Host,
-        handler: Arc<dyn Handler>,
-    ) -> Result<Conversation, CliError> {
-        let outcome = self.greet(host, handler).await;
-        match &outcome {
-            Ok(_) => {
-                let name = Some(self.spec.name.as_str());
-                self.events.emit("server.connected", name, None);
-            }
-            Err(error) => self.events.failed(&self.spec.name, error.code()),
-        }
-        outcome
-    }
-
-    async fn greet(
         &self,
         host: &Host,
         handler: Arc<dyn Handler>,
@@ -392,7 +474,10 @@ impl Ready {
         } = self.connect(&tail.listen(host)).await?;
         let opened = Conversation::open(connection, client_info(), handler, offer).await;
         // By now a script has been read by whatever runs it.
-        self.verify()?;
+        if let Err(changed) = self.verify() {
+            self.events.failed(&self.spec.name, changed.code());
+            return Err(changed);
+        }
         match opened {
             Ok(conversation) => Ok(conversation),
             Err(error) => {

@@ -6,13 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
+use keyway::events::{Events, Listener, Topic};
+use keyway::load::Loaded;
 use keyway::settings::{ColorChoice, Defaults, Network, Settings};
 use keyway_secret::printable;
 
 use crate::arguments::{Color, Global};
+use crate::debug;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::events::Events;
+use crate::events;
 use crate::exit::Exit;
 use crate::settings::{self, Refusal};
 
@@ -60,15 +63,45 @@ impl Session {
         }
     }
 
-    /// Records changes in a file from now on.
-    pub(crate) fn record(&mut self, path: Option<&Path>) -> Result<(), CliError> {
-        if let Some(path) = path {
-            self.events = Events::open(path).map_err(|source| CliError::Generate {
+    /// Records what happens from now on, where the flags say so.
+    pub(crate) fn record(&mut self, global: &Global) -> Result<(), CliError> {
+        let open = |path: &Path| {
+            events::append(path).map_err(|source| CliError::Generate {
                 path: path.to_owned(),
                 source,
-            })?;
+            })
+        };
+        let mut listeners = Vec::new();
+        if let Some(path) = &global.events {
+            listeners.push(events::to_file(open(path)?));
+        }
+        if global.debug.is_some() || global.debug_file.is_some() {
+            let file = global.debug_file.as_deref().map(open).transpose()?;
+            let about = global.debug.as_deref().unwrap_or_default();
+            listeners.push(debug::listener(about, file));
+        }
+        if !listeners.is_empty() {
+            self.events = Events::new(listeners);
         }
         Ok(())
+    }
+
+    /// Returns the same with somebody more who is told what happens.
+    pub(crate) fn watched(&self, listener: Arc<dyn Listener>) -> Self {
+        let mut watched = self.clone();
+        watched.events = self.events.with(listener);
+        watched
+    }
+
+    /// Tells what was read.
+    pub(crate) fn read(&self, loaded: &Loaded) {
+        self.events.plugin(&loaded.plugin);
+        for document in &loaded.plugin.documents {
+            self.events.note(Topic::Config, None, || {
+                let (file, count) = (document.source.path(), document.entries.len());
+                format!("read `{file}`, entries: {count}")
+            });
+        }
     }
 
     /// Returns what `config.toml` says.

@@ -108,6 +108,22 @@ pub(crate) fn http(network: &Network) -> Result<HttpSettings, CliError> {
     })
 }
 
+/// Returns what else decides about connections of this process: how the network is reached, and
+/// what `config.toml` says.
+pub(crate) fn around() -> Vec<Secret<Vec<u8>>> {
+    let mut words = Vec::new();
+    for name in DECISIVE {
+        for name in [(*name).to_owned(), name.to_ascii_lowercase()] {
+            let value = ProcessEnvironment::text(&name).unwrap_or_default();
+            words.push(Secret::new(value.into_bytes()));
+        }
+    }
+    let folder = ProcessEnvironment::folders().map(|folders| folders.config);
+    let file = folder.and_then(|folder| std::fs::read(folder.join("config.toml")).ok());
+    words.push(Secret::new(file.unwrap_or_default()));
+    words
+}
+
 /// Returns where the client certificate of the settings is.
 pub(crate) fn identity_files(network: &Network) -> Option<Files> {
     let found = network.client_certificate.as_ref()?;
@@ -117,6 +133,15 @@ pub(crate) fn identity_files(network: &Network) -> Option<Files> {
         passphrase: None,
     })
 }
+
+/// The variables by which the network is reached.
+const DECISIVE: &[&str] = &[
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+];
 
 /// How many errors are told at once.
 const SHOWN: usize = 5;

@@ -1,4 +1,5 @@
-//! What entries are resolved against: the process environment, env files, and the host's folders.
+//! What entries are resolved against: the process environment, env files, variables kept in the
+//! vault, and the host's folders.
 //!
 //! The one place that decides what `HOST_PLUGIN_DATA` and `HOST_PROJECT_DIR` are.
 
@@ -6,18 +7,25 @@ use std::path::{Component, Path, PathBuf};
 
 use keyway::env_file;
 use keyway::load::{self, Loaded};
+use keyway::variables::LazyVariables;
+use keyway::vault::VaultError;
 use keyway_config::environment::{HostVariables, Layered, Scope, Variables};
 use keyway_config::plugin::Plugin;
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::fingerprint::fingerprint;
+use crate::vault::kept_variables;
 
 /// Everything around a plugin that its entries may refer to.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
+    /// Values that are tried, and stand above all others.
+    tried: Variables,
     /// The variables of `--env-file`.
     given: Variables,
+    /// The variables of `keyway env`.
+    kept: Option<LazyVariables>,
     /// Keyway's folder for data; none without a home.
     data: Option<PathBuf>,
     project: PathBuf,
@@ -32,10 +40,18 @@ impl Surroundings {
         };
         let here = ProcessEnvironment::current_folder();
         Ok(Self {
+            tried: Variables::default(),
             given,
+            kept: kept_variables()?,
             data: ProcessEnvironment::data_folder(),
             project: load::repository_of(&here).unwrap_or(here),
         })
+    }
+
+    /// Puts values above all others.
+    pub(crate) fn trying(mut self, tried: Variables) -> Self {
+        self.tried = tried;
+        self
     }
 
     /// Calls `look` with the variables as the plugin's entries see them.
@@ -43,8 +59,17 @@ impl Surroundings {
         let host = self.host_variables(&loaded.plugin);
         let named = loaded.named_variables();
         let files = Layered(&self.given, &named);
-        let environment = Layered(&ProcessEnvironment, &files);
-        look(Scope::new(&host, &environment))
+        let around = Layered(&ProcessEnvironment, &files);
+        let environment = Layered(&self.tried, &around);
+        match &self.kept {
+            Some(kept) => look(Scope::new(&host, &Layered(&environment, kept))),
+            None => look(Scope::new(&host, &environment)),
+        }
+    }
+
+    /// Returns why variables of `keyway env` could not be looked at, if they had to be.
+    pub(crate) fn take_trouble(&self) -> Option<VaultError> {
+        self.kept.as_ref()?.take_trouble()
     }
 
     /// Returns the host's own variables for a plugin.
@@ -82,7 +107,9 @@ mod tests {
 
     fn data_of(root: &str) -> PathBuf {
         let surroundings = Surroundings {
+            tried: Variables::default(),
             given: Variables::default(),
+            kept: None,
             data: Some("/data".into()),
             project: "/project".into(),
         };
@@ -105,7 +132,9 @@ mod tests {
     #[test]
     fn without_a_home_there_is_no_folder_for_data() {
         let surroundings = Surroundings {
+            tried: Variables::default(),
             given: Variables::default(),
+            kept: None,
             data: None,
             project: "/project".into(),
         };

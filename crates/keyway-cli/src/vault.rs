@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keyway::variables::LazyVariables;
 use keyway::vault::{
     ExplicitKey, Folders, KeyCommand, KeySources, Passphrase, PassphraseFile, PassphraseUse,
     SecretService, SourceKind, Vault, VaultError,
@@ -29,11 +30,37 @@ pub(crate) fn folders() -> Result<Folders, CliError> {
     Ok(ProcessEnvironment::folders().ok_or(ReachError::NoHome)?)
 }
 
+/// Returns the variables of `keyway env`, to be looked at when one is missed; none without a place
+/// to keep anything.
+pub(crate) fn kept_variables() -> Result<Option<LazyVariables>, CliError> {
+    let Some(folders) = ProcessEnvironment::folders() else {
+        return Ok(None);
+    };
+    let sources = sources()?;
+    let at = folders.clone();
+    let open = move || Vault::open(&at, sources.clone());
+    Ok(Some(LazyVariables::new(folders, Box::new(open))))
+}
+
 /// Returns every source that can be asked from here. None is asked before it is needed.
 pub(crate) fn sources() -> Result<KeySources, CliError> {
-    let mut sources = KeySources::default()
+    let asked = KeySources::default()
         .with_keyring(Arc::new(keyring()))
         .with_passphrase(passphrase());
+    with_the_persons_choice(asked)
+}
+
+/// Returns the sources that trouble nobody: no window opens and nothing has to be typed.
+pub(crate) fn unasked_sources() -> Result<KeySources, CliError> {
+    let keyring = SecretService::new(ProcessEnvironment::session_bus());
+    let mut unasked = KeySources::default().with_keyring(Arc::new(keyring));
+    if let Some(path) = ProcessEnvironment::passphrase_file() {
+        unasked = unasked.with_passphrase(Arc::new(PassphraseFile::new(path)));
+    }
+    with_the_persons_choice(unasked)
+}
+
+fn with_the_persons_choice(mut sources: KeySources) -> Result<KeySources, CliError> {
     if let Some(named) = named()? {
         sources = sources.with_explicit(named);
     }

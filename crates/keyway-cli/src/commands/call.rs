@@ -2,22 +2,22 @@
 
 mod arguments;
 mod progress;
-mod schema;
 
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use keyway::connect::Host;
-use keyway::session::{Forward, Nobody, Request, Session as Conversation};
+use keyway::schema::Schema;
+use keyway::session::{Forward, Nobody, Progress, Request, Session as Conversation};
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use self::schema::Schema;
 use super::tools::Format;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -84,20 +84,31 @@ pub(crate) fn call(call: &Call, session: &Session) -> Result<Exit, CliError> {
             let arguments = call
                 .arguments(ready, conversation, given.as_deref())
                 .await?;
-            let name = Value::from(call.tool.as_str());
-            let params = format!(r#"{{"name":{name},"arguments":{arguments}}}"#);
-            let request = Forward {
-                method: "tools/call",
-                params: &params,
-                timeout: ready.timeout(call.timeout),
-                progress: line.teller(),
-            };
-            let answer = conversation.forward(request).await;
-            Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
+            let how = (ready.timeout(call.timeout), line.teller());
+            tool(ready, conversation, (&call.tool, &arguments), how).await
         },
     );
     drop(line);
     print(session, call.format, &result?)
+}
+
+/// Calls a tool with arguments that are written as JSON.
+pub(crate) async fn tool(
+    ready: &Ready,
+    conversation: &Conversation,
+    (name, arguments): (&str, &str),
+    (timeout, progress): (Duration, Option<Progress>),
+) -> Result<Box<RawValue>, CliError> {
+    let name = Value::from(name);
+    let params = format!(r#"{{"name":{name},"arguments":{arguments}}}"#);
+    let request = Forward {
+        method: "tools/call",
+        params: &params,
+        timeout,
+        progress,
+    };
+    let answer = conversation.forward(request).await;
+    Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
 }
 
 /// Runs `keyway read`.
@@ -215,7 +226,7 @@ fn asked(
     server: &str,
     work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<Box<RawValue>, CliError>,
 ) -> Result<Box<RawValue>, CliError> {
-    let loaded = reach.load(None)?;
+    let loaded = reach.load(session, None)?;
     let entry = find(&loaded, Some(server))?;
     let ready = reach.prepare(session, &loaded, entry)?;
     super::block_on(async {

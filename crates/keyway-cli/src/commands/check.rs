@@ -76,7 +76,10 @@ pub(crate) fn run(arguments: &Check, session: &Session) -> Result<Exit, CliError
     let mut failures = Vec::new();
     for loaded in arguments.selection.load() {
         match loaded {
-            Ok(loaded) => plugins.push(loaded),
+            Ok(loaded) => {
+                session.read(&loaded);
+                plugins.push(loaded);
+            }
             Err(error) => failures.push(error),
         }
     }

@@ -1,5 +1,6 @@
 //! `keyway demo`: every way of authenticating at work, on this machine alone.
 
+mod gateway;
 mod part;
 mod person;
 mod progress;
@@ -13,12 +14,14 @@ use clap::Args;
 use keyway::connect::{Isolation, harden_self};
 use keyway::sign_in::Presenter;
 use keyway::states::{Reason, Standing, State};
+use keyway::vault::Folders;
 use keyway_demo::{Event, Open, Row, Settings, UserAgent};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use self::gateway::Gateway;
 use self::person::Person;
 use self::progress::Progress;
 use self::report::{Renewal, Report};
@@ -63,6 +66,7 @@ pub(crate) fn run(arguments: &Demo, session: &Session) -> Result<Exit, CliError>
         isolation: isolation(),
         presenter,
         token_life: person.as_ref().map_or(SHORT_LIFE, |_| LIFE),
+        events: session.events.clone(),
         now,
     })?;
     // The runtime ends, with all that it runs, before the folder goes.
@@ -148,9 +152,22 @@ async fn show(
         demo: Some(demo),
     };
     session.print(&report.render(arguments.format, session), Exit::Done)?;
-    // The place to open a dashboard, once there is one.
+    // One is left for the person to approve, so that there is something to see of that.
+    open.tour.approve(|server| server != LEFT)?;
+    let gateway = Gateway::start(demo);
+    let link = match &gateway {
+        Some(gateway) => gateway.link().await,
+        None => None,
+    };
+    let browser = arguments.browser();
+    let folder = Folders::below(demo.home()).runtime;
+    let is_open = link
+        .as_ref()
+        .zip(browser)
+        .is_some_and(|(link, browser)| browser.open_privately(&folder, link));
     if session.verbosity != Verbosity::Quiet {
-        session.print_aside(&report.next_steps());
+        let link = link.as_ref().map(|link| (link, is_open));
+        session.print_aside(&report.next_steps(link));
     }
     let known = open.journal.after(0).len();
     let late = async {
@@ -267,6 +284,9 @@ fn now() -> SystemTime {
 
 /// The server that is signed in to.
 const DOCS: &str = "docs";
+
+/// The server that is not approved beforehand.
+const LEFT: &str = "local";
 
 /// How long an access token lives: short enough to see it renewed.
 const LIFE: Duration = Duration::from_secs(60);

@@ -3,23 +3,28 @@
 //! Nobody is asked and no window opens; what is not approved is not run and not sent.
 
 mod board;
+mod bundle;
 mod fault;
 mod offline;
 mod online;
 mod output;
 
+use std::panic;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use keyway::connect::Host;
 use keyway::load::Loaded;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 use tokio::task::JoinSet;
 
 use self::board::Board;
-use self::fault::{Examined, Verdict};
+use self::bundle::Bundle;
+use self::fault::Examined;
+pub(crate) use self::fault::{Fault, Verdict};
 use self::offline::Candidate;
 use super::tools::Format;
 use crate::error::CliError;
@@ -44,16 +49,24 @@ pub(crate) struct Doctor {
     /// How to print it
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
+    /// Also write an archive for a bug report, without any credential, to this new file
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
     #[command(flatten)]
     reach: Reach,
 }
 
 /// Runs the command; the exit code is that of the faults if they agree, otherwise that of a failure.
 pub(crate) fn run(arguments: &Doctor, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(arguments.path.as_deref())?;
+    let bundle = arguments.bundle.as_deref().map(Bundle::begin).transpose()?;
+    let watched = bundle
+        .as_ref()
+        .map(|bundle| session.watched(bundle.listener()));
+    let session = watched.as_ref().unwrap_or(session);
+    let loaded = arguments.reach.load(session, arguments.path.as_deref())?;
     let surroundings = Surroundings::open(arguments.reach.env_file())?;
     let found = surroundings.with_scope(&loaded, |scope| {
-        offline::examine(&loaded, scope, arguments, session)
+        offline::examine(&loaded, scope, &arguments.reach, session)
     });
     let candidates = chosen(found, &loaded, arguments.server.as_deref())?;
     let examined = super::block_on(examine(candidates, arguments, session))?;
@@ -63,7 +76,43 @@ pub(crate) fn run(arguments: &Doctor, session: &Session) -> Result<Exit, CliErro
         Format::Json => output::json(&examined),
     };
     session.print(&text, exit)?;
+    if let Some(bundle) = bundle {
+        let report = output::json(&examined);
+        let listed = bundle.write(&loaded, (&surroundings, session), &report)?;
+        session.print_aside(&listed);
+    }
     Ok(exit)
+}
+
+/// Examines one server and prints nothing; `None` if there is no such server.
+pub(crate) async fn diagnose(
+    loaded: &Loaded,
+    server: &str,
+    (reach, session): (&Reach, &Session),
+    host: &Host,
+) -> Result<Option<Verdict>, CliError> {
+    let surroundings = Surroundings::open(reach.env_file())?;
+    let found = surroundings.with_scope(loaded, |scope| {
+        offline::examine(loaded, scope, reach, session)
+    });
+    let mut found = found.into_iter();
+    let Some(candidate) = found.find(|candidate| candidate.name == server) else {
+        return Ok(None);
+    };
+    let ready = match candidate.outcome {
+        Ok(ready) => *ready,
+        Err(verdict) => return Ok(Some(verdict)),
+    };
+    let patient = online::Patient {
+        ready,
+        host: host.clone(),
+        // Whoever asks for this looks at a page.
+        has_browser: true,
+        limit: LONGEST,
+        board: Arc::new(Board::hidden(server)),
+        at: 0,
+    };
+    Ok(Some(patient.examine().await))
 }
 
 fn chosen(
@@ -123,10 +172,14 @@ async fn examine(
         });
     }
     while let Some(done) = work.join_next().await {
-        if let Ok((at, one)) = done
-            && let Some(place) = examined.get_mut(at)
-        {
-            board.end(at, &one.verdict);
+        let (at, one) = match done {
+            Ok(done) => done,
+            // A server that was not examined to its end must not look like one that is not there.
+            Err(broken) if broken.is_panic() => panic::resume_unwind(broken.into_panic()),
+            Err(_) => continue,
+        };
+        board.end(at, &one.verdict);
+        if let Some(place) = examined.get_mut(at) {
             *place = Some(one);
         }
     }
@@ -148,3 +201,6 @@ fn exit_of(examined: &[Examined]) -> Exit {
         Exit::Failed
     }
 }
+
+/// How long a server may take where nobody said so.
+const LONGEST: Duration = Duration::from_secs(30);

@@ -259,7 +259,8 @@ pub(super) fn diff(file: &ClientFile, commands: &[&Command]) -> String {
     difference(file.path(), (before, after), kind, &ours)
 }
 
-fn difference(
+/// Shows what would change in a file.
+pub(super) fn difference(
     path: &Path,
     (before, after): (Option<&str>, &str),
     kind: Kind,
@@ -323,7 +324,7 @@ fn started(root: String, server: &str) -> Result<Command, CliError> {
 }
 
 /// Returns the absolute path of something that is there, as text.
-fn absolute(path: &Path) -> Result<String, CliError> {
+pub(super) fn absolute(path: &Path) -> Result<String, CliError> {
     let shown = || path.to_string_lossy().into_owned();
     let found = std::fs::canonicalize(path).map_err(|source| {
         let path = shown();

@@ -1,7 +1,7 @@
 //! `keyway login`: sign in to a server, whatever is stored.
 
 use clap::Args;
-use keyway::sign_in::Asking;
+use keyway::sign_in::{Asking, OAuth};
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ pub(crate) struct Login {
 
 /// Runs the command.
 pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
-    let loaded = login.reach.load(None)?;
+    let loaded = login.reach.load(session, None)?;
     let entry = find(&loaded, login.server.as_deref())?;
     let ready = login.reach.prepare(session, &loaded, entry)?;
     let manner = Manner {
@@ -54,17 +54,7 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
             server: server.clone(),
             method: ready.spec.method,
         })?;
-        session.events.emit("auth.started", Some(&server), None);
-        let signed_in = oauth.sign_in(login.scopes.clone()).await;
-        signed_in.map_err(|error| {
-            let code = Some(error.code());
-            session.events.emit("auth.failed", Some(&server), code);
-            ReachError::SignIn {
-                server: server.clone(),
-                error,
-            }
-        })?;
-        session.events.emit("auth.completed", Some(&server), None);
+        sign_in(&server, &oauth, login.scopes.clone()).await?;
         let kept = ready.sign_in(&host)?;
         let text = match login.format {
             Format::Json => {
@@ -93,4 +83,18 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
         session.print(&text, Exit::Done)?;
         Ok(Exit::Done)
     })
+}
+
+/// Signs in to a server.
+pub(crate) async fn sign_in(
+    server: &str,
+    oauth: &OAuth,
+    scopes: Option<Vec<String>>,
+) -> Result<(), CliError> {
+    let signed_in = oauth.sign_in(scopes).await;
+    signed_in.map_err(|error| ReachError::SignIn {
+        server: server.to_owned(),
+        error,
+    })?;
+    Ok(())
 }

@@ -1,6 +1,7 @@
-//! `keyway logout`: revoke where that is possible, and forget in any case.
+//! `keyway logout`: end sessions, revoke where that is possible, and forget in any case.
 
 use clap::Args;
+use keyway::connect::Host;
 use keyway::load::Loaded;
 use keyway::sign_in::{Revoked, SignedOut};
 use keyway_config::declared::Endpoint;
@@ -11,10 +12,10 @@ use serde_json::{Value, json};
 use super::tools::Format;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{NOBODY, Reach, ReachError, find};
+use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
 use crate::session::Session;
 
-/// Sign out of a server: its tokens are revoked and deleted
+/// Sign out of a server: sessions end, its tokens are revoked and deleted
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
     /// The server, where the plugin has several
@@ -32,7 +33,7 @@ pub(crate) struct Logout {
 
 /// Runs the command.
 pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> {
-    let loaded = logout.reach.load(None)?;
+    let loaded = logout.reach.load(session, None)?;
     let names = if logout.all {
         by_oauth(&loaded)
     } else {
@@ -45,21 +46,7 @@ pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> 
         for name in names {
             let entry = find(&loaded, Some(&name))?;
             let ready = logout.reach.prepare_unasked(session, &loaded, entry)?;
-            let Some(oauth) = ready.oauth(&host) else {
-                let method = ready.spec.method;
-                return Err(ReachError::NotOAuth {
-                    server: name,
-                    method,
-                }
-                .into());
-            };
-            let done = oauth.sign_out().await.map_err(|error| ReachError::SignIn {
-                server: name.clone(),
-                error,
-            })?;
-            if done.existed {
-                session.events.emit("token.cleared", Some(&name), None);
-            }
+            let done = sign_out(&ready, &host).await?;
             outcomes.push((name, done));
         }
         Ok(outcomes)
@@ -76,6 +63,17 @@ pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> 
     Ok(Exit::Done)
 }
 
+/// Signs out of a server.
+pub(crate) async fn sign_out(ready: &Ready, host: &Host) -> Result<SignedOut, CliError> {
+    let server = ready.spec.name.clone();
+    let Some(oauth) = ready.oauth(host) else {
+        let method = ready.spec.method;
+        return Err(ReachError::NotOAuth { server, method }.into());
+    };
+    let done = oauth.sign_out().await;
+    Ok(done.map_err(|error| ReachError::SignIn { server, error })?)
+}
+
 fn by_oauth(loaded: &Loaded) -> Vec<String> {
     let is_oauth = |server: &keyway_config::declared::DeclaredServer| {
         matches!(server.endpoint, Endpoint::Remote(_)) && Method::declared(server) == Method::OAuth
@@ -87,9 +85,13 @@ fn by_oauth(loaded: &Loaded) -> Vec<String> {
 }
 
 fn line((name, done): &(String, SignedOut)) -> String {
-    let name = printable(name);
+    format!("`{}`: {}.\n", printable(name), in_words(done))
+}
+
+/// Says what became of the tokens.
+pub(crate) fn in_words(done: &SignedOut) -> String {
     if !done.existed {
-        return format!("`{name}`: nobody was signed in.\n");
+        return "nobody was signed in".to_owned();
     }
     let revoked = match done.revoked {
         Revoked::Done => "the tokens were revoked and deleted",
@@ -100,7 +102,28 @@ fn line((name, done): &(String, SignedOut)) -> String {
             "the tokens were deleted here; the authorization server could not be told, so they count until they end"
         }
     };
-    format!("`{name}`: signed out; {revoked}.\n")
+    let sessions = sessions(done);
+    format!("signed out; {revoked}{sessions}")
+}
+
+/// Says what became of the sessions of other processes.
+fn sessions(done: &SignedOut) -> String {
+    let mut text = String::new();
+    match done.users.ended {
+        0 => {}
+        1 => text.push_str("; one process that used them ended its session"),
+        many => text.push_str(&format!(
+            "; {many} processes that used them ended their sessions"
+        )),
+    }
+    match done.users.left {
+        0 => {}
+        1 => text.push_str("; one process did not answer, its session ends at its next request"),
+        many => text.push_str(&format!(
+            "; {many} processes did not answer, their sessions end at their next requests"
+        )),
+    }
+    text
 }
 
 fn object((name, done): &(String, SignedOut)) -> Value {
@@ -110,5 +133,10 @@ fn object((name, done): &(String, SignedOut)) -> Value {
         Revoked::Nothing => "nothing",
         _ => "failed",
     };
-    json!({ "name": name, "was_signed_in": done.existed, "revoked": revoked })
+    json!({
+        "name": name,
+        "was_signed_in": done.existed,
+        "revoked": revoked,
+        "sessions": { "ended": done.users.ended, "left": done.users.left },
+    })
 }

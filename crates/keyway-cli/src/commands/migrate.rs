@@ -2,6 +2,7 @@
 
 mod env;
 mod oauth;
+mod trial;
 
 use clap::{Args, Subcommand};
 use keyway_config::edit::TextChange;

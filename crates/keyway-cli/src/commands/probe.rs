@@ -8,6 +8,7 @@ use keyway::health::Health;
 use keyway::session::{Era, Nobody, Session as Conversation};
 use keyway_secret::printable;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::tools::Format;
 use crate::error::CliError;
@@ -33,7 +34,7 @@ pub(crate) struct Probe {
 
 /// Runs the command; the exit code is that of the second probe, which decides.
 pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(None)?;
+    let loaded = arguments.reach.load(session, None)?;
     let entry = find(&loaded, arguments.server.as_deref())?;
     let ready = arguments.reach.prepare(session, &loaded, entry)?;
     let (health, decided) = super::block_on(async {
@@ -80,15 +81,23 @@ pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError
 pub(super) struct Listed {
     version: String,
     key: Option<&'static str>,
-    count: usize,
+    items: Vec<Box<RawValue>>,
 }
 
 impl Listed {
     pub(super) fn in_words(&self) -> String {
         let version = printable(&self.version);
         match self.key {
-            Some(key) => format!("MCP {version}, {} {key}", self.count),
+            Some(key) => format!("MCP {version}, {} {key}", self.items.len()),
             None => format!("MCP {version}, offers nothing to list"),
+        }
+    }
+
+    /// Returns the tools, as the server described them.
+    pub(super) fn into_tools(self) -> Vec<Box<RawValue>> {
+        match self.key {
+            Some("tools") => self.items,
+            _ => Vec::new(),
         }
     }
 }
@@ -98,7 +107,7 @@ pub(super) async fn listed(ready: &Ready, host: &Host) -> Result<Listed, CliErro
     let conversation = ready.converse(host, Arc::new(Nobody)).await?;
     let listed = list(&conversation).await;
     conversation.close().await;
-    let (key, count) = listed.map_err(|error| ReachError::talk(&ready.spec, error))?;
+    let (key, items) = listed.map_err(|error| ReachError::talk(&ready.spec, error))?;
     let version = match &conversation.facts().era {
         Era::Modern { version } | Era::Legacy { version } => version.clone(),
         _ => "of an unknown version".to_owned(),
@@ -106,13 +115,13 @@ pub(super) async fn listed(ready: &Ready, host: &Host) -> Result<Listed, CliErro
     Ok(Listed {
         version,
         key,
-        count,
+        items,
     })
 }
 
 async fn list(
     conversation: &Conversation,
-) -> Result<(Option<&'static str>, usize), keyway::session::SessionError> {
+) -> Result<(Option<&'static str>, Vec<Box<RawValue>>), keyway::session::SessionError> {
     let lists = [
         ("tools/list", "tools"),
         ("resources/list", "resources"),
@@ -122,10 +131,10 @@ async fn list(
         .iter()
         .find(|(_, key)| conversation.facts().offers(key));
     let Some((method, key)) = offered else {
-        return Ok((None, 0));
+        return Ok((None, Vec::new()));
     };
     let items = conversation.list(method, key).await?;
-    Ok((Some(key), items.len()))
+    Ok((Some(key), items))
 }
 
 /// What one probe found.

@@ -31,6 +31,7 @@ pub(crate) struct Readme {
 /// Runs the command.
 pub(crate) fn run(arguments: &Readme, session: &Session) -> Result<Exit, CliError> {
     let (loaded, _) = arguments.selection.load()?;
+    session.read(&loaded);
     let plugin = &loaded.plugin;
     let updates = arguments.write || arguments.check;
     let update = readme::update(plugin);

@@ -1,6 +1,7 @@
 //! `keyway run`: MCP on standard input and output for any client.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
@@ -10,17 +11,19 @@ use std::time::Duration;
 use clap::Args;
 use keyway::aggregate::{Member, Naming, Settings, aggregate};
 use keyway::bridge::bridge;
-use keyway::connect::Connection;
-use keyway::connect::Host;
+use keyway::connect::{Connection, Host};
 use keyway::load::Loaded;
+use keyway::sharing::relay;
 use keyway::sign_in::Asking;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::lazy::Lazy;
-use crate::reach::{Manner, Reach, ReachError, client_info, find};
+use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find};
 use crate::session::Session;
+use crate::shared::Shared;
 
 /// Connect a client on standard input and output to one server, or to all of a plugin
 #[derive(Debug, Args)]
@@ -40,45 +43,115 @@ pub(crate) struct Run {
 
 /// Runs the command; standard output carries protocol and nothing else.
 pub(crate) fn run(arguments: &Run, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(arguments.path.as_deref())?;
+    let loaded = arguments.reach.load(session, arguments.path.as_deref())?;
     let names = arguments.servers(&loaded)?;
+    let alone = arguments.standalone || !arguments.reach.is_plain() || session.events.is_on();
     super::block_on(async {
-        let asking = |asking| Manner {
-            asking,
-            ..Manner::default()
-        };
-        let single = match names.as_slice() {
-            [only] => {
-                let manner = asking(Asking::AtMost(ENTRY_WAIT));
-                let host = arguments.reach.host(session, manner)?;
-                let entry = find(&loaded, Some(only))?;
-                let ready = arguments.reach.prepare(session, &loaded, entry);
-                // A client that is told why can show it; one whose server is gone cannot.
-                match ready {
-                    Ok(ready) if ready.is_open(&host).await => Some(ready.connect(&host).await?),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        let connection = match single {
-            Some(connected) => connected.connection,
-            None => {
-                let host = arguments.reach.host(session, asking(Asking::Never))?;
-                several(arguments, session.clone(), loaded, &names, &Arc::new(host))
-            }
-        };
+        let runner = Arc::new(Runner {
+            reach: arguments.reach.clone(),
+            session: session.clone(),
+            loaded: Arc::new(loaded),
+            names,
+            shared: if alone { None } else { Shared::find() },
+        });
         let (input, output) = pipes()?;
-        // As a task like all others: the runtime looks for news less often between them.
-        let bridging = match (input, output) {
-            (Some(input), Some(output)) => tokio::spawn(bridge(input, output, connection)),
-            _ => tokio::spawn(bridge(tokio::io::stdin(), tokio::io::stdout(), connection)),
+        let bridged = match (input, output) {
+            (Some(input), Some(output)) => runner.serve(input, output).await?,
+            _ => {
+                runner
+                    .serve(tokio::io::stdin(), tokio::io::stdout())
+                    .await?
+            }
         };
-        let bridged = bridging.await.map_err(std::io::Error::other);
-        let bridged = bridged.and_then(|bridged| bridged);
         bridged.map_err(|source| ReachError::Client { source })?;
         Ok(Exit::Done)
     })
+}
+
+/// One client and what it is to be connected to.
+struct Runner {
+    reach: Reach,
+    session: Session,
+    loaded: Arc<Loaded>,
+    names: Vec<String>,
+    shared: Option<Shared>,
+}
+
+impl Runner {
+    /// Serves the client until it goes away.
+    async fn serve<R, W>(self: Arc<Self>, input: R, output: W) -> Result<io::Result<()>, CliError>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let host = self.host(Asking::AtMost(ENTRY_WAIT))?;
+        let ready = self.ready();
+        let shared = match (&ready, &self.shared) {
+            (Some(ready), Some(shared)) => shared.ask(ready, &host).await,
+            _ => None,
+        };
+        // As a task like all others: the runtime looks for news less often between them.
+        let bridging = if let Some(stream) = shared {
+            let alone = async move || self.alone(&host).await;
+            tokio::spawn(async move { relay(input, output, stream, alone).await })
+        } else {
+            let connection = match ready {
+                Some(ready) if ready.is_open(&host).await => ready.connect(&host).await?.connection,
+                _ => self.together()?,
+            };
+            tokio::spawn(bridge(input, output, connection))
+        };
+        Ok(bridging.await.map_err(io::Error::other).flatten())
+    }
+
+    /// Returns the only server, if nobody has to do anything first but sign in.
+    fn ready(&self) -> Option<Ready> {
+        let [only] = self.names.as_slice() else {
+            return None;
+        };
+        let entry = find(&self.loaded, Some(only)).ok()?;
+        // A client that is told why can show it; one whose server is gone cannot.
+        self.reach.prepare(&self.session, &self.loaded, entry).ok()
+    }
+
+    /// Connects without the gateway, which is gone.
+    async fn alone(&self, host: &Host) -> Connection {
+        if let Some(ready) = self.ready()
+            && ready.is_open(host).await
+            && let Ok(connected) = ready.connect(host).await
+        {
+            return connected.connection;
+        }
+        self.together()
+            .unwrap_or_else(|_| aggregate(Vec::new(), Settings::new(client_info())))
+    }
+
+    /// Serves servers together; each is approved, resolved and connected when it is first needed.
+    fn together(&self) -> Result<Connection, CliError> {
+        let host = Arc::new(self.host(Asking::Never)?);
+        let mut settings = Settings::new(client_info());
+        if let [_] = self.names.as_slice() {
+            settings.naming = Naming::Bare;
+        }
+        let connector = |name: &String| {
+            let lazy = Lazy::new(&self.reach, &self.session, &self.loaded, name, &host);
+            Arc::new(lazy.sharing(self.shared.as_ref()))
+        };
+        let members = self.names.iter().map(|name| Member {
+            name: name.clone(),
+            connector: connector(name),
+            timeout: None,
+        });
+        Ok(aggregate(members.collect(), settings))
+    }
+
+    fn host(&self, asking: Asking) -> Result<Host, CliError> {
+        let manner = Manner {
+            asking,
+            ..Manner::default()
+        };
+        self.reach.host(&self.session, manner)
+    }
 }
 
 impl Run {
@@ -102,39 +175,11 @@ impl Run {
     }
 }
 
-/// Serves servers together; each is approved, resolved and connected when it is first needed.
-fn several(
-    arguments: &Run,
-    session: Session,
-    loaded: Loaded,
-    names: &[String],
-    host: &Arc<Host>,
-) -> Connection {
-    let loaded = Arc::new(loaded);
-    let mut settings = Settings::new(client_info());
-    settings.observer = Arc::new(session.events.clone());
-    if let [_] = names {
-        settings.naming = Naming::Bare;
-    }
-    let members = names.iter().map(|name| Member {
-        name: name.clone(),
-        connector: Arc::new(Lazy::new(&arguments.reach, &session, &loaded, name, host)),
-        timeout: None,
-    });
-    aggregate(members.collect(), settings)
-}
-
 /// Standard input and output without a thread between, where they are pipes.
 pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), CliError> {
     let failed = |source| ReachError::Client { source };
-    let input = std::io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(failed)?;
-    let output = std::io::stdout()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(failed)?;
+    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
     // What is made ready for one of them is made so for everybody who shares it, so both or none.
     if !is_pipe(&input) || !is_pipe(&output) {
         return Ok((None, None));

@@ -8,15 +8,17 @@ mod human;
 mod json;
 mod protection;
 mod sign_in;
+mod vault;
 
-pub(crate) use self::sign_in::rfc3339;
+use self::vault::Kept;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use keyway::load::Loaded;
-use keyway::sign_in::SignIn;
+use keyway::sign_in::{Accounts, SignIn};
 use keyway::status::{self, ServerStatus};
+use keyway::trust::Question;
 use keyway_config::diagnostic::Diagnostic;
 
 use crate::error::CliError;
@@ -49,13 +51,15 @@ enum Format {
 }
 
 /// A server together with the plugin it belongs to.
-struct Listed<'a> {
-    plugin: String,
-    status: ServerStatus<'a>,
+pub(crate) struct Listed<'a> {
+    pub(crate) plugin: String,
+    pub(crate) status: ServerStatus<'a>,
     /// What its programs are kept from; `None` if it runs none.
     protection: Option<String>,
     /// Who is signed in to it.
-    sign_in: Option<SignIn>,
+    pub(crate) sign_in: Option<SignIn>,
+    /// What has to be approved, as far as it was looked up that it is not.
+    pub(crate) question: Option<Question>,
 }
 
 impl Listed<'_> {
@@ -69,8 +73,8 @@ impl Listed<'_> {
     }
 
     /// Returns the plugin whose file declares it.
-    fn owner<'p>(&self, plugins: &'p [Loaded]) -> Option<&'p Loaded> {
-        plugins.iter().find(|loaded| {
+    fn owner<'p>(&self, plugins: &[&'p Loaded]) -> Option<&'p Loaded> {
+        plugins.iter().copied().find(|loaded| {
             let mut documents = loaded.plugin.documents.iter();
             documents.any(|document| std::ptr::eq(document, self.status.document))
         })
@@ -84,14 +88,16 @@ pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliErro
     let mut failures = Vec::new();
     for loaded in arguments.selection.load() {
         match loaded {
-            Ok(loaded) => plugins.push(loaded),
+            Ok(loaded) => {
+                session.read(&loaded);
+                plugins.push(loaded);
+            }
             Err(error) => failures.push(error),
         }
     }
-    let (mut servers, diagnostics) = look(&plugins, &surroundings);
-    approval::look_up(&mut servers, &plugins, &surroundings, session)?;
-    protection::look_up(&mut servers, session)?;
-    sign_in::look_up(&mut servers, &plugins, &surroundings, session)?;
+    let all: Vec<&Loaded> = plugins.iter().collect();
+    let (mut servers, diagnostics) = look(&all, &surroundings);
+    let kept = look_further(&mut servers, &all, (&surroundings, session))?;
     let exit = if failures.is_empty() {
         Exit::Done
     } else {
@@ -99,9 +105,9 @@ pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliErro
     };
     let report = Report::new(&plugins, diagnostics, &failures);
     let text = match arguments.format {
-        Format::Json => json::render(&servers, &report),
+        Format::Json => json::render(&servers, &report, kept.as_ref()),
         Format::Human if report.is_empty() => String::new(),
-        Format::Human => human::render(&servers, &report, session),
+        Format::Human => human::render(&servers, &report, (kept.as_ref(), session)),
     };
     session.print(&text, exit)?;
     for failure in report.failures() {
@@ -110,13 +116,65 @@ pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliErro
     Ok(exit)
 }
 
+/// Renders one plugin as `--format json` does.
+pub(crate) fn as_json(
+    loaded: &Loaded,
+    surroundings: &Surroundings,
+    session: &Session,
+) -> Result<String, CliError> {
+    let (mut servers, diagnostics) = look(&[loaded], surroundings);
+    let kept = look_further(&mut servers, &[loaded], (surroundings, session))?;
+    let report = Report::new(std::slice::from_ref(loaded), diagnostics, &[]);
+    Ok(json::render(&servers, &report, kept.as_ref()))
+}
+
+/// Adds what only the system and the vault know.
+fn look_further(
+    servers: &mut [Listed<'_>],
+    plugins: &[&Loaded],
+    (surroundings, session): (&Surroundings, &Session),
+) -> Result<Option<Kept>, CliError> {
+    protection::look_up(servers, session)?;
+    let mut kept = Kept::look()?;
+    let asks = |listed: &Listed<'_>| approval::waits(listed) || sign_in::is_oauth(listed);
+    if let Some(kept) = kept.as_mut().filter(|_| servers.iter().any(asks))
+        && let Some(vault) = kept.open()?
+    {
+        let accounts = sign_in::accounts(&vault, session)?;
+        look_up(servers, plugins, surroundings, &accounts)?;
+    }
+    Ok(kept)
+}
+
+/// Returns what can be said of the servers of plugins without running or sending anything, with
+/// the approvals and sign-ins of `accounts`.
+pub(crate) fn survey<'a>(
+    plugins: &[&'a Loaded],
+    surroundings: &Surroundings,
+    accounts: &Accounts,
+) -> Result<Vec<Listed<'a>>, CliError> {
+    let (mut servers, _) = look(plugins, surroundings);
+    look_up(&mut servers, plugins, surroundings, accounts)?;
+    Ok(servers)
+}
+
+fn look_up(
+    servers: &mut [Listed<'_>],
+    plugins: &[&Loaded],
+    surroundings: &Surroundings,
+    accounts: &Accounts,
+) -> Result<(), CliError> {
+    approval::look_up(servers, plugins, surroundings, accounts)?;
+    sign_in::look_up(servers, plugins, surroundings, accounts)
+}
+
 fn look<'a>(
-    plugins: &'a [Loaded],
+    plugins: &[&'a Loaded],
     surroundings: &Surroundings,
 ) -> (Vec<Listed<'a>>, Vec<Diagnostic>) {
     let mut servers = Vec::new();
     let mut diagnostics = Vec::new();
-    for loaded in plugins {
+    for &loaded in plugins {
         surroundings.with_scope(loaded, |scope| {
             let found = status::of(&loaded.plugin, &scope);
             diagnostics.extend(explain::diagnostics(&loaded.plugin, scope, &found));
@@ -126,6 +184,7 @@ fn look<'a>(
                 status,
                 protection: None,
                 sign_in: None,
+                question: None,
             }));
         });
     }

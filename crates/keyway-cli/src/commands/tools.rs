@@ -65,7 +65,7 @@ pub(crate) const PROMPTS: Kind = Kind {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &List, kind: Kind, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(None)?;
+    let loaded = arguments.reach.load(session, None)?;
     let entry = find(&loaded, arguments.server.as_deref())?;
     let ready = arguments.reach.prepare(session, &loaded, entry)?;
     let items = super::block_on(async {

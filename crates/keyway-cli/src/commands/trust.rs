@@ -1,13 +1,14 @@
 //! `keyway trust`: what was approved, and approving or taking it back.
 
 use clap::{Args, Subcommand};
+use keyway::events::Kind;
 use keyway::load::Loaded;
 use keyway::trust::{Question, Surroundings as Around};
 use keyway_secret::printable;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Reach, describe, find, with_ledger};
+use crate::reach::{Reach, approve, describe, find, with_ledger};
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
@@ -94,29 +95,35 @@ fn grant(
     server: &str,
     variables: &[String],
 ) -> Result<Exit, CliError> {
-    let loaded = reach.load(None)?;
+    let loaded = reach.load(session, None)?;
     let Some(question) = question(&loaded, server)? else {
         session.print_aside("nothing to approve: it runs no program and gets no variable\n");
         return Ok(Exit::Done);
     };
     session.print_aside(&describe(&question));
     with_ledger(&reach.profile(session)?, |ledger| {
-        ledger.approve(&question)?;
+        approve(ledger, &question)?;
         for variable in variables {
             ledger.grant(&question.source, &question.server, variable)?;
         }
         Ok(())
     })?;
+    let events = &session.events;
+    events.emit(Kind::TrustDecided, Some(&question.server), None);
     session.print_aside("approved\n");
     Ok(Exit::Done)
 }
 
 fn revoke(session: &Session, reach: &Reach, server: &str) -> Result<Exit, CliError> {
-    let loaded = reach.load(None)?;
+    let loaded = reach.load(session, None)?;
     let (_, entry) = find(&loaded, Some(server))?;
     let existed = with_ledger(&reach.profile(session)?, |ledger| {
         Ok(ledger.revoke(&loaded.plugin.root, &entry.name)?)
     })?;
+    if existed {
+        let (name, code) = (Some(entry.name.as_str()), Some("pending-trust"));
+        session.events.emit(Kind::TrustDecided, name, code);
+    }
     session.print_aside(if existed {
         "no longer approved\n"
     } else {

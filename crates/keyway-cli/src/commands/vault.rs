@@ -54,7 +54,7 @@ struct Output {
 
 /// How to print it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Lines
     Human,
     /// One JSON object

@@ -2,13 +2,13 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
+use keyway::events::{Events, Kind};
 use keyway::trust::{Ledger, Question};
 use keyway_secret::printable;
 
 use super::ReachError;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::events::Events;
 use crate::session::Session;
 use crate::vault::open_vault;
 
@@ -30,22 +30,39 @@ pub(super) fn require(
         server: question.server.clone(),
     };
     let server = Some(question.server.as_str());
-    events.emit("trust.requested", server, None);
+    events.emit(Kind::TrustRequested, server, None);
+    if question.files.are_too_large() {
+        events.emit(Kind::TrustDecided, server, Some("pending-trust"));
+        return Err(too_large(question).into());
+    }
     let agrees = |session| io::stdin().is_terminal() && ask(session, question);
     if !asking.is_some_and(agrees) {
-        events.emit("trust.decided", server, Some("pending-trust"));
+        events.emit(Kind::TrustDecided, server, Some("pending-trust"));
         return Err(refused().into());
     }
-    ledger.approve(question)?;
-    events.emit("trust.decided", server, None);
+    approve(&ledger, question)?;
+    events.emit(Kind::TrustDecided, server, None);
     let granted = ledger.find(&question.source, &question.server)?;
     Ok(granted.map(|approval| approval.grants).unwrap_or_default())
 }
 
-/// Returns the variables granted to an entry that was approved as it is now; none if it was not.
+/// Records that a person approved an entry, if that can be said of it.
+pub(crate) fn approve(ledger: &Ledger<'_>, question: &Question) -> Result<(), CliError> {
+    if ledger.approve(question)? {
+        return Ok(());
+    }
+    Err(too_large(question).into())
+}
+
+fn too_large(question: &Question) -> ReachError {
+    let server = question.server.clone();
+    ReachError::TooLarge { server }
+}
+
+/// Returns the variables granted to an entry that was approved as it is now; `None` if it was not.
 ///
 /// Where nothing is kept yet, nothing is made; and what cannot be read grants nothing.
-pub(super) fn granted(question: &Question, profile: &str) -> Vec<String> {
+pub(super) fn granted(question: &Question, profile: &str) -> Option<Vec<String>> {
     let find = || {
         let folders = ProcessEnvironment::folders()?;
         let mut kept = std::fs::read_dir(folders.data).ok()?;
@@ -55,7 +72,7 @@ pub(super) fn granted(question: &Question, profile: &str) -> Vec<String> {
         ledger.find(&question.source, &question.server).ok()?
     };
     let covering = find().filter(|approval| approval.covers(&question.digest));
-    covering.map(|approval| approval.grants).unwrap_or_default()
+    covering.map(|approval| approval.grants)
 }
 
 /// Says what an entry would do, whole and without what could hide a part of it.

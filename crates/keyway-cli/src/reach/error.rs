@@ -33,6 +33,12 @@ pub(crate) enum ReachError {
     /// The person has not approved the entry.
     #[error("`{}` is not approved; nothing was run or sent", printable(server))]
     NotTrusted { server: String },
+    /// The files of the entry are too large to be read for an approval.
+    #[error(
+        "`{}` cannot be approved: the files of its plugin that it names are above 256 MiB; nothing was run or sent",
+        printable(server)
+    )]
+    TooLarge { server: String },
     /// The entry cannot be resolved.
     #[error("server `{}` cannot be used: {}", printable(server), listed(errors))]
     Unresolved {
@@ -172,7 +178,7 @@ impl ReachError {
             Self::WhichServer { .. } | Self::UnknownTool { .. } | Self::BadArguments { .. } => {
                 Exit::Usage
             }
-            Self::NotTrusted { .. } => Exit::NotTrusted,
+            Self::NotTrusted { .. } | Self::TooLarge { .. } => Exit::NotTrusted,
             Self::Talk { error, method, .. } => match error {
                 SessionError::Transport(error) if is_sign_in(error, *method) => Exit::SignInNeeded,
                 SessionError::Transport(error) => exit_of(error),
@@ -196,7 +202,11 @@ impl ReachError {
                 "look at what it does and approve it: keyway trust grant {}",
                 printable(server)
             )),
-            Self::Unresolved { errors, .. } => unset(errors).map(|name| format!("export {name}=…")),
+            Self::TooLarge { .. } => {
+                Some("look at what it does, and allow it for one run: --trust".to_owned())
+            }
+            Self::Unresolved { errors, .. } => unset(errors)
+                .map(|name| format!("export {name}=…, or keep it: keyway env set {name}")),
             Self::UnknownTool { near, server, .. } => Some(match near {
                 Some(near) => format!("did you mean `{}`?", printable(near)),
                 None => format!("list them: keyway tools {}", printable(server)),
@@ -284,7 +294,9 @@ const fn is_sign_in(error: &TransportError, method: Method) -> bool {
 
 fn exit_of(error: &TransportError) -> Exit {
     match error {
-        TransportError::Unreachable { .. } | TransportError::Timeout { .. } => Exit::Network,
+        TransportError::Unreachable { .. }
+        | TransportError::Timeout { .. }
+        | TransportError::Closed => Exit::Network,
         TransportError::Changed { .. }
         | TransportError::Auth(AuthError::Helper {
             fault: HelperFault::Changed { .. },

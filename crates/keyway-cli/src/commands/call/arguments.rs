@@ -1,8 +1,8 @@
 //! `key=value` as typed, to arguments of the types that the tool's schema asks for.
 
+use keyway::schema::{Property, Schema, guessed, plain};
 use serde_json::{Map, Value};
 
-use super::schema::{Property, Schema, plain};
 use crate::error::CliError;
 
 /// Turns what was typed into arguments; without a schema, JSON counts as JSON and all else as text.
@@ -20,7 +20,7 @@ pub(super) fn typed(
             });
         };
         let own = schema.and_then(|schema| schema.property(key));
-        let value = own.map_or_else(|| guessed(text), |schema| coerced(text, schema));
+        let value = own.map_or_else(|| guessed(text), |schema| schema.coerced(text));
         match (map.get_mut(key), value) {
             (None, value) => {
                 map.insert(key.to_owned(), value);
@@ -34,38 +34,6 @@ pub(super) fn typed(
         }
     }
     Ok(map)
-}
-
-/// Reads a value as the type that is asked for; one that is none stays text and is refused later.
-fn coerced(text: &str, schema: Schema<'_>) -> Value {
-    let types = schema.types();
-    let is = |name: &str| types.contains(&name);
-    if types.is_empty() {
-        return guessed(text);
-    }
-    let parsed = serde_json::from_str::<Value>(text).ok();
-    let fitting = parsed.filter(|value| match value {
-        Value::Null => is("null"),
-        Value::Bool(_) => is("boolean"),
-        Value::Number(_) => is("number") || is("integer"),
-        Value::Array(_) => is("array"),
-        Value::Object(_) => is("object"),
-        // Text is taken as it was typed, quotation marks included.
-        Value::String(_) => false,
-    });
-    match fitting {
-        Some(value) => value,
-        None if is("array") && !is("string") => {
-            let items = schema.items();
-            let element = items.map_or_else(|| guessed(text), |items| coerced(text, items));
-            Value::Array(vec![element])
-        }
-        None => Value::from(text),
-    }
-}
-
-fn guessed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
 /// Writes how a tool is called, for example `keyway call s add a=NUMBER [b=NUMBER]`.

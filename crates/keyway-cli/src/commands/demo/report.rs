@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use keyway::states::State;
 use keyway_demo::{Demo, Row};
+use keyway_secret::Secret;
 use serde_json::{Value, json};
 
 use crate::commands::tools::Format;
@@ -59,7 +60,9 @@ impl Report<'_> {
     }
 
     /// Says what happened, and what can be tried as long as the demo runs.
-    pub(super) fn next_steps(&self) -> String {
+    ///
+    /// `dashboard` is a link to it, and whether a browser opens it already.
+    pub(super) fn next_steps(&self, dashboard: Option<(&Secret<String>, bool)>) -> String {
         let Some(demo) = self.demo else {
             return String::new();
         };
@@ -72,12 +75,26 @@ impl Report<'_> {
         } else {
             "asks you to sign"
         };
+        let dashboard = match dashboard {
+            Some((_, true)) => {
+                "Your browser opens the dashboard of all of them; `local` waits there \
+                for your approval.\n"
+                    .to_owned()
+            }
+            Some((link, false)) => format!(
+                "The dashboard of all of them, by a link that works once; `local` waits there for \
+                 your approval:\n\n  {}\n",
+                link.expose()
+            ),
+            None => "The dashboard could not be started.\n".to_owned(),
+        };
         format!(
             "
 One plugin file without a secret in it declares these servers. Keyway filled in the variables of
 this run, {did} in to `docs` by OAuth, signed each request to `signed` with the plugin's
 helper and started `local` isolated. Every server checked what it got; the plugin saw no token.
 
+{dashboard}
 Try in another terminal; what the servers see of it is shown here:
 
   export KEYWAY_HOME={home}
@@ -86,6 +103,7 @@ Try in another terminal; what the servers see of it is shown here:
   {binary} tools docs
   {binary} call docs add a=1 b=2
   {binary} logout docs
+  {binary} open
 
 Ctrl-C ends the demo and takes its folder away
 "

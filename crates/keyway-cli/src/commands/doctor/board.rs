@@ -31,6 +31,16 @@ struct Line {
     end: Option<&'static str>,
 }
 
+impl Line {
+    fn new(server: &str) -> Self {
+        Self {
+            name: printable(server),
+            stage: Stage::Trust,
+            end: None,
+        }
+    }
+}
+
 impl Board {
     /// Prepares a board, which is shown if standard error is a terminal with room for it.
     pub(super) fn new(session: &Session, candidates: &[Candidate]) -> Self {
@@ -39,17 +49,25 @@ impl Board {
         let is_shown = io::stderr().is_terminal()
             && session.verbosity != Verbosity::Quiet
             && candidates.len() < height;
-        let servers = candidates.iter().map(|candidate| Line {
-            name: printable(&candidate.name),
-            stage: Stage::Trust,
-            end: None,
-        });
+        let servers = candidates
+            .iter()
+            .map(|candidate| Line::new(&candidate.name));
         let servers = servers.collect();
         let lines = Mutex::new(Lines { servers, drawn: 0 });
         Self {
             is_shown,
             width,
             lines,
+        }
+    }
+
+    /// Prepares a board for one server that nobody sees.
+    pub(super) fn hidden(server: &str) -> Self {
+        let servers = vec![Line::new(server)];
+        Self {
+            is_shown: false,
+            width: 0,
+            lines: Mutex::new(Lines { servers, drawn: 0 }),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use keyway::connect::TransportError;
 use keyway::diagnosis::{Evidence, Stage, page, refine};
+use keyway::states::{Reason, Standing, State};
 use keyway_config::diagnostic::Diagnostic;
+use serde_json::value::RawValue;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -17,11 +19,15 @@ pub(super) struct Examined {
 
 /// What was found out about a server.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It listed something.
     Works {
         /// What.
         what: String,
+        /// What would be better.
+        advice: Option<Advice>,
+        /// The tools among it.
+        tools: Vec<Box<RawValue>>,
     },
     /// It is switched off.
     Off,
@@ -29,32 +35,53 @@ pub(super) enum Verdict {
     Faulty(Box<Fault>),
 }
 
+/// Something better than what works.
+#[derive(Debug)]
+pub(crate) struct Advice {
+    pub(super) code: &'static str,
+    pub(super) message: &'static str,
+    pub(super) hint: String,
+}
+
+impl Advice {
+    /// The server could be signed in to (rule 6 of the contract's security rules).
+    pub(super) fn prefer_oauth(server: &str) -> Self {
+        Self {
+            code: "prefer-oauth",
+            message: "it is reached with a fixed credential, and offers a sign-in by OAuth",
+            hint: format!("keyway migrate oauth --server {server}"),
+        }
+    }
+}
+
 /// The first thing that is wrong with a server.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) stage: Stage,
-    pub(super) code: &'static str,
-    pub(super) message: String,
-    pub(super) hint: String,
+pub(crate) struct Fault {
+    pub(crate) stage: Stage,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: String,
     pub(super) exit: Exit,
-    pub(super) place: Option<Place>,
+    /// The state that this leaves the server in.
+    pub(crate) standing: Standing,
+    pub(crate) place: Option<Place>,
     pub(super) http: Option<Http>,
     /// What a program said before it ended, redacted.
-    pub(super) lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
 }
 
 /// Where in a file it is.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) file: String,
-    pub(super) line: u32,
-    pub(super) column: u32,
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
     pub(super) pointer: String,
 }
 
 /// What an HTTP server answered.
 #[derive(Debug, Clone)]
-pub(super) struct Http {
+pub(crate) struct Http {
     pub(super) status: u16,
     pub(super) error: Option<String>,
     pub(super) scope: Option<String>,
@@ -78,6 +105,7 @@ impl Fault {
                 .clone()
                 .unwrap_or_else(|| format!("keyway explain {}", finding.code)),
             exit: Exit::Failed,
+            standing: UNUSABLE,
             place,
             http: None,
             lines: Vec::new(),
@@ -101,6 +129,7 @@ impl Fault {
             message,
             hint: hint.unwrap_or_else(|| format!("keyway explain {code}")),
             exit: error.exit(),
+            standing: error.trouble().standing,
             place: None,
             http: error.transport().and_then(Http::of),
             lines: error.last_lines().to_vec(),
@@ -108,10 +137,13 @@ impl Fault {
     }
 
     /// Returns why, as the page of the code says it.
-    pub(super) fn why(&self) -> &'static str {
+    pub(crate) fn why(&self) -> &'static str {
         page(self.code).map_or("", |page| page.why())
     }
 }
+
+/// The state of a server whose entry cannot be used.
+const UNUSABLE: Standing = Standing::new(State::Failed, Reason::ConfigError);
 
 impl Http {
     fn of(error: &TransportError) -> Option<Self> {

@@ -2,15 +2,15 @@
 
 use keyway::diagnosis::Stage;
 use keyway::load::Loaded;
+use keyway::states::Standing;
 use keyway::status::{self, Reason, ServerStatus, State};
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Scope;
 
-use super::Doctor;
 use super::fault::{Fault, Verdict};
 use crate::commands::status::explain::{diagnostics, stops};
 use crate::exit::Exit;
-use crate::reach::Ready;
+use crate::reach::{Reach, Ready};
 use crate::report::Report;
 use crate::session::Session;
 
@@ -25,7 +25,7 @@ pub(super) struct Candidate {
 pub(super) fn examine(
     loaded: &Loaded,
     scope: Scope<'_>,
-    arguments: &Doctor,
+    reach: &Reach,
     session: &Session,
 ) -> Vec<Candidate> {
     let servers = status::of(&loaded.plugin, &scope);
@@ -36,7 +36,7 @@ pub(super) fn examine(
     let examined = servers.iter().map(|server| {
         let outcome = match standing(server, findings) {
             Some(verdict) => Err(verdict),
-            None => ready(server, loaded, arguments, session),
+            None => ready(server, loaded, reach, session),
         };
         let name = server.entry.name.clone();
         Candidate { name, outcome }
@@ -61,6 +61,7 @@ fn standing(server: &ServerStatus<'_>, findings: &[Diagnostic]) -> Option<Verdic
             hint: "set the variable that `url` is made of, or write the address into the entry"
                 .to_owned(),
             exit: Exit::Failed,
+            standing: Standing::new(State::Pending, Reason::NotConfigured),
             place: None,
             http: None,
             lines: Vec::new(),
@@ -97,14 +98,14 @@ fn unset<'a>(server: &ServerStatus<'a>) -> Option<&'a str> {
 fn ready(
     server: &ServerStatus<'_>,
     loaded: &Loaded,
-    arguments: &Doctor,
+    reach: &Reach,
     session: &Session,
 ) -> Result<Box<Ready>, Verdict> {
     let Ok(declared) = &server.entry.server else {
         return Err(Verdict::Off);
     };
     let entry = (server.document, declared);
-    let prepared = arguments.reach.prepare_quietly(session, loaded, entry);
+    let prepared = reach.prepare_quietly(session, loaded, entry);
     let ready = prepared.map_err(|error| faulty(Fault::of_error(&error, Stage::Trust, None)))?;
     Ok(Box::new(ready))
 }

@@ -9,13 +9,15 @@ use keyway::diagnosis::{Evidence, Stage, callback_port};
 use keyway::explain::explain_auth;
 use keyway::session::{Nobody, SessionError};
 use keyway::sign_in::AuthError;
+use keyway::states::Trouble;
 use keyway_config::declared::Transport;
+use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 use tokio::time::timeout;
 
 use super::board::Board;
-use super::fault::{Fault, Verdict};
-use crate::commands::probe::listed;
+use super::fault::{Advice, Fault, Verdict};
+use crate::commands::probe::{Listed, listed};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{ReachError, Ready};
@@ -37,7 +39,14 @@ impl Patient {
         let skew = AtomicI64::new(UNKNOWN);
         let outcome = timeout(self.limit, self.connect(&skew)).await;
         let error = match outcome {
-            Ok(Ok(what)) => return Verdict::Works { what },
+            Ok(Ok(found)) => {
+                let left = self.limit.saturating_sub(started.elapsed());
+                return Verdict::Works {
+                    what: found.in_words(),
+                    advice: self.advice(left).await,
+                    tools: found.into_tools(),
+                };
+            }
             Ok(Err(error)) => error,
             Err(_) => self.late(),
         };
@@ -54,7 +63,7 @@ impl Patient {
         Verdict::Faulty(Box::new(self.signed_in(fault, left).await))
     }
 
-    async fn connect(&self, skew: &AtomicI64) -> Result<String, CliError> {
+    async fn connect(&self, skew: &AtomicI64) -> Result<Listed, CliError> {
         self.board.enter(self.at, Stage::Health);
         if let Ok(checked) = self.ready.health_and_clock(&self.host).await {
             skew.store(checked.skew.unwrap_or(UNKNOWN), Ordering::Relaxed);
@@ -62,7 +71,17 @@ impl Patient {
         self.board.enter(self.at, Stage::Connect);
         let found = listed(&self.ready, &self.host).await?;
         self.board.enter(self.at, Stage::List);
-        Ok(found.in_words())
+        Ok(found)
+    }
+
+    /// Says whether a server that takes a fixed credential also takes a sign-in.
+    async fn advice(&self, left: Duration) -> Option<Advice> {
+        if self.ready.spec.method != Method::Static {
+            return None;
+        }
+        let offered = self.ready.offers_oauth(&self.host);
+        let offered = timeout(left.min(SHORT), offered).await;
+        matches!(offered, Ok(Ok(()))).then(|| Advice::prefer_oauth(&self.ready.spec.name))
     }
 
     fn late(&self) -> CliError {
@@ -71,7 +90,7 @@ impl Patient {
         ReachError::talk(&self.ready.spec, error).into()
     }
 
-    /// Tries the other of the two transports over HTTP where the declared one was not understood.
+    /// Tries the other transports where the declared one was not understood.
     async fn other_transport(&self, error: &CliError, left: Duration) -> Option<Transport> {
         let is_misunderstood = match error {
             CliError::Reach(ReachError::Talk {
@@ -83,27 +102,32 @@ impl Patient {
                 Some(
                     TransportError::Protocol { .. }
                         | TransportError::Status {
-                            status: 400 | 404..=406 | 415 | 501,
+                            status: 200 | 400 | 404..=406 | 415 | 426 | 501,
                             ..
                         }
                 )
             ),
         };
-        let other = match self.ready.spec.transport {
-            Transport::Http => Transport::Sse,
-            Transport::Sse => Transport::Http,
+        let others = match self.ready.spec.transport {
+            Transport::Http => [Transport::Sse, Transport::Ws],
+            Transport::Sse => [Transport::Http, Transport::Ws],
+            Transport::Ws => [Transport::Http, Transport::Sse],
             _ => return None,
         };
         if !is_misunderstood {
             return None;
         }
-        let ready = self.ready.with_transport(other);
-        let talking = async {
-            let conversation = ready.converse(&self.host, Arc::new(Nobody)).await.ok()?;
-            conversation.close().await;
-            Some(other)
+        let trying = async {
+            for other in others {
+                let ready = self.ready.with_transport(other);
+                if let Ok(conversation) = ready.converse(&self.host, Arc::new(Nobody)).await {
+                    conversation.close().await;
+                    return Some(other);
+                }
+            }
+            None
         };
-        timeout(left.min(SHORT), talking).await.ok().flatten()
+        timeout(left.min(SHORT), trying).await.ok().flatten()
     }
 
     /// Where a sign-in is needed: says what would keep it from beginning.
@@ -137,6 +161,7 @@ impl Patient {
 
     fn of_auth(&self, error: AuthError) -> Fault {
         let explained = explain_auth(&error);
+        let standing = Trouble::from(&error).standing;
         let server = self.ready.spec.name.clone();
         let exit = CliError::from(ReachError::SignIn { server, error }).exit();
         Fault {
@@ -150,6 +175,7 @@ impl Patient {
                 "callback-port-busy" => Exit::SignInNeeded,
                 _ => exit,
             },
+            standing,
             place: None,
             http: None,
             lines: Vec::new(),

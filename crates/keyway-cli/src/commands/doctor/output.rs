@@ -1,9 +1,10 @@
 //! The end of the examination: one table, and for each fault what happened, why, and what to do.
 
+use keyway::diagnosis::page;
 use keyway_secret::printable;
 use serde::Serialize;
 
-use super::fault::{Examined, Fault, Verdict};
+use super::fault::{Advice, Examined, Fault, Verdict};
 use crate::report::json::to_text;
 use crate::report::mask::in_name;
 use crate::session::Session;
@@ -17,7 +18,7 @@ pub(super) fn human(examined: &[Examined], session: &Session) -> String {
     let mut table = Table::new(["SERVER", "RESULT", "STAGE", "WHAT"]);
     for one in examined {
         let (result, stage, what) = match &one.verdict {
-            Verdict::Works { what } => ("ok", "list", what.clone()),
+            Verdict::Works { what, .. } => ("ok", "list", what.clone()),
             Verdict::Off => ("off", "file", "disabled in its file".to_owned()),
             Verdict::Faulty(fault) => ("fault", fault.stage.as_str(), fault.code.to_owned()),
         };
@@ -25,8 +26,13 @@ pub(super) fn human(examined: &[Examined], session: &Session) -> String {
     }
     let mut text = table.render(session.width(), session.head_style());
     for one in examined {
-        if let Verdict::Faulty(fault) = &one.verdict {
-            text.push_str(&block(&shown(one), fault));
+        match &one.verdict {
+            Verdict::Faulty(fault) => text.push_str(&block(&shown(one), fault)),
+            Verdict::Works {
+                advice: Some(advice),
+                ..
+            } => text.push_str(&better(&shown(one), advice)),
+            _ => {}
         }
     }
     text
@@ -48,6 +54,16 @@ fn block(name: &str, fault: &Fault) -> String {
     text
 }
 
+fn better(name: &str, advice: &Advice) -> String {
+    let Advice {
+        code,
+        message,
+        hint,
+    } = advice;
+    let hint = printable(hint);
+    format!("\n{name}: {message} [{code}]\n  next  {hint}\n  more  keyway explain {code}\n")
+}
+
 /// A server is named so that no literal that stands in the place of a name is shown.
 fn shown(one: &Examined) -> String {
     printable(&in_name(&one.name))
@@ -57,7 +73,11 @@ fn shown(one: &Examined) -> String {
 pub(super) fn json(examined: &[Examined]) -> String {
     let faults = examined.iter().filter_map(|one| match &one.verdict {
         Verdict::Faulty(fault) => Some(Finding::of(in_name(&one.name), fault)),
-        _ => None,
+        Verdict::Works { advice, .. } => {
+            let advice = advice.as_ref()?;
+            Some(Finding::advice(in_name(&one.name), advice))
+        }
+        Verdict::Off => None,
     });
     let servers = examined.iter().map(|one| Server {
         name: in_name(&one.name),
@@ -77,7 +97,7 @@ pub(super) fn json(examined: &[Examined]) -> String {
             Verdict::Faulty(fault) => Some(fault.code),
         },
         what: match &one.verdict {
-            Verdict::Works { what } => what,
+            Verdict::Works { what, .. } => what,
             Verdict::Off => "disabled in its file",
             Verdict::Faulty(fault) => &fault.message,
         },
@@ -138,6 +158,21 @@ struct Http<'a> {
 }
 
 impl<'a> Finding<'a> {
+    fn advice(server: String, advice: &'a Advice) -> Self {
+        Self {
+            code: advice.code,
+            severity: "note",
+            server,
+            source: None,
+            message: advice.message,
+            hint: &advice.hint,
+            http: None,
+            stage: "list",
+            why: page(advice.code).map_or("", |page| page.why()),
+            last_lines: &[],
+        }
+    }
+
     fn of(server: String, fault: &'a Fault) -> Self {
         Self {
             code: fault.code,

@@ -1,11 +1,15 @@
 //! `keyway migrate env`: literal credentials become variables; no value is lost, none is printed.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use keyway::migrate;
 use keyway_config::edit::TextChange;
+use keyway_config::environment::Variables;
 use keyway_config::migrate::Scope;
 use keyway_config::migrate::env::{EnvPlan, plan};
 
+use super::trial::{Trial, Trying};
 use super::{diff, require_server, written};
 use crate::diff::{Kind, render_added};
 use crate::environment::ProcessEnvironment;
@@ -27,6 +31,8 @@ pub(crate) struct Env {
     /// Change the files; without it the changes are shown
     #[arg(long)]
     write: bool,
+    #[command(flatten)]
+    trying: Trying,
     /// How to print the changes
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
@@ -35,6 +41,7 @@ pub(crate) struct Env {
 /// Runs the command.
 pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> {
     let (loaded, files) = arguments.selection.load()?;
+    session.read(&loaded);
     let scope = Scope {
         plugin: &loaded.plugin,
         files: &files,
@@ -43,7 +50,18 @@ pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> 
     require_server(&scope)?;
     let around = migrate::surroundings(&loaded)?;
     let plan = plan(&scope, &ProcessEnvironment, &around);
-    let written_files = if arguments.write && !plan.is_empty() {
+    let is_written = arguments.write && !plan.is_empty();
+    let tested = if is_written && !arguments.trying.offline {
+        let trial = Trial {
+            before: &loaded,
+            session,
+            trust: arguments.trying.trust,
+        };
+        trial.of_variables(&plan.documents, moved(&plan))?
+    } else {
+        String::new()
+    };
+    let written_files = if is_written {
         migrate::apply(&loaded, &plan)?
     } else {
         Vec::new()
@@ -63,9 +81,18 @@ pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> 
     session.print(&text, exit)?;
     session.print_aside(&changes.notes(session.verbosity));
     if session.verbosity != Verbosity::Quiet {
+        session.print_aside(&tested);
         session.print_aside(&summary(&plan, arguments.write));
     }
     Ok(exit)
+}
+
+/// Returns the servers that get a variable, and the values.
+fn moved(plan: &EnvPlan) -> (BTreeSet<&str>, Variables) {
+    let servers = plan.moves.iter().map(|moved| moved.server.as_str());
+    let values = plan.moves.iter();
+    let values = values.map(|moved| (moved.variable.clone(), moved.value.expose().clone()));
+    (servers.collect(), Variables::from_pairs(values))
 }
 
 fn changes(plan: &EnvPlan) -> Changes<'_> {

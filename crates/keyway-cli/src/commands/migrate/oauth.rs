@@ -5,6 +5,7 @@ use keyway::migrate;
 use keyway_config::migrate::Scope;
 use keyway_config::migrate::oauth::{OAuthPlan, plan};
 
+use super::trial::{Trial, Trying};
 use super::{diff, require_server, written};
 use crate::diff::Kind;
 use crate::error::CliError;
@@ -24,6 +25,8 @@ pub(crate) struct OAuth {
     /// Change the file; without it the changes are shown
     #[arg(long)]
     write: bool,
+    #[command(flatten)]
+    trying: Trying,
     /// How to print the changes
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
@@ -32,6 +35,7 @@ pub(crate) struct OAuth {
 /// Runs the command.
 pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError> {
     let (loaded, files) = arguments.selection.load()?;
+    session.read(&loaded);
     let scope = Scope {
         plugin: &loaded.plugin,
         files: &files,
@@ -44,6 +48,15 @@ pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError
     // Of several entries of that name all are changed, or none.
     let is_possible = exit == Exit::Done;
     let mut text = String::new();
+    let mut asked = String::new();
+    if is_possible && !arguments.trying.offline && !plan.documents.is_empty() {
+        let trial = Trial {
+            before: &loaded,
+            session,
+            trust: arguments.trying.trust,
+        };
+        asked = trial.of_sign_in(&plan.documents, &arguments.server)?;
+    }
     if arguments.write && is_possible {
         text = written(&migrate::write_all(&loaded, &plan.documents)?);
     } else if is_possible {
@@ -59,6 +72,7 @@ pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError
     session.print(&text, exit)?;
     session.print_aside(&changes.notes(session.verbosity));
     if session.verbosity != Verbosity::Quiet && is_possible {
+        session.print_aside(&asked);
         session.print_aside(&summary(&plan, arguments.write));
     }
     Ok(exit)

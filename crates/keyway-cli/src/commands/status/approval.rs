@@ -1,33 +1,23 @@
 //! Which of the servers that wait for approval have it already.
 
 use keyway::load::Loaded;
+use keyway::sign_in::Accounts;
 use keyway::status::Reason;
 use keyway::trust::{Ledger, Question, Surroundings as Around};
 
 use super::Listed;
-use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::reach::default_profile;
-use crate::session::Session;
 use crate::surroundings::Surroundings;
-use crate::vault::open_vault;
 
 /// Takes the reason away from servers that were approved as they are now.
-///
-/// Nothing is kept before the first approval, and looking does not change that.
 pub(super) fn look_up(
     servers: &mut [Listed<'_>],
-    plugins: &[Loaded],
+    plugins: &[&Loaded],
     surroundings: &Surroundings,
-    session: &Session,
+    accounts: &Accounts,
 ) -> Result<(), CliError> {
-    let waits = |listed: &Listed<'_>| listed.status.reason == Some(Reason::PendingTrust);
-    let is_kept = ProcessEnvironment::folders().is_some_and(|folders| folders.data.is_dir());
-    if !is_kept || !servers.iter().any(waits) {
-        return Ok(());
-    }
-    let vault = open_vault()?;
-    let ledger = Ledger::new(&vault, &default_profile(session)?)?;
+    let vault = accounts.vault.get()?;
+    let ledger = Ledger::new(&vault, &accounts.profile)?;
     for listed in servers.iter_mut().filter(|listed| waits(listed)) {
         let owner = listed.owner(plugins);
         let Some(question) = owner.and_then(|loaded| question(listed, loaded, surroundings)) else {
@@ -36,9 +26,16 @@ pub(super) fn look_up(
         let approval = ledger.find(&question.source, &question.server)?;
         if approval.is_some_and(|approval| approval.covers(&question.digest)) {
             listed.status.reason = None;
+        } else {
+            listed.question = Some(question);
         }
     }
     Ok(())
+}
+
+/// Says whether a server waits for approval.
+pub(super) fn waits(listed: &Listed<'_>) -> bool {
+    listed.status.reason == Some(Reason::PendingTrust)
 }
 
 fn question(listed: &Listed<'_>, loaded: &Loaded, surroundings: &Surroundings) -> Option<Question> {

@@ -2,18 +2,24 @@
 
 use keyway::status::{Reason, VariableStatus};
 use keyway_config::diagnostic::Diagnostic;
+use keyway_config::environment::Origin;
 use keyway_secret::printable;
 
 use super::Listed;
 use super::explain::stops;
 use super::sign_in;
+use super::vault::Kept;
 use crate::report::mask::in_words;
 use crate::report::{Report, counted};
 use crate::session::{Session, Verbosity};
 use crate::table::Table;
 
 /// Renders the servers.
-pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>, session: &Session) -> String {
+pub(super) fn render(
+    servers: &[Listed<'_>],
+    report: &Report<'_>,
+    (vault, session): (Option<&Kept>, &Session),
+) -> String {
     let mut text = if servers.is_empty() {
         let files = counted(report.file_count(), "file");
         format!("no servers in {files}\n")
@@ -22,6 +28,7 @@ pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>, session: &Sess
     };
     text.push_str(&sign_ins(servers));
     text.push_str(&protection(servers));
+    text.push_str(&vault.map(Kept::in_words).unwrap_or_default());
     for finding in first_messages(servers, report) {
         text.push('\n');
         text.push_str(&message(finding));
@@ -105,7 +112,11 @@ fn protection(servers: &[Listed<'_>]) -> String {
 fn variable(variable: &VariableStatus<'_>) -> String {
     let name = in_words(&printable(variable.name));
     match (variable.is_set, variable.has_default) {
-        (true, _) => format!("{name} set"),
+        (true, _) => match variable.origin {
+            Some(Origin::File) => format!("{name} set, in a file"),
+            Some(Origin::Vault) => format!("{name} set, in the vault"),
+            _ => format!("{name} set"),
+        },
         (false, true) => format!("{name} unset, has a default"),
         (false, false) => format!("{name} missing"),
     }

@@ -1,19 +1,23 @@
 //! `--format json`: the object of the contract, `null` where this version cannot know.
 
+use keyway_config::environment::Origin;
 use serde::Serialize;
 
 use super::Listed;
-use super::sign_in::rfc3339;
+use super::vault::Kept;
 use crate::report::Report;
 use crate::report::json::{Finding, Place, findings, to_text};
+use keyway::events::rfc3339;
+
 use crate::report::mask::in_name;
 
 /// Renders the servers.
-pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>) -> String {
+pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>, vault: Option<&Kept>) -> String {
     to_text(&Object {
         schema_version: 1,
         diagnostics: findings(report),
         servers: servers.iter().map(Server::of).collect(),
+        vault,
     })
 }
 
@@ -22,6 +26,7 @@ struct Object<'a> {
     schema_version: u32,
     diagnostics: Vec<Finding<'a>>,
     servers: Vec<Server<'a>>,
+    vault: Option<&'a Kept>,
 }
 
 #[derive(Serialize)]
@@ -44,6 +49,8 @@ struct Server<'a> {
 struct Variable<'a> {
     name: &'a str,
     set: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'static str>,
 }
 
 impl<'a> Server<'a> {
@@ -55,6 +62,7 @@ impl<'a> Server<'a> {
         let variables = status.variables.iter().map(|variable| Variable {
             name: variable.name,
             set: variable.is_set,
+            from: variable.origin.map(Origin::as_str),
         });
         let kept = listed.sign_in.as_ref();
         Self {

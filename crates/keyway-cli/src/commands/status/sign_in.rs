@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keyway::load::Loaded;
-use keyway::sign_in::{Accounts, Asking, SignIn};
+use keyway::sign_in::{Accounts, Asking, KeptVault, SignIn};
 use keyway::states::{Reason, State};
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
@@ -11,31 +11,17 @@ use keyway_secret::printable;
 
 use super::Listed;
 use crate::error::CliError;
-use crate::reach::{ReachError, default_profile, kept_vault};
+use crate::reach::{ReachError, default_profile};
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// Adds the sign-ins; one that has ended makes its server wait for a person.
 pub(super) fn look_up(
     servers: &mut [Listed<'_>],
-    plugins: &[Loaded],
+    plugins: &[&Loaded],
     surroundings: &Surroundings,
-    session: &Session,
+    accounts: &Accounts,
 ) -> Result<(), CliError> {
-    let is_oauth = |listed: &Listed<'_>| listed.status.method == Some(Method::OAuth);
-    let Some(vault) = kept_vault()?.filter(|_| servers.iter().any(is_oauth)) else {
-        return Ok(());
-    };
-    let settings = session.settings()?;
-    let accounts = Accounts {
-        vault: Arc::new(vault),
-        interaction: None,
-        asking: Asking::Never,
-        settings: Arc::new(settings.clone()),
-        profile: default_profile(session)?,
-        account: settings.defaults.account.clone(),
-        device: false,
-    };
     for listed in servers.iter_mut().filter(|listed| is_oauth(listed)) {
         let owner = listed.owner(plugins);
         let (Some(loaded), Ok(server)) = (owner, &listed.status.entry.server) else {
@@ -53,6 +39,25 @@ pub(super) fn look_up(
         }
     }
     Ok(())
+}
+
+/// Returns whose sign-ins are told.
+pub(super) fn accounts(vault: &Arc<KeptVault>, session: &Session) -> Result<Accounts, CliError> {
+    let settings = session.settings()?;
+    Ok(Accounts {
+        vault: Arc::clone(vault),
+        interaction: None,
+        asking: Asking::Never,
+        settings: Arc::new(settings.clone()),
+        profile: default_profile(session)?,
+        account: settings.defaults.account.clone(),
+        device: false,
+    })
+}
+
+/// Says whether somebody can be signed in to a server.
+pub(super) fn is_oauth(listed: &Listed<'_>) -> bool {
+    listed.status.method == Some(Method::OAuth)
 }
 
 /// Says in one line who is signed in, to what, and for how long.
@@ -90,43 +95,9 @@ fn in_words(seconds: i64) -> String {
     }
 }
 
-/// Writes a time of day as RFC 3339 has it, in UTC.
-pub(crate) fn rfc3339(unix: i64) -> String {
-    let (days, rest) = (unix.div_euclid(86_400), unix.rem_euclid(86_400));
-    // Days since 1 March of the year 0, in eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_written_as_every_program_reads_them() {
-        for (unix, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_794_744_471, "2026-11-15T12:07:51Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ] {
-            assert_eq!(rfc3339(unix), text);
-        }
-    }
 
     #[test]
     fn time_left_is_told_as_a_person_would() {

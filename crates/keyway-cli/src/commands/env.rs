@@ -1,0 +1,199 @@
+//! `keyway env`: variables kept sealed, for servers that no shell starts.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+use keyway::connect::harden_self;
+use keyway::events::rfc3339;
+use keyway::variables::{KeepError, KeptVariable, KeptVariables};
+use keyway::vault::Vault;
+use keyway_config::headers::MAX_VALUE_BYTES;
+use keyway_secret::Secret;
+use serde_json::json;
+
+use super::tools::Format;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::hidden_input;
+use crate::reach::ReachError;
+use crate::session::Session;
+use crate::table::Table;
+use crate::vault::{folders, open_vault};
+
+/// Keep variables sealed, for where no shell sets them
+#[derive(Debug, Args)]
+pub(crate) struct Env {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Keep a variable; its value is asked for on the terminal, or read from standard input
+    ///
+    /// It counts where neither the environment nor an env file sets the variable.
+    Set {
+        /// The variable
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Taken so that it can be refused without being repeated.
+        #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        more: Vec<OsString>,
+    },
+    /// Destroy what is kept of a variable
+    Unset {
+        /// The variable
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// List the variables: names, when they were set, and how long they are; never a value
+    List {
+        /// How to print it
+        #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+        format: Format,
+    },
+}
+
+impl Env {
+    /// Says whether one JSON object is printed.
+    pub(crate) const fn format(&self) -> Format {
+        match self.action {
+            Action::List { format } => format,
+            _ => Format::Human,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> {
+    match &arguments.action {
+        Action::Set { name, more } => set(session, name, more),
+        Action::Unset { name } => unset(session, name),
+        Action::List { format } => list(session, *format),
+    }
+}
+
+fn set(session: &Session, name: &str, more: &[OsString]) -> Result<Exit, CliError> {
+    if !more.is_empty() {
+        return Err(CliError::Usage {
+            what: "a value is never an argument, where others could see it; it is asked for, or read from standard input",
+        });
+    }
+    harden_self().map_err(|source| ReachError::Harden { source })?;
+    KeptVariables::check_name(name)?;
+    let Some(value) = read_value(name)? else {
+        session.print_aside("nothing was kept\n");
+        return Ok(Exit::Failed);
+    };
+    keep(name, &value)?;
+    session.print_aside("kept\n");
+    Ok(Exit::Done)
+}
+
+/// Keeps a value; one that was kept under the name is destroyed.
+pub(super) fn keep(name: &str, value: &Secret<String>) -> Result<(), CliError> {
+    let vault = open_vault()?;
+    Ok(KeptVariables::new(&vault)?.set(name, value, now())?)
+}
+
+/// Returns the value; `None` if the person gave none.
+pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError> {
+    let failed = |source| ReachError::Client { source };
+    let mut input = io::stdin();
+    if input.is_terminal() {
+        let typed = hidden_input::ask(&format!("Value of {name}: "));
+        return Ok(typed.map_err(failed)?);
+    }
+    // Never grows, so that no copy is left behind; one byte and a line's end more than is allowed.
+    let most = MAX_VALUE_BYTES.saturating_add(3);
+    let mut bytes = Vec::with_capacity(most);
+    let limit = u64::try_from(most).unwrap_or(u64::MAX);
+    let read = input.by_ref().take(limit).read_to_end(&mut bytes);
+    read.map_err(failed)?;
+    if bytes.ends_with(b"\n") {
+        bytes.pop();
+        if bytes.ends_with(b"\r") {
+            bytes.pop();
+        }
+    }
+    let text = String::from_utf8(bytes).map_err(|_| CliError::Usage {
+        what: "the value is not UTF-8",
+    })?;
+    Ok(Some(Secret::new(text)))
+}
+
+fn unset(session: &Session, name: &str) -> Result<Exit, CliError> {
+    let Some(vault) = existing()? else {
+        session.print_aside("there is no such variable\n");
+        return Ok(Exit::Failed);
+    };
+    KeptVariables::check_name(name)?;
+    let existed = KeptVariables::new(&vault)?.unset(name)?;
+    session.print_aside(if existed {
+        "destroyed\n"
+    } else {
+        "there is no such variable\n"
+    });
+    Ok(if existed { Exit::Done } else { Exit::Failed })
+}
+
+fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
+    let kept = match existing()? {
+        Some(vault) => KeptVariables::new(&vault)?.list()?,
+        None => Vec::new(),
+    };
+    let text = match format {
+        Format::Json => {
+            let object = |it: &KeptVariable| {
+                let set_at = rfc3339(seconds(it.set_at));
+                json!({ "name": it.name, "set_at": set_at, "bytes": it.bytes })
+            };
+            let variables: Vec<_> = kept.iter().map(object).collect();
+            let all = json!({ "schema_version": 1, "diagnostics": [], "variables": variables });
+            format!("{all}\n")
+        }
+        Format::Human if kept.is_empty() => "no variable is kept\n".to_owned(),
+        Format::Human => {
+            let mut table = Table::new(["NAME", "SET", "BYTES"]);
+            for it in kept {
+                let set_at = rfc3339(seconds(it.set_at));
+                table.push([it.name, set_at, it.bytes.to_string()]);
+            }
+            table.render(session.width(), session.head_style())
+        }
+    };
+    session.print(&text, Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+/// Opens the vault if there is one; who only looks makes none.
+fn existing() -> Result<Option<Vault>, CliError> {
+    match Vault::inspect(&folders()?)? {
+        Some(_) => Ok(Some(open_vault()?)),
+        None => Ok(None),
+    }
+}
+
+fn seconds(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a variable remembers when it was set, by the clock of this machine"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+impl From<KeepError> for CliError {
+    fn from(error: KeepError) -> Self {
+        match error {
+            KeepError::Vault(error) => error.into(),
+            error => Self::Keep(error),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a migration leads to, tried against the servers before any file is changed.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use keyway::load::Loaded;
+use keyway_config::edit::TextChange;
+use keyway_config::environment::Variables;
+use keyway_secret::printable;
+
+use crate::commands::{block_on, probe::listed};
+use crate::error::CliError;
+use crate::reach::{NOBODY, Reach, ReachError, find};
+use crate::session::Session;
+
+/// The flags of a migration that asks servers.
+#[derive(Debug, Args)]
+pub(super) struct Trying {
+    /// Do not ask the servers whether the result works
+    #[arg(long)]
+    pub(super) offline: bool,
+    /// Approve what the entries run and send, for asking them
+    #[arg(long, conflicts_with = "offline")]
+    pub(super) trust: bool,
+}
+
+/// A plugin as it will be.
+pub(super) struct Trial<'a> {
+    pub(super) before: &'a Loaded,
+    pub(super) session: &'a Session,
+    /// Whether the person approved on the command line.
+    pub(super) trust: bool,
+}
+
+impl Trial<'_> {
+    /// Connects to each server with the new variables and lists something; returns what was found.
+    ///
+    /// What is not approved is not tried, and that is said: a program must not run, and a variable
+    /// must not be sent, because of a migration.
+    pub(super) fn of_variables(
+        &self,
+        changes: &[TextChange],
+        (servers, values): (BTreeSet<&str>, Variables),
+    ) -> Result<String, CliError> {
+        let after = self.after(changes);
+        let mut text = String::new();
+        for server in servers {
+            let name = printable(server);
+            let untested = |why: &CliError| {
+                format!("`{name}` was not tested: {}\n", printable(&why.to_string()))
+            };
+            let quietly = Reach::for_trial(self.trust, Variables::default());
+            let original = find(self.before, Some(server));
+            let original = original
+                .and_then(|entry| quietly.prepare_quietly(self.session, self.before, entry));
+            if let Err(why) = original {
+                text.push_str(&untested(&why));
+                continue;
+            }
+            let reach = Reach::for_trial(true, values.clone());
+            let entry = find(&after, Some(server))?;
+            let ready = reach.prepare_quietly(self.session, &after, entry)?;
+            let found = block_on(async {
+                let host = reach.host(self.session, NOBODY)?;
+                listed(&ready, &host).await
+            });
+            let found = found.map_err(|error| refused(server, error))?;
+            text.push_str(&format!("`{name}` was tested: {}\n", found.in_words()));
+        }
+        Ok(text)
+    }
+
+    /// Asks a server whether the sign-in that the entry will rely on is there.
+    pub(super) fn of_sign_in(
+        &self,
+        changes: &[TextChange],
+        server: &str,
+    ) -> Result<String, CliError> {
+        let after = self.after(changes);
+        let reach = Reach::for_trial(self.trust, Variables::default());
+        let entry = find(&after, Some(server))?;
+        let ready = reach.prepare(self.session, &after, entry)?;
+        let offered = block_on(async {
+            let host = reach.host(self.session, NOBODY)?;
+            let offered = ready.offers_oauth(&host).await;
+            offered.map_err(|error| {
+                let server = server.to_owned();
+                CliError::from(ReachError::SignIn { server, error })
+            })
+        });
+        offered.map_err(|error| refused(server, error))?;
+        let name = printable(server);
+        Ok(format!(
+            "`{name}` was asked: it offers a sign-in by OAuth\n"
+        ))
+    }
+
+    fn after(&self, changes: &[TextChange]) -> Loaded {
+        let mut after = self.before.clone();
+        for change in changes {
+            after.set_text(&change.file, &change.after);
+        }
+        after
+    }
+}
+
+fn refused(server: &str, error: CliError) -> CliError {
+    CliError::NotMigrated {
+        server: printable(server),
+        source: Box::new(error),
+    }
+}

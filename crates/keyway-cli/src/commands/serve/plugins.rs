@@ -1,0 +1,332 @@
+//! The plugins that are served, looked at again when a file, an approval, a variable or a sign-in
+//! has changed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use keyway::connect::{Host, LikenessKey};
+use keyway::error::LoadError;
+use keyway::events::Events;
+use keyway::gateway::{Gateway, Served};
+use keyway::load::{CONFIG_FILES, Loaded};
+use keyway::sign_in::Asking;
+use keyway::watch::Stamps;
+use keyway_config::declared::DeclaredServer;
+use keyway_config::document::Document;
+use keyway_secret::{Secret, printable};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Serve;
+use crate::dashboard::Desk;
+use crate::error::CliError;
+use crate::lazy::{Lazy, Presence};
+use crate::reach::{Manner, Reach, ReachError, find};
+use crate::session::{Session, Verbosity};
+use crate::settings;
+use crate::vault::folders;
+
+/// Everything that is served, and how it looked last.
+pub(super) struct Plugins {
+    reach: Reach,
+    session: Session,
+    together: Arc<Host>,
+    direct: Arc<Host>,
+    around: Arc<[Secret<Vec<u8>>]>,
+    key: LikenessKey,
+    plugins: Vec<Watched>,
+    sign_ins: HashMap<(String, String), SignedIn>,
+    stamps: Stamps,
+    settings: Stamps,
+    /// Whether to look again in any case.
+    in_doubt: bool,
+}
+
+/// One plugin.
+struct Watched {
+    path: PathBuf,
+    /// As it was when it last could be read; none if it is gone.
+    loaded: Option<Arc<Loaded>>,
+    /// What was wrong with it when that was last said.
+    told: Option<String>,
+    is_missed: bool,
+}
+
+/// Who was signed in to a server, and how often somebody was no longer.
+#[derive(Default)]
+struct SignedIn {
+    presence: Presence,
+    /// As it was when somebody was seen to be in.
+    account: Option<Option<String>>,
+    ended: u64,
+}
+
+impl Plugins {
+    /// Reads the plugins that the command line names.
+    pub(super) fn open(arguments: &Serve, session: &Session) -> Result<Self, CliError> {
+        let host = |asking| -> Result<Arc<Host>, CliError> {
+            let manner = Manner {
+                asking,
+                ..Manner::default()
+            };
+            Ok(Arc::new(arguments.reach.host(session, manner)?))
+        };
+        let folders = folders()?;
+        let no_randomness = || std::io::Error::other("there is no randomness");
+        let key = LikenessKey::random().ok_or_else(no_randomness);
+        let plugins = arguments
+            .load(session)?
+            .into_iter()
+            .map(|(path, loaded)| Watched {
+                path,
+                loaded: Some(Arc::new(loaded)),
+                told: None,
+                is_missed: false,
+            });
+        Ok(Self {
+            reach: arguments.reach.unattended(),
+            session: session.clone(),
+            together: host(Asking::Never)?,
+            direct: host(Asking::AtMost(ENTRY_WAIT))?,
+            around: settings::around().into(),
+            key: key.map_err(|source| ReachError::Client { source })?,
+            plugins: plugins.collect(),
+            sign_ins: HashMap::new(),
+            stamps: Stamps::default(),
+            settings: Stamps::of([folders.config.join("config.toml")]),
+            in_doubt: false,
+        })
+    }
+
+    /// Returns the plugins as they were when they last could be read.
+    pub(super) fn loaded(&self) -> Vec<Arc<Loaded>> {
+        let loaded = self.plugins.iter().filter_map(|it| it.loaded.clone());
+        loaded.collect()
+    }
+
+    /// Tells the gateway and its dashboard of every change; never returns.
+    pub(super) async fn follow(mut self, gateway: Arc<Gateway>, desk: Arc<Desk>) {
+        let mut beat = interval(BEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            beat.tick().await;
+            // Files and the vault are slow at times; clients do not wait for them.
+            let looked = tokio::task::spawn_blocking(move || {
+                let found = self.look();
+                (self, found)
+            });
+            let Ok((plugins, found)) = looked.await else {
+                return std::future::pending().await;
+            };
+            self = plugins;
+            if let Some(servers) = found {
+                gateway.replace(servers);
+                desk.serves(self.loaded());
+            }
+        }
+    }
+
+    /// Returns the servers if anything has changed.
+    fn look(&mut self) -> Option<Vec<Served>> {
+        let settings = self.settings.again();
+        if settings != self.settings {
+            self.settings = settings;
+            self.say("`config.toml` has changed; what it says counts after a restart");
+        }
+        let stamps = self.stamps.again();
+        if stamps == self.stamps && !std::mem::take(&mut self.in_doubt) {
+            return None;
+        }
+        self.stamps = stamps;
+        self.load_again();
+        Some(self.servers())
+    }
+
+    /// Describes the servers as they are now.
+    pub(super) fn servers(&mut self) -> Vec<Served> {
+        let mut servers = Vec::new();
+        let mut files = self.files();
+        for loaded in &self.loaded() {
+            for name in names(loaded) {
+                let (digest, run) = self.digest(loaded, &name);
+                files.extend(run);
+                let key = (loaded.plugin.name(), name.clone());
+                let presence = &self.sign_ins.entry(key).or_default().presence;
+                let lazy = Lazy::new(&self.reach, &self.session, loaded, &name, &self.together);
+                let upstream = Arc::new(
+                    lazy.directly(&self.direct)
+                        .noting(presence)
+                        .amid(&self.around),
+                );
+                servers.push(Served::new(loaded.plugin.name(), name, digest, upstream));
+            }
+        }
+        self.stamps = std::mem::take(&mut self.stamps).with(files);
+        servers
+    }
+
+    /// Returns what a connection made now must not outlive, and which files are part of that.
+    fn digest(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Vec<PathBuf>) {
+        let mut muted = self.session.clone();
+        muted.events = Events::default();
+        let entry = find(loaded, Some(name));
+        let ready = entry.and_then(|entry| self.reach.prepare_quietly(&muted, loaded, entry));
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(error) => {
+                let text = text_of(loaded, name);
+                let words = [text.as_bytes(), error.code().as_bytes()];
+                return (*self.key.hash("closed", &words).as_bytes(), Vec::new());
+            }
+        };
+        let around: Vec<&[u8]> = self
+            .around
+            .iter()
+            .map(|it| it.expose().as_slice())
+            .collect();
+        let likeness = ready.likeness(&self.direct, &around, &self.key);
+        let sign_in = ready.sign_in(&self.direct).ok().flatten();
+        let is_in = sign_in.is_some();
+        let account = sign_in.map(|sign_in| sign_in.account);
+        let key = (loaded.plugin.name(), name.to_owned());
+        let known = self.sign_ins.entry(key).or_default();
+        // Whoever comes in is let in by those who wait for it; who goes takes the connections along.
+        let was_in = known.presence.swap(is_in, Ordering::Relaxed);
+        if was_in && (!is_in || known.account.is_some() && known.account != account) {
+            known.ended += 1;
+        }
+        known.account = account;
+        let ended = known.ended.to_le_bytes();
+        let digest = self.key.hash("open", &[likeness.as_bytes(), &ended]);
+        (*digest.as_bytes(), ready.files())
+    }
+
+    /// Reads the plugins again; one that cannot be read stays as it was.
+    fn load_again(&mut self) {
+        let mut plugins = std::mem::take(&mut self.plugins);
+        for at in 0..plugins.len() {
+            let (before, rest) = plugins.split_at_mut(at);
+            let Some((watched, after)) = rest.split_first_mut() else {
+                continue;
+            };
+            let others = before.iter().chain(after.iter());
+            let taken: Vec<String> = others.filter_map(Watched::name).collect();
+            let trouble = self.load_one(watched, &taken);
+            if trouble != watched.told {
+                if let Some(trouble) = &trouble {
+                    self.say(trouble);
+                } else if watched.loaded.is_some() {
+                    self.say(&format!("{} is read again", shown(&watched.path)));
+                }
+            }
+            watched.told = trouble;
+        }
+        self.plugins = plugins;
+    }
+
+    /// Reads one plugin again; returns what is wrong with it.
+    fn load_one(&mut self, watched: &mut Watched, taken: &[String]) -> Option<String> {
+        let path = shown(&watched.path);
+        let goes_on = "what it said before goes on to count";
+        let loaded = match self.reach.load(&self.session, Some(&watched.path)) {
+            Ok(loaded) => loaded,
+            Err(CliError::Load(
+                LoadError::Missing { .. }
+                | LoadError::NoConfiguration { .. }
+                | LoadError::NothingFound,
+            )) => {
+                // Who replaces a file may take it away for a moment.
+                if !std::mem::replace(&mut watched.is_missed, true) {
+                    self.in_doubt = true;
+                    return watched.told.clone();
+                }
+                watched.loaded = None;
+                return Some(format!("{path} is gone, and its servers with it"));
+            }
+            Err(error) => return Some(format!("{path}: {error}; {goes_on}")),
+        };
+        watched.is_missed = false;
+        if taken.contains(&loaded.plugin.name()) {
+            return Some(format!("{path} has the name of another plugin; {goes_on}"));
+        }
+        if let Some(broken) = watched.newly_broken(&loaded) {
+            let file = printable(&broken);
+            return Some(format!(
+                "`{file}` of {path} cannot be used as it is; {goes_on} (keyway check says why)"
+            ));
+        }
+        watched.loaded = Some(Arc::new(loaded));
+        None
+    }
+
+    /// Returns every file in which a change may show, apart from those that entries run.
+    fn files(&self) -> Vec<PathBuf> {
+        let loaded = self.plugins.iter().filter_map(|it| it.loaded.as_ref());
+        let mut files: Vec<PathBuf> = loaded.flat_map(|loaded| loaded.watched()).collect();
+        for Watched { path, .. } in &self.plugins {
+            // A folder changes with everything in it; of one that is gone it counts what comes back.
+            files.extend(CONFIG_FILES.iter().map(|(name, _)| path.join(name)));
+            files.extend((!path.is_dir()).then(|| path.clone()));
+        }
+        files.extend(self.reach.env_file().map(Path::to_owned));
+        if let Ok(folders) = folders() {
+            files.push(folders.data.join("vault.db"));
+            files.push(folders.data.join("vault.db-wal"));
+        }
+        files
+    }
+
+    fn say(&self, what: &str) {
+        if self.session.verbosity != Verbosity::Quiet {
+            self.session.print_aside(&format!("note: {what}\n"));
+        }
+    }
+}
+
+impl Watched {
+    fn name(&self) -> Option<String> {
+        Some(self.loaded.as_ref()?.plugin.name())
+    }
+
+    /// Returns a file that could be used before, or was not there, and cannot be used now.
+    fn newly_broken(&self, now: &Loaded) -> Option<String> {
+        let was_broken = |file: &str| {
+            let before = self.loaded.as_ref().map(|it| it.plugin.documents.iter());
+            let mut before = before.into_iter().flatten();
+            before.any(|it| it.source.path() == file && !it.is_usable())
+        };
+        let mut documents = now.plugin.documents.iter();
+        let broken = documents.find(|it| !it.is_usable() && !was_broken(it.source.path()));
+        broken.map(|document| document.source.path().to_owned())
+    }
+}
+
+/// Returns the names of the servers of a plugin that are not switched off.
+pub(super) fn names(loaded: &Loaded) -> Vec<String> {
+    let usable = |(document, server): &(&Document, &DeclaredServer)| {
+        document.is_usable() && !server.disabled
+    };
+    let servers = loaded.plugin.servers().filter(usable);
+    let mut names: Vec<String> = servers.map(|(_, server)| server.name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Returns what the file says about a server.
+fn text_of(loaded: &Loaded, name: &str) -> String {
+    match find(loaded, Some(name)) {
+        Ok((document, server)) => document.source.slice(server.span).to_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    format!("`{}`", printable(&path.to_string_lossy()))
+}
+
+const BEAT: Duration = Duration::from_secs(1);
+/// Less than the minute that most clients wait for a call.
+const ENTRY_WAIT: Duration = Duration::from_secs(45);

@@ -1,0 +1,248 @@
+//! `keyway service`: the gateway as a service of the person's own session.
+
+mod files;
+mod manager;
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use keyway::load::{Loaded, Loader};
+use keyway::service::Service as Unit;
+use keyway_config::usage;
+use keyway_secret::printable;
+use serde::Serialize;
+
+use self::files::Files;
+use self::manager::{Manager, Standing};
+use super::install::{Consent, absolute, lines};
+use super::vault::Format;
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::session::{Session, Verbosity};
+use crate::table::Table;
+use crate::vault::{folders, open_vault};
+
+/// Run the gateway as a service that starts when the first client comes
+#[derive(Debug, Args)]
+pub(crate) struct Service {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Write the service's files and switch it on; the files are shown first
+    Install(Install),
+    /// Say whether the service is installed, on, and answers
+    Status {
+        /// How to print it
+        #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+        format: Format,
+    },
+    /// Switch the service off and remove its files
+    Uninstall {
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Install {
+    /// Plugin folders or files; without one, this folder or the nearest above it in the same
+    /// repository
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Where to listen; only 127.0.0.1 and [::1] are taken
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5399")]
+    listen: SocketAddr,
+    /// Let the service use the approvals and sign-ins of this profile
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Service, session: &Session) -> Result<Exit, CliError> {
+    match &arguments.action {
+        Action::Install(install) => install.run(session),
+        Action::Status { format } => status(session, *format),
+        Action::Uninstall { consent } => uninstall(session, consent),
+    }
+}
+
+impl Install {
+    fn run(&self, session: &Session) -> Result<Exit, CliError> {
+        let plugins = self.load()?;
+        let manager = Manager::here();
+        let files = Files::read(manager, &self.unit(&plugins)?)?;
+        let shown = files.diff();
+        if shown.is_empty() {
+            session.print_aside("the files are as they should be\n");
+        } else if !self.consent.agreed(session, &shown)? {
+            return Ok(self.consent.refused());
+        }
+        // The socket's folder has to be ours alone before anybody else makes it.
+        drop(open_vault()?);
+        let written = files.write()?;
+        session.print(&lines("wrote", &written), Exit::Done)?;
+        manager.switch_on()?;
+        if session.verbosity != Verbosity::Quiet {
+            session.print_aside(&variables(&plugins));
+        }
+        let standing = manager.standing();
+        session.print_aside(&format!("{}\n", standing.sentence()));
+        Ok(match standing {
+            Standing::Answers => Exit::Done,
+            _ => Exit::Failed,
+        })
+    }
+
+    fn load(&self) -> Result<Vec<Loaded>, CliError> {
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        if self.paths.is_empty() {
+            return Ok(vec![loader.discover(Path::new("."))?]);
+        }
+        let loaded = self.paths.iter().map(|path| Ok(loader.load(path)?));
+        loaded.collect()
+    }
+
+    fn unit(&self, plugins: &[Loaded]) -> Result<Unit, CliError> {
+        let program = ProcessEnvironment::program().ok_or(CliError::Usage {
+            what: "the path of this program cannot be found",
+        })?;
+        if !self.listen.ip().is_loopback() || self.listen.port() == 0 {
+            return Err(CliError::Usage {
+                what: "a service listens on a port of 127.0.0.1 or [::1]",
+            });
+        }
+        let paths: Result<Vec<String>, CliError> = if self.paths.is_empty() {
+            let roots = plugins.iter().map(|loaded| absolute(&loaded.plugin.root));
+            roots.collect()
+        } else {
+            self.paths.iter().map(|path| absolute(path)).collect()
+        };
+        let mut options = Vec::new();
+        if let Some(profile) = &self.profile {
+            options.extend(["--profile".to_owned(), profile.clone()]);
+        }
+        let socket = folders()?.runtime.join("gateway.sock");
+        let socket = socket.into_os_string().into_string();
+        Ok(Unit {
+            program: absolute(&program)?,
+            options,
+            plugins: paths?,
+            listen: self.listen,
+            has_both_families: has_other_family(self.listen.ip()),
+            socket: socket.map_err(|_| CliError::Usage {
+                what: "the folder for run-time files has a name that is not text",
+            })?,
+            environment: ProcessEnvironment::of_places(),
+        })
+    }
+}
+
+/// Says whether the machine has the loopback address of the other family.
+fn has_other_family(address: IpAddr) -> bool {
+    let other = match address {
+        IpAddr::V4(_) => "[::1]:0",
+        IpAddr::V6(_) => "127.0.0.1:0",
+    };
+    TcpListener::bind(other).is_ok()
+}
+
+/// Says which variables a service has to be given, since it has no shell to take them from.
+fn variables(plugins: &[Loaded]) -> String {
+    let servers = plugins.iter().flat_map(|loaded| loaded.plugin.servers());
+    let mut names: Vec<&str> = servers
+        .flat_map(|(_, server)| usage::names(server))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return String::new();
+    }
+    let mut text = "A service has no shell; it takes what you keep for it:\n".to_owned();
+    for name in names {
+        text.push_str(&format!("  keyway env set {}\n", printable(name)));
+    }
+    text
+}
+
+fn uninstall(session: &Session, consent: &Consent) -> Result<Exit, CliError> {
+    let manager = Manager::here();
+    let found = files::installed(manager)?;
+    if found.is_empty() {
+        session.print_aside("there is no service\n");
+        return Ok(Exit::Done);
+    }
+    let shown = lines("removes", &found);
+    if !consent.agreed(session, &shown)? {
+        return Ok(consent.refused());
+    }
+    manager.switch_off()?;
+    for path in &found {
+        std::fs::remove_file(path).map_err(|source| CliError::Generate {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    manager.look_again();
+    session.print(&lines("removed", &found), Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema_version: u8,
+    diagnostics: [(); 0],
+    service: &'a str,
+    files: Vec<String>,
+    reason: String,
+}
+
+fn status(session: &Session, format: Format) -> Result<Exit, CliError> {
+    let manager = Manager::here();
+    let found = files::installed(manager)?;
+    let standing = if found.is_empty() {
+        Standing::Absent
+    } else {
+        manager.standing()
+    };
+    let paths: Vec<String> = found
+        .iter()
+        .map(|path| printable(&path.to_string_lossy()))
+        .collect();
+    let exit = match standing {
+        Standing::Answers | Standing::Absent => Exit::Done,
+        _ => Exit::Failed,
+    };
+    let text = match format {
+        Format::Json => {
+            let report = Report {
+                schema_version: 1,
+                diagnostics: [],
+                service: standing.word(),
+                files: paths,
+                reason: standing.sentence(),
+            };
+            let json = serde_json::to_string(&report);
+            format!("{}\n", json.unwrap_or_default())
+        }
+        Format::Human => {
+            let mut table = Table::new(["SERVICE", "STATE"]);
+            table.push(["keyway".to_owned(), standing.word().to_owned()]);
+            for path in paths {
+                table.push([path, "installed".to_owned()]);
+            }
+            table.render(session.width(), session.head_style())
+        }
+    };
+    session.print(&text, exit)?;
+    if format == Format::Human {
+        session.print_aside(&format!("{}\n", standing.sentence()));
+    }
+    Ok(exit)
+}

@@ -1,0 +1,82 @@
+//! How the key of the vault is protected, and what the vault tells of servers as far as it opens
+//! without troubling anybody.
+
+use std::sync::Arc;
+
+use keyway::sign_in::KeptVault;
+use keyway::vault::{Folders, SourceKind, Vault, VaultError};
+use keyway_secret::printable;
+use serde::Serialize;
+
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::vault::unasked_sources;
+
+/// What can be told of the vault without its key.
+#[derive(Serialize)]
+pub(super) struct Kept {
+    /// Where its key comes from.
+    key_source: &'static str,
+    /// What that is worth, in words.
+    protection: String,
+    /// Why approvals and sign-ins are not told, as a code.
+    closed: Option<&'static str>,
+}
+
+impl Kept {
+    /// Looks at the vault; `None` if there is none, and none is made.
+    pub(super) fn look() -> Result<Option<Self>, CliError> {
+        let Some(folders) = ProcessEnvironment::folders() else {
+            return Ok(None);
+        };
+        let found = Vault::inspect(&folders)?;
+        Ok(found.map(|found| Self {
+            key_source: found.protection.source.as_str(),
+            protection: found.protection.to_string(),
+            closed: None,
+        }))
+    }
+
+    /// Opens the vault; `None` if that takes a person.
+    pub(super) fn open(&mut self) -> Result<Option<Arc<KeptVault>>, CliError> {
+        let Some(folders) = ProcessEnvironment::folders() else {
+            return Ok(None);
+        };
+        let kept = Arc::new(opener(folders)?);
+        match kept.get() {
+            Ok(_) => Ok(Some(kept)),
+            Err(error) if takes_a_person(&error) => {
+                self.closed = Some(error.code());
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Says it in a line or two.
+    pub(super) fn in_words(&self) -> String {
+        let mut text = format!("\nvault: {}\n", printable(&self.protection));
+        if self.closed.is_some() {
+            text.push_str("its key was not asked for, so approvals and sign-ins are not shown\n");
+        }
+        text
+    }
+}
+
+fn opener(folders: Folders) -> Result<KeptVault, CliError> {
+    let sources = unasked_sources()?;
+    let at = folders.clone();
+    let open = move || Vault::open(&at, sources.clone());
+    Ok(KeptVault::new(folders, Box::new(open)))
+}
+
+/// Says whether the vault would open if somebody were asked.
+const fn takes_a_person(error: &VaultError) -> bool {
+    matches!(
+        error,
+        VaultError::KeyringLocked
+            | VaultError::KeySourceUnavailable {
+                recorded: SourceKind::Passphrase
+            }
+    )
+}

@@ -1,0 +1,324 @@
+//! The dashboard's steward: does for a person at a browser what the commands do for one at a
+//! terminal, by the same ways.
+
+mod screen;
+mod slots;
+mod views;
+
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use keyway::connect::{BoxFuture, Host};
+use keyway::dashboard::{ServerId, ServerView, Steward};
+use keyway::events::Kind;
+use keyway::gateway::Gateway;
+use keyway::load::Loaded;
+use keyway::session::Nobody;
+use keyway::sign_in::{Asking, Loopback};
+use keyway::states::{Reason, Standing, State, Trouble};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use self::screen::Screen;
+use self::slots::Slots;
+use crate::commands::{call, doctor, login, logout};
+use crate::error::CliError;
+use crate::reach::{NOBODY, Reach, ReachError, Ready, approve, find, with_ledger};
+use crate::session::Session;
+
+/// Looks after the servers of a gateway.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    reach: Reach,
+    session: Session,
+    plugins: RwLock<Vec<Arc<Loaded>>>,
+    /// Asks nobody.
+    host: Host,
+    slots: Arc<Slots>,
+    gateway: OnceLock<Weak<Gateway>>,
+    myself: Weak<Self>,
+}
+
+impl Desk {
+    /// Begins to look after the servers of plugins.
+    pub(crate) fn new(
+        reach: &Reach,
+        session: &Session,
+        plugins: Vec<Arc<Loaded>>,
+    ) -> Result<Arc<Self>, CliError> {
+        let host = reach.host(session, NOBODY)?;
+        Ok(Arc::new_cyclic(|myself| Self {
+            reach: reach.unattended(),
+            session: session.clone(),
+            plugins: RwLock::new(plugins),
+            host,
+            slots: Arc::default(),
+            gateway: OnceLock::new(),
+            myself: Weak::clone(myself),
+        }))
+    }
+
+    /// Says whose connections end when something changes, which is told once.
+    pub(crate) fn tends(&self, gateway: &Arc<Gateway>) {
+        let _first = self.gateway.set(Arc::downgrade(gateway));
+    }
+
+    /// Looks after these plugins from now on, or after the same whose approvals, variables or
+    /// sign-ins have changed.
+    pub(crate) fn serves(&self, plugins: Vec<Arc<Loaded>>) {
+        *self.plugins.write().unwrap_or_else(PoisonError::into_inner) = plugins;
+        self.slots.tell();
+    }
+
+    fn plugins(&self) -> Vec<Arc<Loaded>> {
+        let plugins = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
+        plugins.clone()
+    }
+
+    fn loaded(&self, id: &ServerId) -> Result<Arc<Loaded>, CliError> {
+        let mut plugins = self.plugins().into_iter();
+        let found = plugins.find(|loaded| loaded.plugin.name() == id.plugin);
+        found.ok_or_else(|| CliError::UnknownServer {
+            name: keyway_secret::printable(&id.name),
+            near: None,
+        })
+    }
+
+    /// Makes a server ready to be connected to, if it is approved.
+    fn ready(&self, id: &ServerId) -> Result<Ready, CliError> {
+        let loaded = self.loaded(id)?;
+        let entry = find(&loaded, Some(&id.name))?;
+        self.reach.prepare(&self.session, &loaded, entry)
+    }
+
+    /// Lets clients connect anew.
+    fn reconnect(&self, id: &ServerId) {
+        if let Some(gateway) = self.gateway.get().and_then(Weak::upgrade) {
+            gateway.reconnect(&id.plugin, &id.name);
+        }
+    }
+
+    /// Finds out how a server is, while others go on.
+    fn look_at(&self, id: &ServerId) -> Option<tokio::task::JoinHandle<()>> {
+        let desk = self.myself.upgrade()?;
+        let id = id.clone();
+        let turn = self.slots.begin(&id)?;
+        Some(tokio::spawn(async move {
+            let seen = desk.examined(&id).await;
+            desk.slots.note(&id, seen);
+            drop(turn);
+        }))
+    }
+
+    async fn examined(&self, id: &ServerId) -> slots::Seen {
+        let loaded = match self.loaded(id) {
+            Ok(loaded) => loaded,
+            Err(error) => return views::failed(&error.trouble()),
+        };
+        let who = (&self.reach, &self.session);
+        match doctor::diagnose(&loaded, &id.name, who, &self.host).await {
+            Ok(Some(verdict)) => views::seen(&verdict),
+            Ok(None) => slots::Seen::default(),
+            Err(error) => views::failed(&error.trouble()),
+        }
+    }
+
+    async fn enter(&self, id: &ServerId) -> Result<(), CliError> {
+        let ready = self.ready(id)?;
+        let mut host = self.host.clone();
+        let screen = Screen::new(id, &self.slots);
+        if let Some(accounts) = &mut host.accounts {
+            let asking = Loopback::new(Arc::new(screen));
+            accounts.interaction = Some(Arc::new(asking.in_turn(Arc::clone(&accounts.vault))));
+            accounts.asking = Asking::WhenNeeded;
+        }
+        let server = ready.spec.name.clone();
+        let method = ready.spec.method;
+        let oauth = ready.oauth(&host);
+        let oauth = oauth.ok_or_else(|| ReachError::NotOAuth {
+            server: server.clone(),
+            method,
+        })?;
+        login::sign_in(&server, &oauth, None).await
+    }
+
+    async fn leave(&self, id: &ServerId) -> Result<String, CliError> {
+        let loaded = self.loaded(id)?;
+        let entry = find(&loaded, Some(&id.name))?;
+        let ready = self.reach.prepare_unasked(&self.session, &loaded, entry)?;
+        let done = logout::sign_out(&ready, &self.host).await?;
+        let words = logout::in_words(&done);
+        let mut letters = words.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        Ok(first.into_iter().chain(letters).chain(['.']).collect())
+    }
+
+    /// Approves an entry; `false` if it is not what was shown.
+    fn allow(&self, id: &ServerId, digest: &str) -> Result<bool, CliError> {
+        let Some(question) = self.question(id)? else {
+            // Somebody else did.
+            return Ok(true);
+        };
+        if question.digest.to_string() != digest {
+            return Ok(false);
+        }
+        let profile = self.reach.profile(&self.session)?;
+        with_ledger(&profile, |ledger| approve(ledger, &question))?;
+        let server = Some(id.name.as_str());
+        self.session.events.emit(Kind::TrustDecided, server, None);
+        Ok(true)
+    }
+
+    async fn use_tool(
+        &self,
+        id: &ServerId,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Box<RawValue>, CliError> {
+        let ready = self.ready(id)?;
+        let conversation = ready.converse(&self.host, Arc::new(Nobody)).await?;
+        let arguments = Value::Object(arguments).to_string();
+        let how = (ready.timeout(None), None);
+        let answer = call::tool(&ready, &conversation, (tool, &arguments), how).await;
+        conversation.close().await;
+        answer
+    }
+}
+
+impl Steward for Desk {
+    fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
+        let desk = self.myself.upgrade();
+        Box::pin(async move {
+            // It reads files and the vault.
+            let survey = tokio::task::spawn_blocking(move || desk?.survey().ok());
+            survey.await.ok().flatten().unwrap_or_default()
+        })
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.slots.changes()
+    }
+
+    fn opened(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            for view in self.servers().await {
+                if view.question.is_none() && !self.slots.knows(&view.id) {
+                    drop(self.look_at(&view.id));
+                }
+            }
+        })
+    }
+
+    fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>> {
+        Box::pin(async move {
+            self.reconnect(server);
+            if let Some(looking) = self.look_at(server) {
+                // A server that takes longer is shown as being looked at.
+                drop(timeout(SHORT, looking).await);
+            }
+            Ok(())
+        })
+    }
+
+    fn sign_in<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>> {
+        Box::pin(async move {
+            let Some(desk) = self.myself.upgrade() else {
+                return Ok(());
+            };
+            let Some(turn) = self.slots.begin(server) else {
+                return Ok(());
+            };
+            let id = server.clone();
+            let mut changes = self.slots.changes();
+            let entering = tokio::spawn(async move {
+                let entered = desk.enter(&id).await;
+                drop(turn);
+                desk.slots.ask(&id, None);
+                match &entered {
+                    Ok(()) => {
+                        desk.reconnect(&id);
+                        drop(desk.look_at(&id));
+                    }
+                    Err(error) => desk.slots.note(&id, views::failed(&error.trouble())),
+                }
+                entered.map_err(|error| error.trouble())
+            });
+            let asked = async {
+                while !self.slots.asks(server) {
+                    if changes.changed().await.is_err() {
+                        return;
+                    }
+                }
+            };
+            tokio::select! {
+                () = asked => Ok(()),
+                () = tokio::time::sleep(LONG) => Ok(()),
+                entered = entering => entered.unwrap_or(Ok(())),
+            }
+        })
+    }
+
+    fn cancel(&self, server: &ServerId) {
+        self.slots.cancel(server);
+    }
+
+    fn sign_out<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<String, Trouble>> {
+        Box::pin(async move {
+            let left = self.leave(server).await;
+            self.reconnect(server);
+            drop(self.look_at(server));
+            left.map_err(|error| error.trouble())
+        })
+    }
+
+    fn approve<'a>(
+        &'a self,
+        server: &'a ServerId,
+        digest: &'a str,
+    ) -> BoxFuture<'a, Result<(), Trouble>> {
+        Box::pin(async move {
+            let allowed = self.allow(server, digest);
+            if !allowed.map_err(|error| error.trouble())? {
+                return Err(changed());
+            }
+            if let Some(looking) = self.look_at(server) {
+                drop(timeout(SHORT, looking).await);
+            }
+            Ok(())
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        server: &'a ServerId,
+        tool: &'a str,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Trouble>> {
+        Box::pin(async move {
+            let answer = self.use_tool(server, tool, arguments).await;
+            answer.map_err(|error| {
+                let trouble = error.trouble();
+                // What just went wrong is looked into, so that the page of the server explains it.
+                drop(self.look_at(server));
+                trouble
+            })
+        })
+    }
+}
+
+fn changed() -> Trouble {
+    Trouble {
+        standing: Standing::new(State::Pending, Reason::PendingTrust),
+        code: "pending-trust",
+        message: "the entry has changed since it was shown, so that nothing was approved"
+            .to_owned(),
+        hint: Some("read it again, as it is now".to_owned()),
+        is_transient: false,
+    }
+}
+
+/// How long a button waits for what it began.
+const SHORT: Duration = Duration::from_secs(6);
+const LONG: Duration = Duration::from_secs(20);

@@ -1,0 +1,45 @@
+//! Spans of this process, sent where the standard variables say.
+
+use std::time::Duration;
+
+use keyway::activity::Activity;
+use keyway::connect::ConnectError;
+use keyway::traces::{TraceSettings, traces};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::host;
+use crate::session::Session;
+
+/// Spans on their way out.
+#[derive(Debug)]
+pub(crate) struct Exporting {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+/// Begins to record what is asked, and to send it if somebody wants it.
+pub(crate) fn begin(session: &Session) -> Result<(Activity, Option<Exporting>), CliError> {
+    let activity = Activity::default();
+    let Some(settings) = TraceSettings::read(ProcessEnvironment::text)? else {
+        return Ok((activity, None));
+    };
+    let (tracer, export) = traces(settings);
+    let http = host::open(session)?.http;
+    let client = export.client(&http).map_err(ConnectError::from)?;
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(export.run(client, stopped));
+    Ok((activity.traced(tracer), Some(Exporting { stop, task })))
+}
+
+impl Exporting {
+    /// Sends what is left; a collector that does not answer is not waited for.
+    pub(crate) async fn end(self) {
+        let _ended_before = self.stop.send(());
+        drop(tokio::time::timeout(LAST_WORDS, self.task).await);
+    }
+}
+
+const LAST_WORDS: Duration = Duration::from_secs(3);
