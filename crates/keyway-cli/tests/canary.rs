@@ -63,29 +63,40 @@ fn folders(literal: &str, name: &str) -> Vec<Folder> {
 }
 
 #[test]
-fn no_command_in_no_format_shows_a_value() {
+fn no_command_in_no_format_shows_a_token_of_nobody_s_shape() {
+    assert_hidden("kT8vQ2mX9wLz4Rb7Yc3N");
+}
+
+#[test]
+fn no_command_in_no_format_shows_a_token_of_a_vendor_s_shape() {
+    assert_hidden(&["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat());
+}
+
+#[test]
+fn no_command_in_no_format_shows_a_short_password() {
+    assert_hidden("p4ssw0rdX");
+}
+
+/// Puts a literal everywhere, and looks for it and for the value of a variable in all output.
+fn assert_hidden(literal: &str) {
     let variable = Canary::hidden("vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5");
-    // A token of nobody's shape, one of a vendor's, and a short password.
-    let vendor = ["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat();
-    for literal in ["kT8vQ2mX9wLz4Rb7Yc3N", &vendor, "p4ssw0rdX"] {
-        let name = if literal.len() < 12 { "name" } else { literal };
-        let literal = Canary::literal(literal);
-        for folder in folders(literal.value(), name) {
-            for arguments in CALLS {
-                let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
-                let outcome = call
-                    .args(arguments.iter().copied())
-                    .env("CANARY_VARIABLE", variable.value())
-                    .env("A_TOKEN", variable.value())
-                    .env("B", variable.value())
-                    // Nobody outside is asked for anything.
-                    .env("HTTPS_PROXY", "http://127.0.0.1:9")
-                    .env("HTTP_PROXY", "http://127.0.0.1:9")
-                    .run();
-                let output = outcome.everything();
-                assert_eq!(variable.leak(&output), None, "{arguments:?}\n{output}");
-                assert_eq!(literal.leak(&output), None, "{arguments:?}\n{output}");
-            }
+    let name = if literal.len() < 12 { "name" } else { literal };
+    let literal = Canary::literal(literal);
+    for folder in folders(literal.value(), name) {
+        for arguments in CALLS {
+            let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
+            let outcome = call
+                .args(arguments.iter().copied())
+                .env("CANARY_VARIABLE", variable.value())
+                .env("A_TOKEN", variable.value())
+                .env("B", variable.value())
+                // Nobody outside is asked for anything.
+                .env("HTTPS_PROXY", "http://127.0.0.1:9")
+                .env("HTTP_PROXY", "http://127.0.0.1:9")
+                .run();
+            let output = outcome.everything();
+            assert_eq!(variable.leak(&output), None, "{arguments:?}\n{output}");
+            assert_eq!(literal.leak(&output), None, "{arguments:?}\n{output}");
         }
     }
 }
@@ -110,22 +121,55 @@ const CALLS: &[&[&str]] = &[
     &["migrate", "env", "--server", "local", "--verbose"],
     &["migrate", "env", "--format", "json"],
     &["readme", "--write"],
-    &["migrate", "env", "--write", "--color", "always"],
+    &["migrate", "env", "--write"],
+    &[
+        "migrate",
+        "env",
+        "--write",
+        "--offline",
+        "--color",
+        "always",
+    ],
     &["migrate", "oauth", "--server", "bare", "--write"],
+    &[
+        "migrate",
+        "oauth",
+        "--server",
+        "bare",
+        "--write",
+        "--offline",
+    ],
     &["status"],
     &["status", "--env-file", ".env", "--color", "always"],
     &["status", "--format", "json"],
     &["probe", "remote"],
     &["probe", "local", "--format", "json"],
-    &["doctor", "--timeout", "1"],
-    &["doctor", "--trust", "--timeout", "1", "--format", "json"],
+    &["open", "--print"],
+    &["doctor", "--timeout", "1", "--debug=config"],
+    &[
+        "doctor",
+        "--trust",
+        "--timeout",
+        "1",
+        "--format",
+        "json",
+        "--debug",
+        "--bundle",
+        "report.tar",
+    ],
+    &["rotate", "bare", "--trust"],
+    &["rotate", "remote"],
     &["explain", "auth-rejected"],
     &["call", "local", "t", "A=B"],
+    &["env", "list"],
+    &["env", "list", "--format", "json"],
     &["vault", "status"],
     &["vault", "status", "--format", "json"],
     &["vault", "verify", "--format", "json"],
     &["vault", "rekey", "--to", "file"],
     &["mtls", "--cert", ".mcp.json", "--key", ".mcp.json"],
+    &["service", "install", "--dry-run"],
+    &["service", "status"],
     &["install", "cursor", "--all", "--dry-run"],
     &["install", "codex", "--all", "--yes", "--verbose"],
     &["install", "claude-code", "--project", "--all", "--dry-run"],

@@ -146,7 +146,23 @@ fn with_a_browser_the_table_waits_for_the_person() {
     }
     assert_eq!(fs::read_to_string(&shown).unwrap().trim(), page);
     press_allow(&page);
+    until(&mut lines, |line| line.contains("opens the dashboard"));
     until(&mut lines, |line| line.starts_with("Ctrl-C"));
+    // The browser gets a private file with the link a moment after it was started.
+    let start = Instant::now();
+    let file = loop {
+        let text = fs::read_to_string(&shown).unwrap();
+        if let Some(file) = text.trim().strip_prefix("file://") {
+            break file.to_owned();
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "no dashboard");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(
+        fs::read_to_string(file)
+            .unwrap()
+            .contains("/dashboard/enter/")
+    );
     assert_eq!(interrupt(&mut running), Some(0));
     let mut table = String::new();
     let mut stdout = running.child.stdout.take().unwrap();

@@ -17,6 +17,24 @@ use std::time::Duration;
 
 use keyway_testkit::{Folder, Keyway};
 
+/// Whoever wrote the entry also wrote the file, and nobody has agreed to read it.
+#[test]
+fn an_entry_with_too_large_a_file_cannot_be_approved() {
+    let folder = Folder::with_entries(
+        r#"{"mcpServers": {"s": {"command": "sh", "args": ["-c", "echo ran", "large"]}}}"#,
+    );
+    let large = std::fs::File::create(folder.at("large")).unwrap();
+    large.set_len(1 << 40).unwrap();
+    for arguments in [["tools", "s"].as_slice(), &["trust", "grant", "s"]] {
+        let refused = keyway(&folder).args(arguments.iter().copied()).run();
+        assert_eq!(refused.code, 4, "{}", refused.everything());
+        assert!(refused.stderr.contains("256 MiB"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--trust"), "{}", refused.stderr);
+    }
+    let status = keyway(&folder).args(["status"]).run();
+    assert!(status.stdout.contains("pending-trust"), "{status:?}");
+}
+
 #[test]
 fn nothing_runs_before_it_is_approved_and_everything_after() {
     let folder = Folder::with_entries(

@@ -314,3 +314,72 @@ fn host_variables_resolve_and_their_folders_are_not_made() {
     );
     assert!(!home.exists());
 }
+
+/// Makes a vault that takes its key from a passphrase, with an approval in it.
+fn with_passphrase() -> Folder {
+    let folder = folder()
+        .file("home/passphrase", "correct horse battery\n")
+        .mode("home/passphrase", 0o600)
+        .mode("home", 0o700);
+    let made = unlocked(&folder, &["trust", "grant", "database", "--trust"]);
+    assert_eq!(made.code, 0, "{}", made.snapshot());
+    folder
+}
+
+fn unlocked(folder: &Folder, arguments: &[&str]) -> Outcome {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+        .args(arguments.iter().copied())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .env("KEYWAY_PASSPHRASE_FILE", folder.at("home/passphrase"))
+        .env("DATABASE_URL", "hidden-value-2")
+        .run()
+}
+
+#[test]
+fn protection_of_the_vault_is_told_to_people_and_programs() {
+    let folder = with_passphrase();
+    let shown = unlocked(&folder, &["status"]).stdout;
+    let words = "sealed with a key derived from your passphrase: nothing on disk opens it";
+    assert!(shown.contains(&format!("\nvault: {words}\n")), "{shown}");
+    assert!(!shown.contains("pending-trust"), "{shown}");
+    let object = unlocked(&folder, &["status", "--format", "json"]).stdout;
+    let object: serde_json::Value = serde_json::from_str(&object).expect("JSON");
+    let expected = serde_json::json!({
+        "key_source": "passphrase", "protection": words, "closed": null
+    });
+    assert_eq!(object["vault"], expected);
+}
+
+#[test]
+fn passphrase_is_not_asked_for_and_its_vault_is_described_all_the_same() {
+    let folder = with_passphrase();
+    let look = |format| {
+        keyway(&folder)
+            .args(["--format", format])
+            .env("KEYWAY_HOME", folder.at("home"))
+            .env("DATABASE_URL", "hidden-value-2")
+            .run()
+    };
+    let shown = look("human");
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+    assert!(
+        shown.stdout.contains("derived from your passphrase"),
+        "{}",
+        shown.stdout
+    );
+    let reason = "its key was not asked for, so approvals and sign-ins are not shown";
+    assert!(shown.stdout.contains(reason), "{}", shown.stdout);
+    let object: serde_json::Value = serde_json::from_str(&look("json").stdout).expect("JSON");
+    assert_eq!(object["vault"]["key_source"], "passphrase");
+    assert_eq!(object["vault"]["closed"], "key-unavailable");
+}
+
+#[test]
+fn where_there_is_no_vault_none_is_described_and_none_is_made() {
+    let folder = folder();
+    let call = keyway(&folder).args(["--format", "json"]);
+    let outcome = call.env("KEYWAY_HOME", folder.at("home")).run();
+    let object: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(object["vault"], serde_json::Value::Null);
+    assert!(!folder.at("home").exists());
+}

@@ -6,11 +6,19 @@
     reason = "tests stop where they cannot go on"
 )]
 
+mod bundle;
+mod codes;
 mod credentials;
+mod discovery;
+mod migrations;
 mod network;
+mod plain;
 mod programs;
+mod rotate;
 mod server;
 mod sign_in;
+mod socket;
+mod unattended;
 mod whole;
 
 use keyway_testkit::{Folder, Keyway, Outcome};

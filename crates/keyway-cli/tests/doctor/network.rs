@@ -28,16 +28,31 @@ fn a_name_that_leads_nowhere_is_told_as_such() {
 
 #[test]
 fn nobody_at_the_port_is_the_network() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    // An address of its own, so that no other test takes the port in the meantime.
+    let listener = TcpListener::bind("127.0.0.77:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let folder = entry(&format!("http://127.0.0.1:{port}/mcp"));
+    let folder = entry(&format!("http://{address}/mcp"));
     assert_fault(
         &doctor(&folder).run(),
         "unreachable",
         5,
         "check the address",
     );
+    let _server = Server::start_at(&address, None, mcp);
+    assert_works(&doctor(&folder).run());
+}
+
+#[test]
+fn an_address_that_is_never_reached_is_told_and_another_host_works() {
+    let server = Server::start(mcp);
+    let folder = entry("https://169.254.169.254/mcp");
+    let fix = "check the host in `url`";
+    assert_fault(&doctor(&folder).run(), "forbidden-address", 1, fix);
+    let text = folder.read(".mcp.json");
+    let text = text.replace("https://169.254.169.254/mcp", &server.url());
+    folder.put(".mcp.json", text);
+    assert_works(&doctor(&folder).run());
 }
 
 #[test]

@@ -57,7 +57,16 @@ impl Server {
         tls: Option<Arc<ServerConfig>>,
         script: impl Fn(&str) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1:0", tls, script)
+    }
+
+    /// Starts a server at an address that is known before.
+    pub(crate) fn start_at(
+        address: &str,
+        tls: Option<Arc<ServerConfig>>,
+        script: impl Fn(&str) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let (journal, script): (_, Script) = (Arc::clone(&asked), Arc::new(script));

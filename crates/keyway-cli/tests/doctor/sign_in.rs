@@ -127,3 +127,26 @@ fn a_renewal_that_fails_for_good_asks_for_a_sign_in() {
     desk.sign_in();
     assert_works(&examined(&desk));
 }
+
+#[test]
+fn a_scope_that_is_missing_is_named_and_agreeing_to_it_works() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig
+        .set(|settings| settings.wants_scope = Some("files:write".to_owned()));
+    let found = assert_fault(
+        &examined(&desk),
+        "insufficient-scope",
+        3,
+        "keyway login s --scopes",
+    );
+    let hint = found["hint"].as_str().unwrap();
+    assert!(hint.contains("files:write"), "{hint}");
+    let words: Vec<&str> = hint.split(' ').skip(1).collect();
+    {
+        let _person = desk.person();
+        let outcome = desk.keyway(&words).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+    assert_works(&examined(&desk));
+}

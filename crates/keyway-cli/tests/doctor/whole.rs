@@ -1,5 +1,6 @@
 //! The command as a whole: files, approval, many servers at once, and what a person reads.
 
+use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use keyway_testkit::{Folder, Keyway};
@@ -31,6 +32,50 @@ fn twenty_servers_of_which_five_hang_take_no_longer_than_one_that_hangs() {
     }
     assert_eq!(servers.len(), 20);
     assert!(took < Duration::from_secs(16), "{took:?}");
+}
+
+/// On a terminal, which `script` makes.
+#[test]
+fn progress_is_visible_while_servers_hang() {
+    let good = Server::start(mcp);
+    let entries: Vec<String> = (0..20)
+        .map(|at| {
+            let port = if at % 4 == 0 { hanging() } else { good.port };
+            format!(r#""s{at:02}": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp"}}"#)
+        })
+        .collect();
+    let folder = Folder::with_entries(&format!("{{{}}}", entries.join(", ")));
+    let command = format!("'{KEYWAY}' doctor --timeout 8");
+    let call = Keyway::new("/usr/bin/script", folder.path());
+    let mut running = call.args(["-qefc", &command, "/dev/null"]).start();
+    let mut screen = running.child.stdout.take().unwrap();
+    let started = Instant::now();
+    let mut seen = Vec::new();
+    let is_late = |seen: &[u8]| {
+        let text = String::from_utf8_lossy(seen);
+        let last = text
+            .rsplit("\u{1b}[20A")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let done = last.matches(" ok").count();
+        let waiting = last.matches('…').count();
+        (done == 15 && waiting == 5, last)
+    };
+    // Long before the first of those that hang is given up, everything else is on the screen.
+    loop {
+        let mut bytes = [0; 4096];
+        let count = screen.read(&mut bytes).unwrap();
+        assert!(count > 0, "it ended: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&bytes[..count]);
+        let (is_there, last) = is_late(&seen);
+        if is_there {
+            assert!(last.contains("s00  health …"), "{last}");
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(7), "{last}");
+    }
+    drop(running.child.kill());
 }
 
 #[test]

@@ -1,6 +1,7 @@
-"""The official Python client on a command: lists, calls, reads, and answers a question.
+"""The official Python client on a command or an address: lists, calls, reads, and answers a question.
 
 Usage: python client.py MODE COMMAND ARGUMENT…; MODE is `legacy` or `auto`
+       python client.py MODE http|sse URL, with the capability in CAPABILITY
 """
 
 import json
@@ -10,7 +11,9 @@ import sys
 import anyio
 from mcp import StdioServerParameters
 from mcp.client import Client
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp_types import ElicitResult
 
 mode, command, *arguments = sys.argv[1:]
@@ -23,14 +26,22 @@ async def answer(context, params):
     return ElicitResult(action="accept", content={"name": "keyway"})
 
 
+def transport():
+    headers = {"Authorization": f"Bearer {os.environ.get('CAPABILITY')}"}
+    if command == "http":
+        return streamable_http_client(arguments[0], http_client=create_mcp_http_client(headers=headers))
+    if command == "sse":
+        return sse_client(arguments[0], headers=headers)
+    return stdio_client(StdioServerParameters(command=command, args=arguments, env=dict(os.environ)))
+
+
 async def main():
     progress = []
 
     async def on_progress(done, total, message):
         progress.append(done)
 
-    parameters = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
-    async with Client(stdio_client(parameters), mode=mode, elicitation_callback=answer) as client:
+    async with Client(transport(), mode=mode, elicitation_callback=answer) as client:
         tools = (await client.list_tools()).tools
         echo = await client.call_tool("echo", {"message": "hello"})
         await client.call_tool("count", {"steps": 3}, progress_callback=on_progress)

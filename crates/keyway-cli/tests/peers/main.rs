@@ -1,6 +1,6 @@
 //! Servers and clients that nobody here wrote, on both sides of the program.
 //!
-//! The official SDKs in three languages, the Inspector, two clients of agents, and servers that `npx`, `uvx` and a virtual
+//! The official SDKs in three languages, the Inspector, three clients of agents, and servers that `npx`, `uvx` and a virtual
 //! environment start. All are found below `KEYWAY_TOOLS`; without them these tests say so.
 
 #![expect(
@@ -11,6 +11,7 @@
 )]
 
 mod clients;
+mod gateway;
 mod inspector;
 mod installed;
 mod sdks;

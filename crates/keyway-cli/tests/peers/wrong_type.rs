@@ -1,12 +1,19 @@
 //! Servers of other people that speak another transport than the entry says.
 
+use std::net::TcpListener;
+
 use keyway_testkit::Folder;
+use serde_json::Value;
 
 use crate::tools::{Listening, NODE, PYTHON, Tools, keyway, script};
 
 /// Asserts that `doctor` names the right `type`, and that following it works.
 fn named(url: &str, wrong: &str, right: &str) {
-    let entry = |kind: &str| format!(r#"{{"s": {{"type": "{kind}", "url": "{url}"}}}}"#);
+    let entry = |kind: &str| {
+        let rest = url.strip_prefix("http").unwrap();
+        let scheme = if kind == "ws" { "ws" } else { "http" };
+        format!(r#"{{"s": {{"type": "{kind}", "url": "{scheme}{rest}"}}}}"#)
+    };
     let folder = Folder::with_entries(&entry(wrong));
     let outcome = keyway(&folder).args(["doctor", "--format", "json"]).run();
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
@@ -58,10 +65,37 @@ fn a_wrong_type_is_told_for_server_everything() {
     };
     let http = Listening::start(&words("streamableHttp"));
     let sse = Listening::start(&words("sse"));
-    named(
-        &format!("http://127.0.0.1:{}/mcp", http.port),
-        "sse",
-        "http",
+    let (http, sse) = (
+        format!("http://127.0.0.1:{}/mcp", http.port),
+        format!("http://127.0.0.1:{}/sse", sse.port),
     );
-    named(&format!("http://127.0.0.1:{}/sse", sse.port), "http", "sse");
+    for (url, right) in [(&http, "http"), (&sse, "sse")] {
+        for wrong in ["http", "sse", "ws"] {
+            if wrong != right {
+                named(url, wrong, right);
+            }
+        }
+    }
+    // One on pipes listens nowhere, whatever the entry says of it.
+    let nowhere = free_port();
+    for (kind, scheme) in [("http", "http"), ("sse", "http"), ("ws", "ws")] {
+        let folder = Folder::with_entries(&format!(
+            r#"{{"s": {{"type": "{kind}", "url": "{scheme}://127.0.0.1:{nowhere}/mcp"}},
+                "p": {{"command": "{}", "args": ["{}", "stdio"]}}}}"#,
+            tools.at(NODE),
+            tools.at(EVERYTHING),
+        ));
+        let call = |words: &[&str]| keyway(&folder).args(words.iter().copied()).run();
+        let outcome = call(&["doctor", "--trust", "--format", "json"]);
+        assert_eq!(outcome.code, 5, "{}", outcome.everything());
+        let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(object["servers"][0]["code"], "unreachable", "{kind}");
+        let what = object["servers"][1]["what"].as_str().unwrap();
+        assert!(what.starts_with("MCP 20"), "both eras are spoken: {what}");
+    }
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
 }

@@ -1,0 +1,375 @@
+//! A gateway with a dashboard, and ways to look at it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use keyway_testkit::{Folder, Keyway, Outcome};
+use serde_json::Value;
+
+/// How every secret of a demo begins.
+pub(crate) const SECRET: &str = "demosecret_";
+
+/// How many complaints of the browser are known: the page at the end is refused.
+#[derive(Clone, Copy)]
+pub(crate) enum Complaints {
+    None,
+    Known(usize),
+}
+
+/// Lets a browser do steps, list by list; returns what it prints.
+pub(crate) fn browse(steps: &[Value], expected: Complaints) -> Vec<Value> {
+    let modules = modules().unwrap();
+    let script =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../keyway-testkit/servers/dashboard.mjs");
+    let complaints = match expected {
+        Complaints::None => 0,
+        Complaints::Known(count) => count,
+    };
+    let mut child = Command::new(modules.join(".bin/node"))
+        .arg(script)
+        .arg(&modules)
+        .env("DASHBOARD_COMPLAINTS", complaints.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let steps = steps.iter().flat_map(|list| list.as_array().unwrap());
+    let steps = Value::from_iter(steps.cloned());
+    stdin.write_all(steps.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let lines = printed.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the npm packages, if the tools are installed.
+pub(crate) fn modules() -> Option<PathBuf> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let tools = std::env::var_os("KEYWAY_TOOLS").map_or(beside, PathBuf::from);
+    let modules = tools.join("npm/node_modules").canonicalize().ok()?;
+    let has_all = modules.join("axe-core").exists() && PathBuf::from("/usr/bin/chromium").exists();
+    has_all.then_some(modules)
+}
+
+/// `keyway demo`, whose dashboard is looked at.
+pub(crate) struct Demo {
+    child: Child,
+    folder: Folder,
+    lines: Arc<Mutex<Vec<String>>>,
+    home: String,
+    link: String,
+}
+
+impl Demo {
+    pub(crate) fn start() -> Self {
+        let folder = Folder::new();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+            .args(["demo", "--format", "json"])
+            .current_dir(folder.path())
+            .env("TMPDIR", folder.path())
+            .env("HOME", folder.path())
+            .env_remove("DISPLAY")
+            .env_remove("BROWSER")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = collect(child.stderr.take().unwrap());
+        let mut demo = Self {
+            child,
+            folder,
+            lines,
+            home: String::new(),
+            link: String::new(),
+        };
+        demo.link = demo.saw("/dashboard/enter/").trim().to_owned();
+        let home = demo.saw("export KEYWAY_HOME=");
+        demo.home = home.trim().rsplit_once('=').unwrap().1.to_owned();
+        demo
+    }
+
+    /// Returns the link that it printed.
+    pub(crate) fn link(&self) -> String {
+        self.link.clone()
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        self.link.split_once("/dashboard").unwrap().0.to_owned()
+    }
+
+    /// Waits for a line that contains something.
+    pub(crate) fn saw(&self, text: &str) -> String {
+        wait_for(text, || {
+            let lines = self.lines.lock().unwrap();
+            lines.iter().find(|line| line.contains(text)).cloned()
+        })
+    }
+
+    pub(crate) fn keyway(&self, words: &[&str]) -> Outcome {
+        Keyway::new(env!("CARGO_BIN_EXE_keyway"), self.folder.path())
+            .env("KEYWAY_HOME", &self.home)
+            .args(words.iter().copied())
+            .run()
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+        drop(self.child.wait());
+    }
+}
+
+/// `keyway serve` over a server that refuses everybody and one that runs here, neither approved.
+pub(crate) struct House {
+    child: Child,
+    folder: Folder,
+    port: u16,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+/// What a browser has after it was let in.
+pub(crate) struct Pass {
+    pub(crate) cookie: String,
+    pub(crate) base: String,
+}
+
+impl Pass {
+    /// Returns the address of a page of the session; files are where they are.
+    fn at(&self, path: &str) -> String {
+        if path.starts_with("/dashboard/") {
+            return path.to_owned();
+        }
+        format!("{}{path}", self.base)
+    }
+}
+
+impl House {
+    /// Starts it with a token in its environment.
+    pub(crate) fn start(token: &str) -> Self {
+        let refusing = refusing();
+        let entries = format!(
+            r#"{{"refusing": {{"type": "http", "url": "http://127.0.0.1:{refusing}/mcp",
+                  "headers": {{"Authorization": "Bearer ${{API_TOKEN}}"}}}},
+                "local": {{"command": "/bin/sh", "args": ["-c", "echo $API_TOKEN >&2; exit 3"],
+                  "env": {{"API_TOKEN": "${{API_TOKEN}}"}}}}}}"#
+        );
+        let folder = Folder::new().file("p/.mcp.json", entries).executable(
+            "browser",
+            "#!/bin/sh\necho \"$1\" > \"$0.new\" && mv \"$0.new\" \"$0.link\"\n",
+        );
+        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+            .args(["serve", "p", "--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .env("KEYWAY_HOME", folder.at("home"))
+            .env("API_TOKEN", token)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = collect(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let port = line.trim().trim_end_matches("/mcp").rsplit_once(':');
+        let port = port.unwrap().1.parse().unwrap();
+        let house = Self {
+            child,
+            folder,
+            port,
+            lines,
+        };
+        // It prints a link of its own.
+        wait_for("a link", || {
+            house.said().contains("/dashboard/enter/").then(String::new)
+        });
+        house
+    }
+
+    /// Returns a link of `keyway open`.
+    pub(crate) fn open(&self) -> String {
+        let opened = self.keyway(&["open", "--print"]);
+        assert_eq!(opened.code, 0, "{}", opened.everything());
+        opened.stdout.trim().to_owned()
+    }
+
+    pub(crate) fn keyway(&self, words: &[&str]) -> Outcome {
+        let mut call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), self.folder.path())
+            .env("KEYWAY_HOME", self.folder.at("home"))
+            .args(words.iter().copied());
+        if words.last() == Some(&"--browser") {
+            call = call.args([self.folder.at("browser")]);
+        }
+        call.run()
+    }
+
+    /// Returns the link that the browser was given.
+    /// Returns what a browser was given, and the link in the file that this leads to.
+    pub(crate) fn shown_link(&self) -> (String, String) {
+        let file = self.folder.at("browser.link");
+        let text = wait_for("a browser", || std::fs::read_to_string(&file).ok());
+        let shown = text.trim().to_owned();
+        let path = shown.strip_prefix("file://").unwrap();
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let page = std::fs::read_to_string(path).unwrap();
+        let (_, link) = page.split_once("href=\"").unwrap();
+        let link = link.split_once('"').unwrap().0.to_owned();
+        (shown, link)
+    }
+
+    /// Returns what the gateway printed beside its result.
+    pub(crate) fn said(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+
+    pub(crate) fn follow(&self, link: &str) -> String {
+        let path = link.split_once(&format!(":{}", self.port)).unwrap().1;
+        self.request("GET", path, "", "")
+    }
+
+    /// Follows a link; returns what it gives.
+    pub(crate) fn enter(&self, link: &str) -> Pass {
+        let answer = self.follow(link);
+        let mut lines = answer.lines();
+        let line = lines.find_map(|it| it.strip_prefix("set-cookie: "));
+        let (cookie, rest) = line.expect(&answer).split_once(';').unwrap();
+        let (_, path) = rest.split_once("Path=").unwrap();
+        Pass {
+            cookie: cookie.to_owned(),
+            base: path.split_once("/;").unwrap().0.to_owned(),
+        }
+    }
+
+    pub(crate) fn mark(&self, pass: &Pass) -> String {
+        let page = self.get("/", pass);
+        let (_, rest) = page.split_once("name=\"_mark\" value=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    }
+
+    pub(crate) fn get(&self, path: &str, pass: &Pass) -> String {
+        let headers = format!("cookie: {}\r\n", pass.cookie);
+        self.request("GET", &pass.at(path), &headers, "")
+    }
+
+    /// The same as a user who is neither us nor the superuser; `None` where we cannot be that.
+    pub(crate) fn get_as_nobody(&self, path: &str, pass: &Pass) -> Option<String> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let (port, path, cookie) = (self.port, pass.at(path), &pass.cookie);
+        let script = format!(
+            "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET {path} HTTP/1.1\\r\\nhost: 127.0.0.1:{port}\\r\\n\
+             cookie: {cookie}\\r\\nconnection: close\\r\\n\\r\\n' >&3; cat <&3"
+        );
+        let output = Command::new("/bin/bash")
+            .args(["-c", &script])
+            .uid(65_534)
+            .current_dir("/")
+            .output()
+            .ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    pub(crate) fn post(&self, path: &str, pass: &Pass, body: &str) -> String {
+        let origin = format!("http://127.0.0.1:{}", self.port);
+        let headers = format!("cookie: {}\r\norigin: {origin}\r\n", pass.cookie);
+        self.request("POST", &pass.at(path), &headers, body)
+    }
+
+    /// Returns the beginning of the events of a page.
+    pub(crate) fn stream(&self, page: &str, pass: &Pass) -> String {
+        let path = pass.at(&format!("/events?page={page}"));
+        let mut stream = self.send("GET", &path, &format!("cookie: {}\r\n", pass.cookie), "");
+        stream
+            .set_read_timeout(Some(Duration::from_millis(700)))
+            .unwrap();
+        let mut bytes = Vec::new();
+        // It never ends by itself.
+        let _late = stream.read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(text.contains("event: region"), "{text}");
+        text
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
+        let headers = format!("{headers}connection: close\r\n");
+        let mut stream = self.send(method, path, &headers, body);
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let (port, length) = (self.port, body.len());
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Refuses whatever comes, as a server does that does not like the token.
+fn refusing() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            std::thread::spawn(move || {
+                let mut piece = [0; 8192];
+                let _read = stream.read(&mut piece);
+                let answer = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer error=\"invalid_token\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let _sent = stream.write_all(answer.as_bytes());
+            });
+        }
+    });
+    port
+}
+
+fn collect(stream: impl std::io::Read + Send + 'static) -> Arc<Mutex<Vec<String>>> {
+    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+    let all = Arc::clone(&lines);
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            all.lock().unwrap().push(line);
+        }
+    });
+    lines
+}
+
+fn wait_for(what: &str, look: impl Fn() -> Option<String>) -> String {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "no {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

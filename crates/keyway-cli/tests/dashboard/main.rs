@@ -1,0 +1,238 @@
+//! The dashboard as a person uses it: in a real browser, over servers that check what they get.
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests start servers and a browser, and stop where they cannot"
+)]
+
+mod house;
+mod pictures;
+
+use serde_json::{Value, json};
+
+use self::house::{Complaints, Demo, House, SECRET, browse, modules};
+use keyway_testkit::Canary;
+
+/// In both themes and on a phone, with what would run and which variable goes where.
+#[test]
+fn a_person_sees_every_server_and_approves_one() {
+    if modules().is_none() {
+        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
+        return;
+    }
+    let demo = Demo::start();
+    let steps = json!([
+        {"size": [1280, 900]}, {"theme": "light"}, {"go": demo.link()},
+        {"wait": "5 connected"}, {"read": true}, {"axe": true},
+        {"theme": "dark"}, {"axe": true}, {"size": [360, 740]}, {"axe": true},
+        {"size": [1280, 900]}, {"click": "Review and approve local"},
+        {"wait": "__demo-stdio"}, {"wait": "DEMO_PASSWORD"}, {"axe": true},
+        {"theme": "light"}, {"axe": true},
+        {"click": "#approve"}, {"wait": "Connected"}, {"wait": "Says what it is told"},
+        {"size": [360, 740]}, {"axe": true}, {"read": true},
+    ]);
+    let said = browse(&[steps], Complaints::None);
+    is_usable(&said);
+    // The link leaves the address bar.
+    let pages = pages(&said);
+    let url = pages[0]["url"].as_str().unwrap();
+    let room = format!("{}/dashboard/at/", demo.origin());
+    assert!(url.starts_with(&room), "{url}");
+}
+
+/// On the consent page of the authorization server; what comes of it comes by itself.
+#[test]
+fn a_person_signs_in_calls_a_tool_and_signs_out() {
+    if modules().is_none() {
+        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
+        return;
+    }
+    let demo = Demo::start();
+    let sign_in = json!([
+        {"size": [1280, 900]}, {"theme": "dark"}, {"go": demo.link()}, {"wait": "Servers"},
+        {"click": "docs"}, {"wait": "Needs you"}, {"click": "Sign in docs"},
+        {"wait": "Go on at 127.0.0.1"}, {"axe": true},
+        {"tab": {"click": "#consent", "steps": [
+            {"wait": "Allow"}, {"click": "Allow"}, {"wait": "You are signed in"},
+        ]}},
+        {"wait": "Connected"}, {"wait": "renews itself"}, {"read": true}, {"axe": true},
+        {"theme": "light"}, {"axe": true},
+    ]);
+    let call = json!([
+        {"click": "add Adds two numbers"},
+        {"type": ["#f0", "2"]}, {"type": ["#f1", "40"]}, {"press": "Enter"},
+        {"wait": "Result"}, {"wait": "42"}, {"read": true}, {"axe": true},
+        {"click": "docs"}, {"wait": "tools/call"},
+    ]);
+    let sign_out = json!([
+        {"click": "Sign out docs"}, {"wait": "Signed out; the tokens were revoked and deleted."},
+        {"wait": "Nobody is signed in"}, {"read": true},
+        {"click": "Close session"}, {"wait": "keyway open"}, {"read": true}, {"axe": true},
+    ]);
+    // The browser complains of the page at the end, which is refused.
+    let said = browse(&[sign_in, call, sign_out], Complaints::Known(1));
+    is_usable(&said);
+    assert_eq!(pages(&said)[1]["focus"], "result");
+    demo.saw("docs: a tool was called");
+    demo.saw("docs: signed out: the tokens were revoked");
+}
+
+/// Returns the pages that were read; none holds a secret of the demo.
+fn pages(said: &[Value]) -> Vec<&Value> {
+    let pages = said.iter().filter(|line| line.get("html").is_some());
+    let pages: Vec<&Value> = pages.collect();
+    assert!(!pages.is_empty());
+    for page in &pages {
+        let html = page["html"].as_str().unwrap();
+        assert!(!html.contains(SECRET), "{html}");
+    }
+    pages
+}
+
+/// A refused credential is explained, and everything can be read and done without a script.
+#[test]
+fn a_401_is_explained_and_nothing_needs_a_script() {
+    if modules().is_none() {
+        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
+        return;
+    }
+    let token = Canary::hidden("wT7kQ2vX9mLz4Rb7Yc3NpH5");
+    let house = House::start(token.value());
+    let link = house.open();
+    let steps = json!([
+        {"script": false}, {"size": [360, 740]}, {"go": link}, {"wait": "2 need you"},
+        {"click": "Review and approve refusing"}, {"wait": "API_TOKEN"},
+        {"click": "#approve"}, {"wait": "Approved"}, {"wait": "What is wrong"},
+        {"wait": "401"}, {"wait": "Why"}, {"wait": "What helps"}, {"read": true},
+        {"click": "Reconnect refusing"}, {"wait": "What is wrong"},
+        {"script": true}, {"reload": true}, {"wait": "live"}, {"axe": true},
+        {"theme": "dark"}, {"axe": true},
+    ]);
+    let said = browse(&[steps], Complaints::None);
+    is_usable(&said);
+    let page = said.iter().find(|line| line.get("html").is_some()).unwrap();
+    let text = page["text"].as_str().unwrap();
+    assert!(
+        text.contains("token-refused") || text.contains("auth-rejected"),
+        "{text}"
+    );
+    assert_eq!(token.leak(page["html"].as_str().unwrap()), None);
+}
+
+#[test]
+fn no_byte_of_a_page_a_stream_or_a_cookie_is_confidential() {
+    let token = Canary::hidden("uQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5");
+    let house = House::start(token.value());
+    let pass = house.enter(&house.open());
+    let mark = house.mark(&pass);
+    let pages = [
+        "/",
+        "/s/p/refusing",
+        "/s/p/local",
+        "/dashboard/script.js",
+        "/dashboard/style.css",
+        "/dashboard/icon.svg",
+    ];
+    let mut all = pass.cookie.clone();
+    let look = |all: &mut String| {
+        for page in pages {
+            let answer = house.get(page, &pass);
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{page}: {answer}");
+            all.push_str(&answer);
+        }
+        for page in ["/", "/s/p/refusing"] {
+            all.push_str(&house.stream(page, &pass));
+        }
+    };
+    look(&mut all);
+    // Then approved and looked at, so that every program ran and every request was refused.
+    for server in ["refusing", "local"] {
+        let path = format!("/s/p/{server}");
+        let page = house.get(&path, &pass);
+        let (_, digest) = page.split_once("name=\"digest\" value=\"").unwrap();
+        let digest = digest.split_once('"').unwrap().0;
+        let body = format!("_mark={mark}&digest={digest}");
+        let answer = house.post(&format!("{path}/approve"), &pass, &body);
+        assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
+        all.push_str(&answer);
+    }
+    look(&mut all);
+    assert!(all.contains("What is wrong") && all.contains("API_TOKEN"));
+    assert_eq!(token.leak(&all), None);
+    assert!(!house.said().contains(token.value()));
+}
+
+#[test]
+fn open_asks_the_gateway_of_the_same_user_and_its_link_works_once() {
+    let house = House::start("x");
+    let link = house.open();
+    let pass = house.enter(&link);
+    assert!(house.get("/", &pass).contains("<h1>Servers</h1>"));
+    let again = house.follow(&link);
+    assert!(again.starts_with("HTTP/1.1 403 "), "{again}");
+    assert!(!again.contains("set-cookie"));
+    // A browser gets a private file that leads there: everybody can read its argument.
+    let opened = house.keyway(&["open", "--browser"]);
+    assert_eq!(opened.code, 0, "{}", opened.everything());
+    assert_eq!((opened.stdout.as_str(), opened.stderr.as_str()), ("", ""));
+    let (shown, link) = house.shown_link();
+    assert!(!shown.contains("enter"), "{shown}");
+    assert!(link.contains("/dashboard/enter/"), "{link}");
+    assert!(house.follow(&link).starts_with("HTTP/1.1 200 "));
+    let elsewhere = house.keyway(&["open", "--print", "--socket", "none.sock"]);
+    assert_eq!(elsewhere.code, 1, "{}", elsewhere.everything());
+    assert!(
+        elsewhere.stderr.contains("keyway serve"),
+        "{}",
+        elsewhere.stderr
+    );
+}
+
+/// Whoever else on this machine got hold of a cookie and its path has no use for them.
+#[test]
+fn c10_the_cookie_is_of_no_use_to_another_user() {
+    let house = House::start("x");
+    let cookie = house.enter(&house.open());
+    assert!(house.get("/", &cookie).starts_with("HTTP/1.1 200 "));
+    match house.get_as_nobody("/", &cookie) {
+        Some(answer) => assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}"),
+        None => println!("skipped: only the superuser can be somebody else"),
+    }
+}
+
+#[test]
+fn an_approval_counts_only_for_what_was_shown() {
+    let house = House::start("x");
+    let pass = house.enter(&house.open());
+    let mark = house.mark(&pass);
+    let body = format!("_mark={mark}&digest={}", "0".repeat(64));
+    house.post("/s/p/local/approve", &pass, &body);
+    let page = house.get("/s/p/local", &pass);
+    assert!(page.contains("has changed since it was shown"), "{page}");
+    assert!(page.contains("Approve what it does"));
+    let listed = house.keyway(&["trust", "list"]);
+    assert_eq!(listed.stdout, "nothing is approved\n");
+}
+
+/// Nothing that axe calls serious or critical, and nothing to scroll sideways for.
+fn is_usable(said: &[Value]) {
+    let looks: Vec<&Value> = said
+        .iter()
+        .filter(|line| line.get("axe").is_some())
+        .collect();
+    assert!(!looks.is_empty());
+    for look in looks {
+        assert_eq!(look["wide"], false, "{look:#}");
+        let grave: Vec<&Value> = look["axe"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|found| {
+                ["serious", "critical"].contains(&found["impact"].as_str().unwrap_or(""))
+            })
+            .collect();
+        assert!(grave.is_empty(), "{look:#}");
+    }
+}

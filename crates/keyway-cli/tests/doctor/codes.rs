@@ -1,0 +1,333 @@
+//! Every code is provoked somewhere: a new one without a test fails here.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use keyway::diagnosis::ERRORS;
+
+#[test]
+fn every_code_has_a_test_that_provokes_it_or_a_reason_why_none_can() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut listed = BTreeSet::new();
+    for (file, test, codes) in PROVOKED {
+        let text = std::fs::read_to_string(crates.join(file)).expect(file);
+        assert!(text.contains(&format!("fn {test}(")), "{file}: {test}");
+        for code in *codes {
+            assert!(text.contains(code), "{file} does not speak of {code}");
+            assert!(listed.insert(*code), "{code} is listed twice");
+        }
+    }
+    for (code, reason) in EXCUSED {
+        assert!(reason.len() > 20, "{code}");
+        assert!(listed.insert(code), "{code} is provoked and excused");
+    }
+    let all: BTreeSet<&str> = ERRORS.iter().map(|page| page.code).collect();
+    let forgotten: Vec<_> = all.difference(&listed).collect();
+    assert!(forgotten.is_empty(), "no test provokes {forgotten:?}");
+    let unknown: Vec<_> = listed.difference(&all).collect();
+    assert!(unknown.is_empty(), "no such code: {unknown:?}");
+}
+
+/// The rows of the table of errors in the contract's source, each with the tests that show it.
+#[test]
+fn every_symptom_that_the_contract_names_is_provoked() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor");
+    for (symptom, file, test) in SYMPTOMS {
+        let text = std::fs::read_to_string(here.join(file)).expect(file);
+        assert!(text.contains(&format!("#[test]\nfn {test}(")), "{symptom}");
+    }
+}
+
+const SYMPTOMS: &[(&str, &str, &str)] = &[
+    (
+        "HTTP 401",
+        "credentials.rs",
+        "a_refused_token_is_looked_at_and_the_right_one_works",
+    ),
+    (
+        "HTTP 403",
+        "credentials.rs",
+        "a_forbidden_request_says_what_is_missing",
+    ),
+    (
+        "token not found",
+        "credentials.rs",
+        "a_variable_that_is_not_set_is_named_and_nothing_is_sent",
+    ),
+    (
+        "wrong header format",
+        "credentials.rs",
+        "a_bare_token_is_mended_by_the_command_that_is_named",
+    ),
+    (
+        "authentication loop",
+        "sign_in.rs",
+        "a_server_that_refuses_fresh_tokens_is_a_loop",
+    ),
+    (
+        "scope problem",
+        "sign_in.rs",
+        "a_scope_that_is_missing_is_named_and_agreeing_to_it_works",
+    ),
+    (
+        "refresh failure, for now",
+        "sign_in.rs",
+        "a_renewal_that_fails_for_now_costs_no_sign_in",
+    ),
+    (
+        "refresh failure, for good",
+        "sign_in.rs",
+        "a_renewal_that_fails_for_good_asks_for_a_sign_in",
+    ),
+];
+
+type Row = (&'static str, &'static str, &'static [&'static str]);
+
+/// A file below `crates/`, a test in it, and the codes that it provokes.
+const PROVOKED: &[Row] = &[
+    (
+        "keyway-cli/tests/doctor/credentials.rs",
+        "a_refused_token_is_looked_at_and_the_right_one_works",
+        &["auth-rejected", "token-expired", "token-placeholder"],
+    ),
+    (
+        "keyway-cli/tests/doctor/credentials.rs",
+        "a_forbidden_request_says_what_is_missing",
+        &[
+            "admin-approval-needed",
+            "forbidden",
+            "insufficient-scope",
+            "wrong-tenant",
+        ],
+    ),
+    (
+        "keyway-cli/tests/doctor/credentials.rs",
+        "a_clock_that_is_wrong_is_told_with_the_refusal",
+        &["clock-skew"],
+    ),
+    (
+        "keyway-cli/tests/doctor/discovery.rs",
+        "a_sign_in_that_could_not_begin_is_told_by_the_rule_that_is_broken",
+        &[
+            "bad-metadata",
+            "dcr-unsupported",
+            "network-error",
+            "no-endpoint",
+            "no-metadata",
+            "pkce-unsupported",
+            "redirect-refused",
+            "resource-mismatch",
+        ],
+    ),
+    (
+        "keyway-cli/tests/doctor/discovery.rs",
+        "a_sign_in_that_is_refused_on_the_way_is_told_by_its_code",
+        &[
+            "client-authentication",
+            "oauth-not-offered",
+            "registration-refused",
+        ],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "certificates_are_told_apart_and_a_named_root_is_believed",
+        &["certificate-expired", "certificate-untrusted"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "a_name_that_leads_nowhere_is_told_as_such",
+        &["name-not-found"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "nobody_at_the_port_is_the_network",
+        &["unreachable"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "a_server_in_the_clear_behind_https_is_no_certificate_trouble",
+        &["tls-failed"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "a_proxy_that_refuses_is_told_as_such",
+        &["proxy-refused"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "a_limit_is_told_with_the_time_to_wait",
+        &["rate-limited"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "a_server_of_no_known_version_says_what_it_offers",
+        &["no-common-version"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "a_page_that_is_no_server_is_an_http_error",
+        &["http-error"],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "a_redirect_to_elsewhere_is_not_followed_and_its_target_works_once_it_is_named",
+        &["cross-origin-redirect"],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "a_certificate_of_another_name_is_told_as_such",
+        &["certificate-name"],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told",
+        &["protocol-error", "server-error"],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "names_that_are_not_there_are_told_with_the_nearest",
+        &[
+            "disabled",
+            "unknown-server",
+            "unknown-tool",
+            "unreadable-file",
+            "wrong-usage",
+        ],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "a_setting_that_is_not_understood_stops_everything_until_it_is_mended",
+        &["invalid-setting"],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "a_folder_that_others_can_enter_is_not_used_and_the_command_that_closes_it_is_named",
+        &["config-error"],
+    ),
+    (
+        "keyway-cli/tests/doctor/plain.rs",
+        "a_vault_that_is_damaged_is_told_and_nothing_is_asked",
+        &["vault"],
+    ),
+    (
+        "keyway-cli/tests/doctor/programs.rs",
+        "a_helper_is_told_by_the_rule_that_it_broke",
+        &[
+            "helper-empty",
+            "helper-failed",
+            "helper-output",
+            "helper-timeout",
+        ],
+    ),
+    (
+        "keyway-cli/tests/doctor/programs.rs",
+        "a_program_that_ends_at_once_is_told_with_its_last_words",
+        &["child-ended"],
+    ),
+    (
+        "keyway-cli/tests/doctor/programs.rs",
+        "a_program_that_is_not_there_cannot_be_started",
+        &["spawn-failed"],
+    ),
+    (
+        "keyway-cli/tests/doctor/sign_in.rs",
+        "whoever_never_signed_in_is_told_how_and_it_works_then",
+        &["no-browser", "sign-in-required"],
+    ),
+    (
+        "keyway-cli/tests/doctor/sign_in.rs",
+        "a_port_that_is_taken_is_told_before_anybody_signs_in",
+        &["callback-port-busy"],
+    ),
+    (
+        "keyway-cli/tests/doctor/sign_in.rs",
+        "metadata_of_somebody_else_is_found_without_a_sign_in",
+        &["issuer-mismatch"],
+    ),
+    (
+        "keyway-cli/tests/doctor/sign_in.rs",
+        "a_server_that_refuses_fresh_tokens_is_a_loop",
+        &["oauth-loop"],
+    ),
+    (
+        "keyway-cli/tests/doctor/sign_in.rs",
+        "a_renewal_that_fails_for_now_costs_no_sign_in",
+        &["authorization-server-error"],
+    ),
+    (
+        "keyway-cli/tests/doctor/sign_in.rs",
+        "a_renewal_that_fails_for_good_asks_for_a_sign_in",
+        &["refresh-failed"],
+    ),
+    (
+        "keyway-cli/tests/doctor/whole.rs",
+        "nothing_is_sent_before_somebody_approved_it",
+        &["pending-trust"],
+    ),
+    (
+        "keyway-cli/tests/doctor/whole.rs",
+        "a_person_reads_what_happened_why_and_what_to_do",
+        &["not-configured"],
+    ),
+    (
+        "keyway-cli/tests/doctor/whole.rs",
+        "twenty_servers_of_which_five_hang_take_no_longer_than_one_that_hangs",
+        &["timeout"],
+    ),
+    (
+        "keyway-cli/tests/peers/wrong_type.rs",
+        "a_wrong_type_is_told_for_server_everything",
+        &["wrong-transport"],
+    ),
+    (
+        "keyway-cli/tests/events.rs",
+        "each_kind_is_told_where_it_happens_and_none_holds_a_secret",
+        &["auth-failed"],
+    ),
+    (
+        "keyway-cli/tests/call.rs",
+        "arguments_that_do_not_fit_are_never_sent",
+        &["bad-arguments"],
+    ),
+    (
+        "keyway-cli/tests/demo.rs",
+        "a_demo_that_cannot_begin_says_so_in_every_format",
+        &["demo-failed"],
+    ),
+    (
+        "keyway-cli/tests/doctor/unattended.rs",
+        "a_client_that_is_refused_is_told_and_the_right_secret_works",
+        &["token-refused"],
+    ),
+    (
+        "keyway-cli/tests/doctor/unattended.rs",
+        "a_token_of_the_platform_that_is_not_there_is_told_and_its_file_is_enough",
+        &["no-assertion"],
+    ),
+    (
+        "keyway-cli/tests/doctor/network.rs",
+        "an_address_that_is_never_reached_is_told_and_another_host_works",
+        &["forbidden-address"],
+    ),
+    (
+        "keyway-cli/tests/doctor/socket.rs",
+        "a_connection_that_is_cut_off_is_told_and_the_next_one_works",
+        &["connection-closed"],
+    ),
+];
+
+/// Codes that no test of a whole command provokes, and why.
+const EXCUSED: &[(&str, &str)] = &[
+    (
+        "cancelled",
+        "told in words to who pressed Ctrl-C; `call.rs` shows that, without the code",
+    ),
+    (
+        "connecting",
+        "a state on the way, not a fault; the tests of the aggregate show the state",
+    ),
+    (
+        "internal",
+        "only without random numbers or with a broken key; nothing here can take them away",
+    ),
+];

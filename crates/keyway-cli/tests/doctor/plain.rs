@@ -1,0 +1,198 @@
+//! Faults of files, settings and usage, and servers that do not do as they should.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Desk, Folder, Keyway, Outcome};
+use serde_json::Value;
+
+use crate::server::{Answer, Server, certificate, mcp};
+use crate::{KEYWAY, assert_fault, assert_works, doctor};
+
+fn entry(url: &str) -> Folder {
+    Folder::with_entries(&format!(
+        r#"{{"s": {{"type": "http", "url": "{url}", "oauth": false}},
+            "off": {{"command": "x", "disabled": true}}}}"#
+    ))
+}
+
+fn call(folder: &Folder, words: &[&str]) -> Outcome {
+    Keyway::new(KEYWAY, folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .args(words.iter().copied())
+        .run()
+}
+
+/// Asserts the code of a command that gave up, and returns what it says to do.
+#[track_caller]
+fn assert_gave_up(outcome: &Outcome, code: &str, exit: i32) -> String {
+    assert_eq!(outcome.code, exit, "{}", outcome.everything());
+    let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let found = &object["diagnostics"][0];
+    assert_eq!(found["code"], code, "{}", outcome.everything());
+    found["hint"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_redirect_to_elsewhere_is_not_followed_and_its_target_works_once_it_is_named() {
+    let target = Server::start(mcp);
+    let location = format!("location: {}\r\n", target.url());
+    let server = Server::start(move |_| Answer::empty(307, &location));
+    let folder = entry(&server.url());
+    let fix = "put the address that the server redirects to into `url`";
+    assert_fault(&doctor(&folder).run(), "cross-origin-redirect", 1, fix);
+    assert!(target.asked().is_empty());
+    assert_works(&doctor(&entry(&target.url())).run());
+}
+
+#[test]
+fn a_certificate_of_another_name_is_told_as_such() {
+    let (root, tls) = certificate(2090);
+    let server = Server::start_with(Some(tls), mcp);
+    let folder = entry(&format!("https://localhost:{}/mcp", server.port)).file("ca.pem", root);
+    let path = folder.at("ca.pem");
+    let settings = format!("[network]\nroots = [\"{}\"]\n", path.display());
+    folder.put("home/config/config.toml", settings);
+    let fix = "put the name that the certificate has into `url`";
+    let found = assert_fault(&doctor(&folder).run(), "certificate-name", 5, fix);
+    assert_eq!(found["stage"], "tls");
+    let text = folder.read(".mcp.json").replace("localhost", "127.0.0.1");
+    folder.put(".mcp.json", text);
+    assert_works(&doctor(&folder).run());
+}
+
+/// A server that has a fault until it is repaired.
+fn faulty(
+    fault: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+) -> (Server, Arc<AtomicBool>) {
+    let repaired = Arc::new(AtomicBool::new(false));
+    let is_repaired = Arc::clone(&repaired);
+    let server = Server::start(move |request| {
+        let fault = fault(request).filter(|_| !is_repaired.load(Ordering::Relaxed));
+        fault.map_or_else(
+            || mcp(request),
+            |body| Answer {
+                status: 200,
+                headers: String::new(),
+                body,
+            },
+        )
+    });
+    (server, repaired)
+}
+
+#[test]
+fn a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told() {
+    let (server, repaired) = faulty(|_| Some("hello".to_owned()));
+    let folder = entry(&server.url());
+    let fix = "keyway explain protocol-error";
+    assert_fault(&doctor(&folder).run(), "protocol-error", 1, fix);
+    let page = call(&folder, &["explain", "protocol-error"]);
+    assert!(page.stdout.contains("Check `url` and `type`"));
+    repaired.store(true, Ordering::Relaxed);
+    assert_works(&doctor(&folder).run());
+    let (server, repaired) = faulty(|request| {
+        let body = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32050,"message":"closed"}}"#;
+        let is_first = request.contains("\"initialize\"");
+        let id = request.split("\"id\":").nth(1).filter(|_| is_first)?;
+        let id = id.split([',', '}']).next().unwrap();
+        Some(body.replace("ID", id))
+    });
+    let folder = entry(&server.url());
+    let fix = "keyway explain server-error";
+    let found = assert_fault(&doctor(&folder).run(), "server-error", 1, fix);
+    assert!(found["message"].as_str().unwrap().contains("-32050"));
+    let page = call(&folder, &["explain", "server-error"]);
+    assert!(page.stdout.contains("Read its message"));
+    repaired.store(true, Ordering::Relaxed);
+    assert_works(&doctor(&folder).run());
+}
+
+#[test]
+fn names_that_are_not_there_are_told_with_the_nearest() {
+    let server = Server::start(mcp);
+    let folder = entry(&server.url());
+    let outcome = call(&folder, &["tools", "of", "--format", "json"]);
+    let hint = assert_gave_up(&outcome, "unknown-server", 2);
+    assert!(hint.contains("`off`"), "{hint}");
+    let outcome = call(&folder, &["call", "s", "b", "--format", "json"]);
+    assert!(assert_gave_up(&outcome, "unknown-tool", 2).contains("keyway tools s"));
+    let outcome = call(
+        &folder,
+        &["tools", "s", "--format", "json", "--config", "nowhere"],
+    );
+    let _hint = assert_gave_up(&outcome, "unreadable-file", 1);
+    let outcome = call(&folder, &["call", "s", "a", "x", "--format", "json"]);
+    let _hint = assert_gave_up(&outcome, "wrong-usage", 2);
+    assert_eq!(call(&folder, &["tools", "s"]).code, 0);
+    let outcome = doctor(&folder).run();
+    let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(object["servers"][1]["code"], "disabled");
+}
+
+#[test]
+fn a_setting_that_is_not_understood_stops_everything_until_it_is_mended() {
+    let server = Server::start(mcp);
+    let folder = entry(&server.url());
+    folder.put("home/config/config.toml", "[network]\nprxy = \"x\"\n");
+    let hint = assert_gave_up(&doctor(&folder).run(), "invalid-setting", 1);
+    assert!(hint.contains("proxy"), "{hint}");
+    assert!(server.asked().is_empty());
+    folder.put("home/config/config.toml", "");
+    assert_works(&doctor(&folder).run());
+}
+
+#[test]
+fn a_folder_that_others_can_enter_is_not_used_and_the_command_that_closes_it_is_named() {
+    let server = Server::start(mcp);
+    let url = server.url();
+    let text =
+        format!(r#"{{"s": {{"type": "http", "url": "{url}", "headers": {{"X-Key": "${{K}}"}}}}}}"#);
+    let folder = Folder::with_entries(&text)
+        .file("home/data/x", "")
+        .mode("home/data", 0o755);
+    let run = |words: &[&str]| {
+        let call = Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
+        call.env("K", "CANARY-k").args(words.iter().copied()).run()
+    };
+    let outcome = run(&["doctor", "--format", "json"]);
+    assert_fault(&outcome, "config-error", 1, "chmod 0700");
+    let folder = folder.mode("home/data", 0o700);
+    drop(std::fs::remove_file(folder.at("home/data/x")));
+    let run = |words: &[&str]| {
+        let call = Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
+        call.env("K", "CANARY-k").args(words.iter().copied()).run()
+    };
+    assert_fault(
+        &run(&["doctor", "--format", "json"]),
+        "pending-trust",
+        4,
+        "keyway trust grant s",
+    );
+}
+
+#[test]
+fn a_vault_that_is_damaged_is_told_and_nothing_is_asked() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    let vault = "home/keyway/data/vault.db";
+    let backup = std::fs::read(desk.folder.at(vault)).unwrap();
+    desk.folder.put(vault, "this is no vault");
+    let outcome = desk.keyway(&["doctor", "--format", "json"]).run();
+    let fix = "restore the data folder as a whole from a backup";
+    let found = assert_fault(&outcome, "vault", 1, fix);
+    assert_eq!(found["stage"], "trust");
+    assert!(
+        found["hint"]
+            .as_str()
+            .unwrap()
+            .contains("keyway vault verify")
+    );
+    assert_ne!(desk.keyway(&["vault", "verify"]).run().code, 0);
+    desk.folder.put(vault, backup);
+    let outcome = desk.keyway(&["vault", "verify"]).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert_works(&desk.keyway(&["doctor", "--format", "json"]).run());
+    assert_eq!(desk.windows().len(), 1, "nobody was asked");
+}

@@ -1,0 +1,161 @@
+//! Files, approvals, variables and sign-ins that change.
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Desk, Folder};
+
+use crate::gateway::Gateway;
+use crate::upstream::Upstream;
+use crate::{done, keyway, until};
+
+fn plugin(entries: &[String]) -> String {
+    format!(r#"{{"mcpServers": {{{}}}}}"#, entries.join(", "))
+}
+
+#[test]
+fn servers_appear_change_and_vanish_with_the_file() {
+    let upstream = Upstream::start();
+    let one = upstream.entry("one", "a");
+    let two = upstream.entry("two", "b");
+    let folder = Folder::new().file("p/.mcp.json", plugin(&[one.clone(), two.clone()]));
+    let gateway = Gateway::start(&folder, &["p"], &[]);
+    let all = gateway.begin("/mcp").unwrap();
+    assert_eq!(
+        all.tools(),
+        ["one__whoami", "one__slow", "two__whoami", "two__slow"]
+    );
+    let stays = gateway.begin("/mcp/p/one").unwrap();
+    assert_eq!(stays.tenant(), "a");
+    let changes = gateway.begin("/mcp/p/two").unwrap();
+    assert_eq!(changes.tenant(), "b");
+    let three = upstream.entry("three", "d");
+    let changed = upstream.entry("two", "c");
+    folder.put("p/.mcp.json", plugin(&[one.clone(), changed, three]));
+    all.hears("notifications/tools/list_changed");
+    assert_eq!(all.tools().len(), 6);
+    assert_eq!(stays.tenant(), "a", "whose entry is the same");
+    assert!(changes.is_over());
+    let again = gateway.begin("/mcp/p/two").unwrap();
+    assert_eq!(again.tenant(), "c");
+    assert_eq!(gateway.begin("/mcp/p/three").unwrap().tenant(), "d");
+    folder.put("p/.mcp.json", plugin(&[one]));
+    until("the server is gone", || !gateway.has("/mcp/p/two"));
+    assert!(again.is_over());
+    assert_eq!(stays.tenant(), "a");
+    assert_eq!(all.tools(), ["one__whoami", "one__slow"]);
+}
+
+#[test]
+fn a_broken_file_keeps_what_was_and_says_so() {
+    let upstream = Upstream::start();
+    let good = plugin(&[upstream.entry("one", "a")]);
+    let folder = Folder::new().file("p/.mcp.json", &good);
+    let gateway = Gateway::start(&folder, &["p"], &[]);
+    let session = gateway.begin("/mcp/p/one").unwrap();
+    folder.put("p/.mcp.json", &good[..good.len() / 2]);
+    until("it is said", || {
+        gateway.said().contains("cannot be used as it is")
+    });
+    assert_eq!(session.tenant(), "a");
+    assert!(gateway.has("/mcp/p/one"));
+    let both = plugin(&[upstream.entry("one", "a"), upstream.entry("two", "b")]);
+    folder.put("p/.mcp.json", both);
+    until("the file counts again", || gateway.has("/mcp/p/two"));
+    assert_eq!(session.tenant(), "a", "nothing has changed for it");
+    assert!(gateway.said().contains("is read again"));
+    std::fs::remove_file(folder.at("p/.mcp.json")).unwrap();
+    until("a file that stays away takes its servers along", || {
+        !gateway.has("/mcp/p/one")
+    });
+    assert!(session.is_over());
+    folder.put("p/.mcp.json", &good);
+    until("and brings them back", || gateway.has("/mcp/p/one"));
+}
+
+#[test]
+fn an_approval_counts_at_once_and_so_does_its_end() {
+    let upstream = Upstream::start();
+    let folder = Folder::new().file("p/.mcp.json", plugin(&[upstream.entry("s", "${TENANT}")]));
+    let gateway = Gateway::start(&folder, &["p"], &[("TENANT", "acme")]);
+    let early = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(early.tools(), ["status"]);
+    assert_eq!(upstream.requests(), 0, "nothing is sent before");
+    done(&folder, &["trust", "grant", "s", "--config", "p"]);
+    early.hears("notifications/tools/list_changed");
+    assert_eq!(early.tools(), ["whoami", "slow"]);
+    assert_eq!(early.tenant(), "acme");
+    let late = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(late.tenant(), "acme");
+    done(&folder, &["trust", "revoke", "s", "--config", "p"]);
+    until("the session is over", || late.is_over());
+    until("nothing is shown any more", || early.tools() == ["status"]);
+    let before = upstream.requests();
+    assert!(early.call("whoami")["result"].is_null());
+    assert_eq!(gateway.begin("/mcp/p/s").unwrap().tools(), ["status"]);
+    assert_eq!(upstream.requests(), before, "and nothing is sent");
+}
+
+#[test]
+fn an_entry_that_changes_is_approved_anew_before_anything_is_sent() {
+    let (upstream, other) = (Upstream::start(), Upstream::start());
+    let folder = Folder::new().file("p/.mcp.json", plugin(&[upstream.entry("s", "${TENANT}")]));
+    done(&folder, &["trust", "grant", "s", "--config", "p"]);
+    let gateway = Gateway::start(&folder, &["p"], &[("TENANT", "acme")]);
+    let session = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(session.tenant(), "acme");
+    folder.put("p/.mcp.json", plugin(&[other.entry("s", "${TENANT}")]));
+    until("the session is over", || session.is_over());
+    let again = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(again.tools(), ["status"]);
+    assert_eq!(other.connections(), 0);
+    done(&folder, &["trust", "grant", "s", "--config", "p"]);
+    until("it works", || again.tools() == ["whoami", "slow"]);
+    assert_eq!(other.tenants(), ["acme"]);
+}
+
+#[test]
+fn a_kept_variable_counts_as_soon_as_it_changes() {
+    let upstream = Upstream::start();
+    let folder = Folder::new().file("p/.mcp.json", plugin(&[upstream.entry("s", "${TENANT}")]));
+    done(&folder, &["trust", "grant", "s", "--config", "p"]);
+    let gateway = Gateway::start(&folder, &["p"], &[]);
+    let early = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(early.tools(), ["status"]);
+    let set = |value: &str| {
+        let outcome = keyway(&folder, &["env", "set", "TENANT"])
+            .stdin(value)
+            .run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    };
+    set("first");
+    early.hears("notifications/tools/list_changed");
+    assert_eq!(early.tenant(), "first");
+    let direct = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(direct.tenant(), "first");
+    set("second");
+    until("the session is over", || direct.is_over());
+    assert_eq!(gateway.begin("/mcp/p/s").unwrap().tenant(), "second");
+    until("others go on with it", || early.tenant() == "second");
+}
+
+#[test]
+fn signing_in_and_out_elsewhere_counts_at_once() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+    let home = desk.folder.at("home/keyway");
+    let made = desk.keyway(&["token", "new", "--name", "t"]).run();
+    let gateway = Gateway::at(&home, &desk.folder, &[], &[], made.stdout.trim());
+    let name = desk.folder.path().file_name().unwrap().to_string_lossy();
+    let path = format!("/mcp/{name}/s");
+    let early = gateway.begin(&path).unwrap();
+    assert_eq!(early.tools(), ["sign_in"]);
+    desk.sign_in();
+    early.hears("notifications/tools/list_changed");
+    let tools = early.tools();
+    assert!(tools.contains(&"echo".to_owned()), "{tools:?}");
+    let direct = gateway.begin(&path).unwrap();
+    assert_eq!(direct.tools(), tools);
+    assert_eq!(desk.keyway(&["logout", "s"]).run().code, 0);
+    until("the session is over", || direct.is_over());
+    let after = gateway.begin(&path).unwrap();
+    let answer = after.call("echo");
+    assert!(answer["result"]["isError"] == true || answer["error"].is_object());
+}

@@ -1,0 +1,304 @@
+//! `keyway run` and a gateway of the same user: one process holds the connections.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use keyway_testkit::{Canary, Folder};
+use serde_json::{Value, json};
+
+use crate::gateway::Gateway;
+use crate::upstream::Upstream;
+use crate::{PATIENCE, done, until};
+
+/// A client on the pipes of `keyway run`.
+struct Runner {
+    child: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    next: u64,
+}
+
+impl Runner {
+    fn start(folder: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+            .args(["run", "p"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_clear()
+            .env("KEYWAY_HOME", folder.at("home"))
+            .env("HOME", folder.path())
+            .env("TMPDIR", folder.path())
+            .env("PATH", "/usr/bin:/bin")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (told, messages) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                drop(told.send(serde_json::from_str(&line).unwrap()));
+            }
+        });
+        let input = child.stdin.take().unwrap();
+        let mut runner = Self {
+            child,
+            input,
+            messages,
+            next: 0,
+        };
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"}});
+        let welcome = runner.ask("initialize", &params);
+        assert!(welcome["result"].is_object(), "{welcome}");
+        runner.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        runner
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.input
+            .write_all(format!("{message}\n").as_bytes())
+            .unwrap();
+    }
+
+    fn begin(&mut self, method: &str, params: &Value) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    fn hear(&self, id: u64) -> Value {
+        loop {
+            let message = self.messages.recv_timeout(PATIENCE).unwrap();
+            if message.get("id") == Some(&json!(id)) {
+                return message;
+            }
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.begin(method, params);
+        self.hear(id)
+    }
+
+    fn tools(&mut self) -> Vec<String> {
+        let answer = self.ask("tools/list", &json!({}));
+        let Some(tools) = answer["result"]["tools"].as_array() else {
+            return vec![answer.to_string()];
+        };
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        tools.iter().map(name).collect()
+    }
+
+    /// Returns the tenant that the server sees.
+    fn tenant(&mut self, tool: &str) -> String {
+        let answer = self.ask("tools/call", &json!({"name": tool}));
+        let text = answer["result"]["content"][0]["text"].as_str();
+        text.map_or_else(|| answer.to_string(), str::to_owned)
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Sends the gateway a signal.
+fn signal(gateway: &Gateway, name: &str) {
+    let id = gateway.child.id().to_string();
+    let sent = Command::new("/bin/kill").args(["-s", name, &id]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// Says whether what a client asks goes through the gateway.
+fn uses(gateway: &Gateway, upstream: &Upstream, runner: &mut Runner, tool: &str) -> bool {
+    signal(gateway, "STOP");
+    let calls = upstream.calls();
+    let id = runner.begin("tools/call", &json!({"name": tool}));
+    std::thread::sleep(Duration::from_millis(400));
+    let is_held_up = upstream.calls() == calls;
+    signal(gateway, "CONT");
+    let answer = runner.hear(id);
+    assert!(answer["result"].is_object(), "{answer}");
+    is_held_up
+}
+
+/// A plugin that sends a variable and is approved.
+fn approved(upstream: &Upstream, names: &[&str]) -> Folder {
+    let entries: Vec<String> = names
+        .iter()
+        .map(|name| upstream.entry(name, "${TENANT}"))
+        .collect();
+    let text = format!(r#"{{"mcpServers": {{{}}}}}"#, entries.join(", "));
+    let folder = Folder::new().file("p/.mcp.json", text);
+    for name in names {
+        done(&folder, &["trust", "grant", name, "--config", "p"]);
+    }
+    folder
+}
+
+#[test]
+fn runners_that_are_alike_use_the_connections_of_the_gateway() {
+    let upstream = Upstream::start();
+    let folder = approved(&upstream, &["s"]);
+    let acme = [("TENANT", "acme")];
+    let gateway = Gateway::start(&folder, &["p"], &acme);
+    let mut first = Runner::start(&folder, &["--server", "s"], &acme);
+    let mut second = Runner::start(&folder, &["--server", "s"], &acme);
+    assert_eq!(first.tools(), ["whoami", "slow"]);
+    assert_eq!(first.tenant("whoami"), "acme");
+    assert_eq!(second.tenant("whoami"), "acme");
+    for runner in [&mut first, &mut second] {
+        assert!(uses(&gateway, &upstream, runner, "whoami"));
+    }
+    let mut alone = Runner::start(&folder, &["--server", "s", "--standalone"], &acme);
+    assert_eq!(alone.tenant("whoami"), "acme");
+    assert!(!uses(&gateway, &upstream, &mut alone, "whoami"));
+    let mut trusting = Runner::start(&folder, &["--server", "s", "--trust"], &acme);
+    assert_eq!(trusting.tenant("whoami"), "acme");
+    let is_shared = uses(&gateway, &upstream, &mut trusting, "whoami");
+    assert!(!is_shared, "a flag makes a difference");
+}
+
+#[test]
+fn servers_of_a_plugin_are_shared_one_by_one() {
+    let upstream = Upstream::start();
+    let folder = approved(&upstream, &["one", "two"]);
+    let acme = [("TENANT", "acme")];
+    let gateway = Gateway::start(&folder, &["p"], &acme);
+    let mut all = Runner::start(&folder, &[], &acme);
+    assert_eq!(all.tools().len(), 4);
+    for tool in ["one__whoami", "two__whoami"] {
+        assert_eq!(all.tenant(tool), "acme");
+        assert!(uses(&gateway, &upstream, &mut all, tool));
+    }
+    drop(gateway);
+    until("it goes on alone", || all.tenant("one__whoami") == "acme");
+}
+
+/// The variables are those of the caller's shell, never another tenant's.
+#[test]
+fn another_value_of_a_variable_never_meets_the_gateways() {
+    let upstream = Upstream::start();
+    let folder = approved(&upstream, &["s"]);
+    let gateway = Gateway::start(&folder, &["p"], &[("TENANT", "acme")]);
+    let mut own = Runner::start(&folder, &["--server", "s"], &[("TENANT", "globex")]);
+    let mut same = Runner::start(&folder, &["--server", "s"], &[("TENANT", "acme")]);
+    for _ in 0..3 {
+        assert_eq!(own.tenant("whoami"), "globex");
+        assert_eq!(same.tenant("whoami"), "acme");
+        assert_eq!(gateway.begin("/mcp/p/s").unwrap().tenant(), "acme");
+    }
+    assert_eq!(upstream.tenants(), ["acme", "globex"]);
+    let proxied = [("TENANT", "acme"), ("NO_PROXY", "example.org")];
+    let mut other = Runner::start(&folder, &["--server", "s"], &proxied);
+    assert_eq!(other.tenant("whoami"), "acme");
+    let is_shared = uses(&gateway, &upstream, &mut other, "whoami");
+    assert!(!is_shared, "another way to the network");
+}
+
+#[test]
+fn a_gateway_that_is_killed_fails_the_call_under_way_and_the_runner_goes_on_alone() {
+    let upstream = Upstream::start();
+    let folder = approved(&upstream, &["s"]);
+    let acme = [("TENANT", "acme")];
+    let mut gateway = Gateway::start(&folder, &["p"], &acme);
+    let mut runner = Runner::start(&folder, &["--server", "s"], &acme);
+    assert!(uses(&gateway, &upstream, &mut runner, "whoami"));
+    let requests = upstream.requests();
+    let id = runner.begin("tools/call", &json!({"name": "slow"}));
+    until("the call is there", || upstream.requests() > requests);
+    gateway.child.kill().unwrap();
+    let failed = runner.hear(id);
+    assert_eq!(failed["error"]["data"]["code"], "connection-closed");
+    assert_eq!(runner.tenant("whoami"), "acme");
+    assert_eq!(runner.tools(), ["whoami", "slow"]);
+    let calls = upstream.calls();
+    assert_eq!(calls, 3, "the one that failed is not repeated");
+    // What is left of the gateway stops nobody.
+    assert!(folder.at("home/runtime/run.sock").exists());
+    let mut next = Runner::start(&folder, &["--server", "s"], &acme);
+    assert_eq!(next.tenant("whoami"), "acme");
+}
+
+#[test]
+fn an_approval_that_is_taken_back_counts_for_runners_as_well() {
+    let upstream = Upstream::start();
+    let folder = approved(&upstream, &["s"]);
+    let acme = [("TENANT", "acme")];
+    let _gateway = Gateway::start(&folder, &["p"], &acme);
+    let mut runner = Runner::start(&folder, &["--server", "s"], &acme);
+    assert_eq!(runner.tenant("whoami"), "acme");
+    done(&folder, &["trust", "revoke", "s", "--config", "p"]);
+    until("it is not connected any more", || {
+        runner.tools() == ["status"]
+    });
+    let before = upstream.requests();
+    assert_eq!(runner.tools(), ["status"]);
+    assert_eq!(upstream.requests(), before);
+}
+
+/// Somebody who listens in the gateway's place is shown nothing of value, and is not believed; who
+/// put a link there, or has opened the folder to others, is not even asked.
+#[test]
+fn an_impostor_at_the_socket_is_not_used() {
+    let upstream = Upstream::start();
+    let folder = approved(&upstream, &["s"]);
+    let canary = Canary::hidden("hV7q2Lk9Wp4Zt8Rb3Nc6Ym1Hd5");
+    let tenant = [("TENANT", canary.value())];
+    // So that there is a key.
+    drop(Gateway::start(&folder, &["p"], &tenant));
+    let socket = folder.at("home/runtime/run.sock");
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let listen = |path: &std::path::Path| {
+        drop(std::fs::remove_file(path));
+        let listener = UnixListener::bind(path).unwrap();
+        let heard = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                stream
+                    .set_read_timeout(Some(Duration::from_millis(300)))
+                    .unwrap();
+                let mut said = [0; 4096];
+                let read = stream.read(&mut said).unwrap_or(0);
+                let said = String::from_utf8_lossy(&said[..read]).into_owned();
+                heard.lock().unwrap().push(said);
+                drop(stream.write_all(b"{\"keyway\":1,\"proof\":null}\n"));
+            }
+        });
+    };
+    let run = || {
+        heard.lock().unwrap().clear();
+        let mut runner = Runner::start(&folder, &["--server", "s"], &tenant);
+        assert_eq!(runner.tenant("whoami"), canary.value(), "it works alone");
+        heard.lock().unwrap().clone()
+    };
+    listen(&socket);
+    let said = run();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(canary.leak(&said[0]), None, "{said:?}");
+    let runtime = folder.at("home/runtime");
+    let mode = |mode| std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(mode));
+    let elsewhere = folder.at("elsewhere.sock");
+    listen(&elsewhere);
+    std::fs::remove_file(&socket).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &socket).unwrap();
+    assert!(run().is_empty(), "a link leads anywhere");
+    std::fs::remove_file(&socket).unwrap();
+    listen(&socket);
+    mode(0o700).unwrap();
+    assert_eq!(run().len(), 1);
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&socket, Some(1), None).unwrap();
+        assert!(run().is_empty(), "somebody else's");
+    }
+}

@@ -1,0 +1,75 @@
+//! A fault of Keyway itself: its place is shown, and nothing that it held in its hands.
+
+#![expect(
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "this is about panics, and a process has to be told that it is the one that breaks"
+)]
+
+#[path = "../src/panics.rs"]
+mod panics;
+
+use keyway_testkit::{Canary, Folder, Keyway, Outcome};
+
+const VALUE: &str = "vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5";
+
+#[track_caller]
+fn assert_place_only(outcome: &Outcome, place: &str, payload: &str) {
+    let all = outcome.everything();
+    assert_eq!(outcome.code, 101, "{all}");
+    let told = "error: Keyway met a fault of its own, at ";
+    let line = outcome.stderr.lines().find(|line| line.starts_with(told));
+    assert!(line.is_some_and(|line| line.contains(place)), "{all}");
+    assert!(!all.contains(payload), "{all}");
+    for printed in [&outcome.stdout, &outcome.stderr] {
+        assert_eq!(Canary::hidden(VALUE).leak(printed), None, "{all}");
+    }
+}
+
+/// This test is the process that breaks as well: only a process of its own has a hook of its own.
+#[test]
+fn a_panic_that_quotes_a_value_shows_its_place_only() {
+    if let Ok(thread) = std::env::var("BREAKS_IN") {
+        panics::keep_quiet();
+        let breaks = || panic!("cannot slice `{VALUE}`");
+        if thread == "main" {
+            breaks();
+        }
+        let Err(payload) = std::thread::spawn(breaks).join();
+        std::panic::resume_unwind(payload);
+    }
+    let this = std::env::current_exe().unwrap();
+    let folder = Folder::new();
+    for thread in ["main", "another"] {
+        for backtrace in ["0", "full"] {
+            let name = "a_panic_that_quotes_a_value_shows_its_place_only";
+            let outcome = Keyway::new(this.to_str().unwrap(), folder.path())
+                .args(["--exact", name, "--nocapture"])
+                .env("BREAKS_IN", thread)
+                .env("RUST_BACKTRACE", backtrace)
+                .run();
+            assert_place_only(&outcome, "tests/panics.rs:", "cannot slice");
+        }
+    }
+}
+
+/// No thread can be started with a stack that is larger than all memory, and tokio panics then.
+#[test]
+fn a_panic_of_the_program_itself_shows_its_place_only() {
+    let folder = Folder::with_entries(
+        r#"{"s": {"type": "http", "url": "https://nowhere.invalid/mcp?key=${T}", "oauth": false,
+            "headers": {"Authorization": "Bearer ${T}"}}}"#,
+    );
+    for command in ["probe", "doctor"] {
+        for backtrace in ["0", "full"] {
+            let outcome = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+                .args([command, "--trust", "--debug", "--verbose"])
+                .env("T", VALUE)
+                .env("RUST_MIN_STACK", (1_u64 << 60).to_string())
+                .env("RUST_BACKTRACE", backtrace)
+                .env("RUST_LOG", "trace")
+                .run();
+            assert_place_only(&outcome, ".rs:", "OS can't spawn");
+        }
+    }
+}

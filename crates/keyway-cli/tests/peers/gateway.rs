@@ -1,0 +1,266 @@
+//! Clients that nobody here wrote, over HTTP through `keyway serve`.
+//!
+//! None needs an account for that. Each has a home of its own, and shows a capability.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use keyway_testkit::Folder;
+
+use crate::tools::{NODE, PYTHON, RUST_PEER, Tools, keyway, script};
+
+const INSPECTOR: &str =
+    "npm/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const CLAUDE: &str = "npm/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs";
+const CODEX: &str = "npm/node_modules/@openai/codex/bin/codex.js";
+const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
+
+/// `keyway serve` before the official Rust SDK's server, and a capability for it.
+struct Gateway {
+    folder: Folder,
+    child: Child,
+    port: u16,
+    capability: String,
+}
+
+impl Gateway {
+    fn start(tools: &Tools) -> Self {
+        let entries = format!(
+            r#"{{"local": {{"command": "{}", "args": ["server", "stdio"]}}}}"#,
+            tools.at(RUST_PEER)
+        );
+        let folder = Folder::new()
+            .file("p/.mcp.json", entries)
+            .file("person/work/.keep", "");
+        let made = keyway(&folder)
+            .args(["token", "new", "--name", "client"])
+            .run();
+        assert_eq!(made.code, 0, "{}", made.everything());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+            .args(["serve", "p", "--trust", "--quiet"])
+            .args(["--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .env("HOME", folder.at("person"))
+            .env("KEYWAY_HOME", folder.at("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let port = line.trim().strip_prefix("http://127.0.0.1:").unwrap();
+        let port = port.strip_suffix("/mcp").unwrap().parse().unwrap();
+        Self {
+            folder,
+            child,
+            port,
+            capability: made.stdout.trim().to_owned(),
+        }
+    }
+
+    /// Returns the address of the server; `rest` follows.
+    fn url(&self, rest: &str) -> String {
+        format!("http://127.0.0.1:{}/mcp/p/local{rest}", self.port)
+    }
+
+    fn header(&self) -> String {
+        format!("Authorization: Bearer {}", self.capability)
+    }
+
+    /// Lets a client of an SDK do its work; `client` are its words up to the era.
+    fn serves(&self, client: &[String], era: &str, transport: &str, version: &str) {
+        let [program, words @ ..] = client else {
+            panic!("no client");
+        };
+        let rest = if transport == "sse" { "/sse" } else { "" };
+        let output = Command::new(program)
+            .args(words)
+            .args([era, transport, &self.url(rest)])
+            .env("CAPABILITY", &self.capability)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let expected = serde_json::json!({
+            "version": version,
+            "tools": ["count", "echo", "greet"],
+            "echo": "Echo: hello",
+            "progress": 3,
+            "asked": 1,
+            "greet": "hello keyway",
+            "read": "hello from rust",
+        });
+        assert_eq!(report, expected, "{program}, {era}, {transport}: {errors}");
+    }
+
+    /// Runs a client of an agent in the person's home, and returns what it prints.
+    fn run(&self, tools: &Tools, script: &str, words: &[&str]) -> String {
+        let node = tools.at(NODE);
+        let beside = Path::new(&node).parent().unwrap();
+        let home = self.folder.at("person");
+        let output = Command::new(&node)
+            .arg(tools.at(script))
+            .args(words)
+            .current_dir(home.join("work"))
+            .env_clear()
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", home.join(".config"))
+            .env("XDG_DATA_HOME", home.join(".local/share"))
+            .env("XDG_CACHE_HOME", home.join(".cache"))
+            .env("CODEX_HOME", home.join("work"))
+            .env("KEYWAY_HOME", self.folder.at("home"))
+            .env("PATH", format!("{}:/usr/bin:/bin", beside.display()))
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        printed(&output)
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn printed(output: &Output) -> String {
+    let out = String::from_utf8_lossy(&output.stdout);
+    format!("{out}{}", String::from_utf8_lossy(&output.stderr))
+}
+
+fn line_of<'a>(printed: &'a str, server: &str) -> &'a str {
+    let mut lines = printed.lines();
+    let name = format!("{server}:");
+    lines.find(|line| line.contains(&name)).unwrap_or_default()
+}
+
+/// The eras of the SDKs' clients, the transports they have there, and what they settle on.
+const WAYS: [(&str, &str, &str); 4] = [
+    ("legacy", "http", "2025-11-25"),
+    ("auto", "http", "2026-07-28"),
+    ("legacy", "sse", "2025-11-25"),
+    ("auto", "sse", "2025-11-25"),
+];
+
+#[test]
+fn the_typescript_client_works_over_http_and_sse() {
+    let Some(tools) = Tools::find(&[NODE, RUST_PEER]) else {
+        return;
+    };
+    let gateway = Gateway::start(&tools);
+    let client = [tools.at(NODE), script("client.mjs"), tools.modules()];
+    for (era, transport, version) in WAYS {
+        gateway.serves(&client, era, transport, version);
+    }
+}
+
+#[test]
+fn the_python_client_works_over_http_and_sse() {
+    let Some(tools) = Tools::find(&[PYTHON, RUST_PEER]) else {
+        return;
+    };
+    let gateway = Gateway::start(&tools);
+    let client = [tools.at(PYTHON), script("client.py")];
+    for (era, transport, version) in WAYS {
+        gateway.serves(&client, era, transport, version);
+    }
+}
+
+#[test]
+fn the_inspector_works_over_http_and_sse() {
+    let Some(tools) = Tools::find(&[NODE, RUST_PEER, INSPECTOR]) else {
+        return;
+    };
+    let gateway = Gateway::start(&tools);
+    for (era, transport, rest) in [
+        ("legacy", "http", ""),
+        ("modern", "http", ""),
+        ("legacy", "sse", "/sse"),
+    ] {
+        let (url, header) = (gateway.url(rest), gateway.header());
+        let words = [
+            ["--cli", "--format"],
+            ["json", "--quiet"],
+            ["--protocol-era", era],
+            ["--transport", transport],
+            ["--server-url", &url],
+            ["--header", &header],
+            ["--method", "tools/call"],
+            ["--tool-name", "echo"],
+            ["--tool-arg", "message=hi"],
+        ];
+        let said = gateway.run(&tools, INSPECTOR, words.as_flattened());
+        assert!(said.contains("Echo: hi"), "{era} {transport}: {said}");
+    }
+}
+
+#[test]
+fn claude_code_connects_over_http_and_sse() {
+    let Some(tools) = Tools::find(&[NODE, RUST_PEER, CLAUDE]) else {
+        return;
+    };
+    let gateway = Gateway::start(&tools);
+    let header = gateway.header();
+    for (transport, rest) in [("http", ""), ("sse", "/sse")] {
+        let url = gateway.url(rest);
+        let words = [
+            ["mcp", "add"],
+            ["--transport", transport],
+            [transport, &url],
+            ["--header", &header],
+        ];
+        let added = gateway.run(&tools, CLAUDE, words.as_flattened());
+        assert!(added.contains("Added"), "{added}");
+    }
+    let listed = gateway.run(&tools, CLAUDE, &["mcp", "list"]);
+    for transport in ["http", "sse"] {
+        let line = line_of(&listed, transport);
+        assert!(line.ends_with("✔ Connected"), "{listed}");
+    }
+}
+
+#[test]
+fn gemini_cli_connects_over_http() {
+    let Some(tools) = Tools::find(&[NODE, RUST_PEER, GEMINI]) else {
+        return;
+    };
+    let gateway = Gateway::start(&tools);
+    let (url, header) = (gateway.url(""), gateway.header());
+    let words = [
+        ["mcp", "add"],
+        ["--transport", "http"],
+        ["--header", &header],
+        ["local", &url],
+    ];
+    gateway.run(&tools, GEMINI, words.as_flattened());
+    let listed = gateway.run(&tools, GEMINI, &["mcp", "list"]);
+    let line = line_of(&listed, "local");
+    assert!(line.ends_with("- Connected"), "{listed}");
+}
+
+/// Codex connects only in a conversation, which needs an account.
+#[test]
+fn codex_takes_the_address_and_reads_the_capability_from_a_variable() {
+    let Some(tools) = Tools::find(&[NODE, RUST_PEER, CODEX]) else {
+        return;
+    };
+    let gateway = Gateway::start(&tools);
+    let url = gateway.url("");
+    let words = ["mcp", "add", "local", "--url", &url];
+    let variable = ["--bearer-token-env-var", "KEYWAY_CAPABILITY"];
+    let added = gateway.run(&tools, CODEX, &[&words[..], &variable].concat());
+    assert!(added.contains("Added"), "{added}");
+    let listed = gateway.run(&tools, CODEX, &["mcp", "list", "--json"]);
+    assert!(listed.contains(&url), "{listed}");
+    assert!(
+        listed.contains(r#""auth_status": "bearer_token""#),
+        "{listed}"
+    );
+    assert!(!listed.contains(&gateway.capability));
+}

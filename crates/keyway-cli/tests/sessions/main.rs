@@ -1,0 +1,229 @@
+//! A thousand clients of `keyway serve` at once, each with its stream, a hundred of them at work.
+//!
+//! What an idle one costs is compared with the plainest gateway that the same library allows, which
+//! passes requests on and looks at nothing; both stand before the same server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests start servers and clients, and stop where they cannot"
+)]
+
+mod client;
+mod worker;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use keyway_testkit::{Folder, Keyway};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use self::client::Client;
+
+#[test]
+fn a_thousand_sessions_are_held_and_leave_nothing_behind() {
+    allow_many_connections();
+    let upstream = Program::worker("upstream");
+    let plain = Program::worker(&format!("plain {}", upstream.port));
+    let (plain_bytes, held) = cost(&plain, "/mcp", None);
+    drop(held);
+
+    let folder = Folder::new().file(
+        "p/.mcp.json",
+        format!(
+            r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}}}}"#,
+            upstream.port
+        ),
+    );
+    let token = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+        .env("KEYWAY_HOME", folder.at("home"))
+        .args(["token", "new", "--name", "n"])
+        .run();
+    let token = token.stdout.trim().to_owned();
+    let gateway = Program::gateway(&folder);
+    let (bytes, mut held) = cost(&gateway, "/mcp/p/s", Some(&token));
+    println!("an idle session: {bytes} bytes, plainest gateway {plain_bytes} bytes");
+
+    let calls = work(&mut held[..ACTIVE]);
+    println!("{calls} calls");
+    assert!(calls > ACTIVE);
+    for (at, client) in held.iter_mut().enumerate() {
+        assert!(client.is_listening(), "stream {at} has ended");
+    }
+    let descriptors = gateway.descriptors();
+    for mut client in held {
+        client.end();
+    }
+    assert!(descriptors >= SESSIONS, "{descriptors}");
+    until("the descriptors are back", || {
+        gateway.descriptors() <= gateway.base() + SPARE
+    });
+    assert!(
+        bytes * 100 <= plain_bytes * LIMIT_PERCENT,
+        "{bytes} bytes for a session, the plainest gateway needs {plain_bytes}"
+    );
+}
+
+/// Opens all sessions and returns what one of them costs, in bytes.
+fn cost(program: &Program, path: &str, token: Option<&str>) -> (usize, Vec<Client>) {
+    let open = |count: usize| -> Vec<Client> {
+        let mut clients = Vec::new();
+        for _ in 0..count {
+            let mut client = Client::new(program.port, path, token);
+            client.begin();
+            clients.push(client);
+        }
+        clients
+    };
+    // What is needed once is not counted.
+    for mut client in open(WARM_UP) {
+        client.end();
+    }
+    until("the warm-up has ended", || {
+        program.descriptors() <= program.base() + SPARE
+    });
+    let before = program.resident();
+    let clients = open(SESSIONS);
+    thread::sleep(Duration::from_millis(500));
+    let after = program.resident();
+    ((after - before) / SESSIONS, clients)
+}
+
+/// Lets clients call for as long as the test lasts; returns how many calls were answered.
+fn work(clients: &mut [Client]) -> usize {
+    let seconds = std::env::var("KEYWAY_SESSION_SECONDS").ok();
+    let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let calls = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for some in clients.chunks_mut(ACTIVE / THREADS) {
+            scope.spawn(|| {
+                while Instant::now() < end {
+                    for client in &mut *some {
+                        client.call();
+                        calls.fetch_add(1, Ordering::Relaxed);
+                    }
+                    thread::sleep(PAUSE);
+                }
+            });
+        }
+    });
+    calls.into_inner()
+}
+
+/// Each client has two connections.
+fn allow_many_connections() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it never comes that {what}");
+}
+
+/// A server that is measured from outside.
+struct Program {
+    child: Child,
+    port: u16,
+    descriptors: usize,
+}
+
+impl Program {
+    fn worker(role: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "worker::works", "--ignored", "--nocapture"])
+            .env("KEYWAY_SESSION_WORKER", role);
+        Self::start(&mut command)
+    }
+
+    fn gateway(folder: &Folder) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_keyway"));
+        command
+            .args(["serve", "p", "--trust", "--quiet"])
+            .args(["--listen", "127.0.0.1:0"])
+            .current_dir(folder.path())
+            .env("HOME", folder.path())
+            .env("KEYWAY_HOME", folder.at("home"));
+        Self::start(&mut command)
+    }
+
+    /// Starts a program that prints its address.
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let port = loop {
+            let mut line = String::new();
+            assert!(stdout.read_line(&mut line).unwrap() > 0, "no address");
+            let address = line.split("http://127.0.0.1:").nth(1);
+            let digits = address.and_then(|rest| rest.split('/').next());
+            if let Some(port) = digits.and_then(|digits| digits.trim().parse().ok()) {
+                break port;
+            }
+        };
+        thread::spawn(move || drop(stdout.read_to_end(&mut Vec::new())));
+        let mut program = Self {
+            child,
+            port,
+            descriptors: 0,
+        };
+        thread::sleep(Duration::from_millis(200));
+        program.descriptors = program.descriptors();
+        program
+    }
+
+    /// How many descriptors it had in the beginning.
+    const fn base(&self) -> usize {
+        self.descriptors
+    }
+
+    fn descriptors(&self) -> usize {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        std::fs::read_dir(folder).unwrap().count()
+    }
+
+    /// Returns the memory that it uses, in bytes.
+    fn resident(&self) -> usize {
+        let file = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(file).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|rest| rest.split_whitespace().next());
+        kib.unwrap().parse::<usize>().unwrap() * 1024
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Of what a session costs the plainest gateway. What the compiler does not optimise away weighs
+/// more on whoever does more.
+const LIMIT_PERCENT: usize = if cfg!(debug_assertions) { 220 } else { 150 };
+const SESSIONS: usize = 1000;
+const ACTIVE: usize = 100;
+const THREADS: usize = 4;
+const WARM_UP: usize = 50;
+const SECONDS: u64 = 120;
+const PAUSE: Duration = Duration::from_millis(500);
+/// Connections to the server that wait for the next call, whoever makes it.
+const SPARE: usize = 16;
