@@ -1,10 +1,14 @@
-//! `cargo xtask bench check`: our linter and two secret scanners on the same files, in one run.
+//! `cargo xtask bench`: what we cost, beside others in the same run.
+//!
+//! `check` is our linter and two secret scanners on the same files.
 //!
 //! Runs are interleaved, so that a busy moment of the machine hits everyone, and medians are shown.
 //! Not part of `cargo xtask test`: it takes a minute and asks for an idle machine.
 
 mod contestants;
+pub(crate) mod memory;
 mod recall;
+pub(crate) mod vault;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -125,11 +129,13 @@ fn medians(commands: &[&dyn Fn() -> Command], runs: usize) -> Result<Vec<Duratio
             }
         }
     }
-    let median = |times: &mut Vec<Duration>| {
-        times.sort_unstable();
-        times.get(times.len() / 2).copied().unwrap_or_default()
-    };
-    Ok(times.iter_mut().map(median).collect())
+    let medians = times.iter_mut().map(|times| median(times));
+    Ok(medians.collect())
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// Measures one run; exit code 1 means that something was found, anything above is a failure.

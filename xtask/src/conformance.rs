@@ -1,9 +1,11 @@
-//! `cargo xtask conformance`: the official suite against our client, strictly.
+//! `cargo xtask conformance`: the official suite against our client, strictly; its server side,
+//! against the gateway, is in [`gateway`].
 //!
 //! Strict means one scenario per run, because only then the suite fails on warnings, time-outs and
 //! exit codes. A run that passes without a single check does not count. Runs follow each other:
 //! beside others, on a loaded machine, some fail without a fault.
 
+pub(crate) mod gateway;
 mod runs;
 mod verdict;
 
@@ -33,7 +35,7 @@ pub(crate) struct Plan {
 ///
 /// Returns [`XtaskError::Conformance`] if a run failed that should pass, or the other way round.
 pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<(), XtaskError> {
-    let client = build(workspace, plan.dev)?;
+    let client = build(workspace, "keyway-testkit", "conformance-client", plan.dev)?;
     let chosen: Vec<&Run> = RUNS.iter().filter(|run| plan.chooses(run)).collect();
     if chosen.is_empty() {
         return Err(XtaskError::ConformanceUnknown {
@@ -73,30 +75,27 @@ impl Plan {
     }
 }
 
-fn build(workspace: &Workspace, dev: bool) -> Result<PathBuf, XtaskError> {
-    let mut command = child::cargo(
-        workspace,
-        &[
-            "build",
-            "--quiet",
-            "--locked",
-            "--package",
-            "keyway-testkit",
-        ],
-    );
+/// Builds a package, and returns one of its programs.
+fn build(
+    workspace: &Workspace,
+    package: &str,
+    program: &str,
+    dev: bool,
+) -> Result<PathBuf, XtaskError> {
+    let arguments = ["build", "--quiet", "--locked", "--package", package];
+    let mut command = child::cargo(workspace, &arguments);
     if !dev {
         command.arg("--release");
     }
     child::run(&mut command)?;
     let folder = if dev { "debug" } else { "release" };
-    Ok(workspace.target.join(folder).join("conformance-client"))
+    Ok(workspace.target.join(folder).join(program))
 }
 
 fn one(workspace: &Workspace, client: &PathBuf, run: &Run) -> Result<Verdict, XtaskError> {
-    let suite = "@modelcontextprotocol/conformance/dist/index.js";
     let mut command = child::program(workspace, tools::node(workspace));
     command
-        .arg(tools::modules(workspace).join(suite))
+        .arg(tools::modules(workspace).join(SUITE))
         .args(["client", "--scenario", run.scenario])
         .args(["--spec-version", run.wire, "--force"])
         .args(["--timeout", TIMEOUT_MS, "--command"])
@@ -112,4 +111,6 @@ fn one(workspace: &Workspace, client: &PathBuf, run: &Run) -> Result<Verdict, Xt
     Ok(Verdict::read(&said, status.success()))
 }
 
+/// Below the npm packages.
+const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 const TIMEOUT_MS: &str = "90000";

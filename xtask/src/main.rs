@@ -32,6 +32,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::conformance::gateway;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 
@@ -56,8 +57,24 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Bench {
             what: Benchmark::Check { setup, runs },
         } => bench::check(&workspace, tools::Missing::from_flag(setup), runs),
-        Task::Conformance { only, dev } => {
-            conformance::run(&workspace, &conformance::Plan { only, dev })
+        Task::Bench {
+            what: Benchmark::Vault { setup, runs },
+        } => bench::vault::measure(&workspace, tools::Missing::from_flag(setup), runs),
+        Task::Bench {
+            what: Benchmark::Memory,
+        } => bench::memory::measure(&workspace),
+        Task::Conformance {
+            only,
+            dev,
+            server: false,
+            ..
+        } => conformance::run(&workspace, &conformance::Plan { only, dev }),
+        Task::Conformance { dev, aggregate, .. } => {
+            let door = match aggregate {
+                true => gateway::Door::Aggregate,
+                false => gateway::Door::Server,
+            };
+            gateway::run(&workspace, dev, door)
         }
         Task::Peers => peers::build(&workspace),
         Task::Rivals { setup, only } => {
@@ -127,11 +144,17 @@ enum Task {
     /// Let the official conformance suite test our client, one scenario after the other
     Conformance {
         /// Only scenarios whose name contains this
-        #[arg(long, value_name = "PATTERN")]
+        #[arg(long, value_name = "PATTERN", conflicts_with = "server")]
         only: Option<String>,
-        /// Build the client without optimisation
+        /// Build what is tested without optimisation
         #[arg(long)]
         dev: bool,
+        /// Test the gateway instead, before the conformance server of the Rust SDK
+        #[arg(long)]
+        server: bool,
+        /// Where all servers are reached together
+        #[arg(long, requires = "server")]
+        aggregate: bool,
     },
     /// Build the peers that tests talk to
     Peers,
@@ -175,4 +198,15 @@ enum Benchmark {
         #[arg(long, default_value_t = 11)]
         runs: usize,
     },
+    /// Opening the vault and reading a token, against what `mcp-remote` takes to start
+    Vault {
+        /// Install the other client first, below target/
+        #[arg(long)]
+        setup: bool,
+        /// How often each is run
+        #[arg(long, default_value_t = 15)]
+        runs: usize,
+    },
+    /// What `keyway run` takes while it is idle, with one server and with ten
+    Memory,
 }

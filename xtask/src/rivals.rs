@@ -22,28 +22,37 @@ pub(crate) fn run(
     missing: Missing,
     only: &[String],
 ) -> Result<(), XtaskError> {
-    let proxy = prefix(workspace).join("node_modules/mcp-remote/dist/proxy.js");
-    if !proxy.is_file() {
-        install(workspace, missing)?;
-    }
-    for (package, binary) in [("keyway-cli", "keyway"), ("keyway-testkit", "oauth-rig")] {
-        let build = [
-            "build",
-            "--release",
-            "--locked",
-            "--package",
-            package,
-            "--bin",
-            binary,
-        ];
-        child::run(&mut child::cargo(workspace, &build))?;
-    }
+    let proxy = proxy(workspace, missing)?;
+    // In one go, so that what both need is built once.
+    let build = [
+        "build",
+        "--release",
+        "--locked",
+        "--package=keyway-cli",
+        "--package=keyway-testkit",
+        "--bin=keyway",
+        "--bin=oauth-rig",
+    ];
+    child::run(&mut child::cargo(workspace, &build))?;
     let built = |name: &str| workspace.target.join("release").join(name);
     let mut node = child::program(workspace, tools::node(workspace));
     node.arg("bench/rivals.mjs")
         .args([built("keyway"), built("oauth-rig"), proxy])
         .args(only);
     child::run(&mut node)
+}
+
+/// Returns the other one's program, installed if it is missing and may be.
+///
+/// # Errors
+///
+/// Returns [`XtaskError::ToolsMissing`] if it may not.
+pub(crate) fn proxy(workspace: &Workspace, missing: Missing) -> Result<PathBuf, XtaskError> {
+    let proxy = prefix(workspace).join("node_modules/mcp-remote/dist/proxy.js");
+    if !proxy.is_file() {
+        install(workspace, missing)?;
+    }
+    Ok(proxy)
 }
 
 fn install(workspace: &Workspace, missing: Missing) -> Result<(), XtaskError> {
@@ -66,4 +75,4 @@ fn prefix(workspace: &Workspace) -> PathBuf {
     workspace.tools().join("mcp-remote")
 }
 
-const MCP_REMOTE: &str = "0.15.1";
+pub(crate) const MCP_REMOTE: &str = "0.15.1";

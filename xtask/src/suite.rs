@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::conformance::gateway;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
@@ -46,6 +47,15 @@ pub(crate) fn run(
         };
         conformance::run(workspace, &dev)
     })?;
+    steps.run("conformance of the gateway", || {
+        match gateway::run(workspace, true, gateway::Door::Server) {
+            Err(missing @ XtaskError::ConformanceServer) => {
+                println!("skipped: {missing}");
+                Ok(())
+            }
+            other => other,
+        }
+    })?;
     steps.run("doc tests", || {
         cargo(&["test", "--doc", "--workspace", "--locked"])
     })?;
@@ -81,4 +91,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 11;
+const STEPS: usize = 12;

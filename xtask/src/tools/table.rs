@@ -71,6 +71,12 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("nginx-light"),
     },
     Tool {
+        name: "systemd",
+        why: "a service manager of one person in the tests of `keyway service`",
+        found: Found::File(&["/usr/lib/systemd/systemd"]),
+        source: Source::Debian("systemd"),
+    },
+    Tool {
         name: "rustfmt",
         why: "checks the format",
         found: Found::Version {
@@ -194,6 +200,15 @@ pub(super) const TOOLS: &[Tool] = &[
         },
     },
     Tool {
+        name: "Codex CLI",
+        why: "and another; it lists what it was given",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "@openai/codex",
+            version: "0.166.0",
+        },
+    },
+    Tool {
         name: "oidc-provider",
         why: "a real authorization server",
         found: Found::Package,
@@ -209,6 +224,15 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Npm {
             package: "puppeteer-core",
             version: "25.16.0",
+        },
+    },
+    Tool {
+        name: "axe-core",
+        why: "finds what keeps people from using the dashboard",
+        found: Found::Package,
+        source: Source::Npm {
+            package: "axe-core",
+            version: "4.14.0",
         },
     },
     Tool {
