@@ -37,6 +37,9 @@ _keyway() {
             keyway,doctor)
                 cmd="keyway__subcmd__doctor"
                 ;;
+            keyway,env)
+                cmd="keyway__subcmd__env"
+                ;;
             keyway,explain)
                 cmd="keyway__subcmd__explain"
                 ;;
@@ -58,6 +61,9 @@ _keyway() {
             keyway,mtls)
                 cmd="keyway__subcmd__mtls"
                 ;;
+            keyway,open)
+                cmd="keyway__subcmd__open"
+                ;;
             keyway,probe)
                 cmd="keyway__subcmd__probe"
                 ;;
@@ -73,6 +79,9 @@ _keyway() {
             keyway,resources)
                 cmd="keyway__subcmd__resources"
                 ;;
+            keyway,rotate)
+                cmd="keyway__subcmd__rotate"
+                ;;
             keyway,run)
                 cmd="keyway__subcmd__run"
                 ;;
@@ -81,6 +90,9 @@ _keyway() {
                 ;;
             keyway,serve)
                 cmd="keyway__subcmd__serve"
+                ;;
+            keyway,service)
+                cmd="keyway__subcmd__service"
                 ;;
             keyway,status)
                 cmd="keyway__subcmd__status"
@@ -100,11 +112,29 @@ _keyway() {
             keyway,vault)
                 cmd="keyway__subcmd__vault"
                 ;;
+            keyway__subcmd__env,list)
+                cmd="keyway__subcmd__env__subcmd__list"
+                ;;
+            keyway__subcmd__env,set)
+                cmd="keyway__subcmd__env__subcmd__set"
+                ;;
+            keyway__subcmd__env,unset)
+                cmd="keyway__subcmd__env__subcmd__unset"
+                ;;
             keyway__subcmd__migrate,env)
                 cmd="keyway__subcmd__migrate__subcmd__env"
                 ;;
             keyway__subcmd__migrate,oauth)
                 cmd="keyway__subcmd__migrate__subcmd__oauth"
+                ;;
+            keyway__subcmd__service,install)
+                cmd="keyway__subcmd__service__subcmd__install"
+                ;;
+            keyway__subcmd__service,status)
+                cmd="keyway__subcmd__service__subcmd__status"
+                ;;
+            keyway__subcmd__service,uninstall)
+                cmd="keyway__subcmd__service__subcmd__uninstall"
                 ;;
             keyway__subcmd__token,list)
                 cmd="keyway__subcmd__token__subcmd__list"
@@ -143,7 +173,7 @@ _keyway() {
 
     case "${cmd}" in
         keyway)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version demo check run serve token tools resources prompts call read login logout install uninstall probe doctor explain mtls trust vault migrate readme status schema client-metadata completions man docs"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version demo check run serve service open token env tools resources prompts call read login logout install uninstall probe doctor explain mtls trust vault migrate rotate readme status schema client-metadata completions man docs"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -157,6 +187,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -165,7 +203,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__call)
-            opts="-q -v -h -V --json --unchecked --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --json --unchecked --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -211,6 +249,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -219,7 +265,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__check)
-            opts="-q -v -h -V --config --strict --env --env-file --format --fix --unsafe-fixes --diff --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --config --strict --env --env-file --format --fix --unsafe-fixes --diff --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -245,6 +291,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -253,7 +307,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__client__subcmd__metadata)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -264,6 +318,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -275,7 +337,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__completions)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version bash elvish fish powershell zsh"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -289,6 +351,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -297,7 +367,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__demo)
-            opts="-q -v -h -V --check --browser --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --check --browser --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -319,6 +389,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -327,7 +405,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__docs)
-            opts="-q -v -h -V --out --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --out --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -345,6 +423,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -353,7 +439,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__doctor)
-            opts="-q -v -h -V --server --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --server --timeout --format --bundle --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -369,6 +455,10 @@ _keyway() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
+                    return 0
+                    ;;
+                --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --config)
@@ -399,6 +489,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -406,8 +504,8 @@ _keyway() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        keyway__subcmd__explain)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version"
+        keyway__subcmd__env)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version set unset list"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -421,6 +519,138 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__env__subcmd__list)
+            opts="-q -v -h -V --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__env__subcmd__set)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__env__subcmd__unset)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__explain)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -429,7 +659,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__install)
-            opts="-y -q -v -h -V --project --server --all --mcp-remote --replace --config --env-file --profile --yes --dry-run --color --quiet --verbose --events --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
+            opts="-y -q -v -h -V --project --server --all --mcp-remote --replace --config --env-file --profile --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -459,6 +689,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -467,7 +705,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__login)
-            opts="-q -v -h -V --no-browser --device --scopes --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --no-browser --device --scopes --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -509,6 +747,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -517,7 +763,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__logout)
-            opts="-q -v -h -V --all --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --all --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -555,6 +801,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -563,7 +817,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__man)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -574,6 +828,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -585,7 +847,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__migrate)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version env oauth"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version env oauth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -599,6 +861,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -607,7 +877,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__migrate__subcmd__env)
-            opts="-q -v -h -V --server --write --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --server --write --offline --trust --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -626,6 +896,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -637,7 +915,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__migrate__subcmd__oauth)
-            opts="-q -v -h -V --server --write --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --server --write --offline --trust --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -659,6 +937,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -667,7 +953,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__mtls)
-            opts="-q -v -h -V --cert --key --cacert --key-passphrase-env --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --cert --key --cacert --key-passphrase-env --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -697,6 +983,52 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__open)
+            opts="-q -v -h -V --print --socket --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --browser)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -705,7 +1037,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__probe)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -740,6 +1072,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -751,7 +1091,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__prompts)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -789,6 +1129,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -797,7 +1145,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__read)
-            opts="-q -v -h -V --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -839,6 +1187,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -847,7 +1203,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__readme)
-            opts="-q -v -h -V --write --check --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --write --check --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -865,6 +1221,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -873,7 +1237,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__resources)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -911,6 +1275,68 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__rotate)
+            opts="-q -v -h -V --variable --no-browser --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --variable)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --browser)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -919,7 +1345,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__run)
-            opts="-q -v -h -V --server --standalone --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --server --standalone --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -957,6 +1383,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -965,7 +1399,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__schema)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -979,6 +1413,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -987,7 +1429,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__serve)
-            opts="-q -v -h -V --listen --socket --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --listen --socket --while-input --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1029,6 +1471,146 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__service)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version install status uninstall"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__service__subcmd__install)
+            opts="-y -q -v -h -V --listen --profile --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__service__subcmd__status)
+            opts="-q -v -h -V --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__service__subcmd__uninstall)
+            opts="-y -q -v -h -V --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1037,7 +1619,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__status)
-            opts="-q -v -h -V --config --env-file --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --config --env-file --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1063,6 +1645,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1071,7 +1661,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__token)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version new list revoke"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version new list revoke"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1085,6 +1675,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1093,7 +1691,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__token__subcmd__list)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1107,6 +1705,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1115,7 +1721,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__token__subcmd__new)
-            opts="-q -v -h -V --name --server --config --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --name --server --config --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1141,6 +1747,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1149,7 +1763,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__token__subcmd__revoke)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1163,6 +1777,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1171,7 +1793,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__tools)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1209,6 +1831,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1217,7 +1847,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version list grant revoke reset"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version list grant revoke reset"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1231,6 +1861,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1239,7 +1877,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__grant)
-            opts="-q -v -h -V --env --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --env --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1277,6 +1915,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1285,7 +1931,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__list)
-            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1316,6 +1962,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1327,7 +1981,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__reset)
-            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1358,6 +2012,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1369,7 +2031,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__revoke)
-            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1403,6 +2065,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1411,7 +2081,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__uninstall)
-            opts="-y -q -v -h -V --project --server --yes --dry-run --color --quiet --verbose --events --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
+            opts="-y -q -v -h -V --project --server --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1429,6 +2099,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1437,7 +2115,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__vault)
-            opts="-q -v -h -V --color --quiet --verbose --events --help --version status verify rekey"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version status verify rekey"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1451,6 +2129,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1459,7 +2145,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__vault__subcmd__rekey)
-            opts="-q -v -h -V --to --key-file --passphrase-file --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --to --key-file --passphrase-file --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1489,6 +2175,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1497,7 +2191,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__vault__subcmd__status)
-            opts="-q -v -h -V --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1515,6 +2209,14 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1523,7 +2225,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__vault__subcmd__verify)
-            opts="-q -v -h -V --format --color --quiet --verbose --events --help --version"
+            opts="-q -v -h -V --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1538,6 +2240,14 @@ _keyway() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
