@@ -1,3 +1,5 @@
+//! Messages of the bus, built by hand: what is read, and what is refused.
+
 use super::*;
 
 /// A message of any kind, built by hand; `fields` are (code, signature, bytes of the value).

@@ -1,3 +1,5 @@
+//! The rig itself: it gives tokens, rotates them, and misbehaves on command.
+
 use super::*;
 use crate::visit;
 

@@ -1,3 +1,5 @@
+//! Client certificates and keys: what opens, what stays shut, and why.
+
 use super::*;
 
 /// Writes a file in PEM; no literal in this file is one.

@@ -1,3 +1,5 @@
+//! Arguments held against schemas: what fits, and what is said where it does not.
+
 use serde_json::json;
 
 use super::*;

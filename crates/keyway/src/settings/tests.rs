@@ -1,3 +1,5 @@
+//! `config.toml`: every key of the reference, and every mistake with its place.
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Lists of scopes: their order, what is new, and what is asked for.
+
 use super::*;
 
 fn list(scopes: &Scopes) -> Vec<&str> {
