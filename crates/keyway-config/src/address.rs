@@ -363,7 +363,7 @@ fn is_loopback(host: &Host<&str>) -> bool {
 }
 
 /// Everything but RFC 3986 `unreserved` is encoded.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')

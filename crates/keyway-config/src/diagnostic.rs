@@ -26,6 +26,23 @@ pub struct Diagnostic {
     pub fix: Option<Fix>,
 }
 
+impl Diagnostic {
+    /// Makes a finding about no place in particular.
+    #[must_use]
+    pub const fn new(code: &'static str, severity: Severity, message: String) -> Self {
+        Self {
+            code,
+            severity,
+            server: None,
+            location: None,
+            message,
+            hint: None,
+            related: None,
+            fix: None,
+        }
+    }
+}
+
 /// A second place that a diagnostic points to.
 #[derive(Debug, Clone)]
 pub struct Related {

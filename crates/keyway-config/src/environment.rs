@@ -179,6 +179,9 @@ pub const INHERITED: &[&str] = &[
     "TZ",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
 ];
 
 /// Proxy variables, passed on in capitals and in small letters.
@@ -231,7 +234,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn lookup(&self, name: &str) -> Option<Secret<String>> {
+    pub(crate) fn lookup(&self, name: &str) -> Option<Secret<String>> {
         if is_host_variable(name) {
             return self
                 .host

@@ -42,7 +42,8 @@ pub const MAX_HEADERS: usize = 128;
 /// How many bytes the value of a header may have.
 pub const MAX_VALUE_BYTES: usize = 8 * 1024;
 
-const TRANSPORT_OWNED: &[&str] = &[
+/// Names of headers that the transport writes itself.
+pub const TRANSPORT_OWNED: &[&str] = &[
     "accept",
     "connection",
     "content-length",
@@ -56,7 +57,8 @@ const TRANSPORT_OWNED: &[&str] = &[
     "upgrade",
 ];
 
-const TRANSPORT_OWNED_PREFIXES: &[&str] = &["mcp-", "proxy-", "sec-websocket-"];
+/// How more such names begin.
+pub const TRANSPORT_OWNED_PREFIXES: &[&str] = &["mcp-", "proxy-", "sec-websocket-"];
 
 /// Parts of names between `-` and `_`, with the usual ones that are written together.
 const CREDENTIAL_PARTS: &[&str] = &[

@@ -101,14 +101,8 @@ fn is_changeable(document: &Document) -> bool {
 /// Makes a note about no place in particular.
 fn note(code: &'static str, severity: Severity, message: String, hint: &str) -> Diagnostic {
     Diagnostic {
-        code,
-        severity,
-        server: None,
-        location: None,
-        message,
         hint: Some(hint.to_owned()),
-        related: None,
-        fix: None,
+        ..Diagnostic::new(code, severity, message)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Server names: as they appear where only a few characters are allowed, and which was meant.
 
+use percent_encoding::percent_encode;
+
+use crate::address::ENCODED;
 use crate::environment::nearest;
 
 /// Returns `name` as it stands in front of a tool's name: everything outside `[A-Za-z0-9_-]` is
@@ -12,6 +15,11 @@ pub fn normalised(name: &str) -> String {
     name.chars()
         .map(|c| if allowed(c) { c } else { '_' })
         .collect()
+}
+
+/// Returns `name` as one part of a path in an address; it may be a file's, which is bytes.
+pub fn path_segment(name: impl AsRef<[u8]>) -> String {
+    percent_encode(name.as_ref(), ENCODED).to_string()
 }
 
 /// Returns the one of `names` that looks most like `name`, if any does.
@@ -28,5 +36,12 @@ mod tests {
         assert_eq!(normalised("Dev Box/MCP.v2"), "Dev_Box_MCP_v2");
         assert_eq!(normalised("größe-1_x"), "gr__e-1_x");
         assert_eq!(normalised(""), "");
+    }
+
+    #[test]
+    fn nothing_in_a_name_ends_its_part_of_a_path() {
+        assert_eq!(path_segment("a/b?c#d%2F e"), "a%2Fb%3Fc%23d%252F%20e");
+        assert_eq!(path_segment("größe-1_x.~"), "gr%C3%B6%C3%9Fe-1_x.~");
+        assert_eq!(path_segment(b"\xff"), "%FF");
     }
 }

@@ -3,182 +3,21 @@
 //! Nothing is sent or started unless every field resolved. Each value remembers its template, which
 //! is all that is ever shown of it.
 
-use std::fmt;
-
-use keyway_secret::Secret;
+mod error;
+mod spec;
 
 use crate::address::{Address, AddressError};
 use crate::declared::{
-    DeclaredServer, Endpoint, Field, Helper, Local, NamedField, OAuth, Remote, Transport,
+    DeclaredServer, Endpoint, Field, Local, NamedField, OAuth, Remote, Transport,
 };
 use crate::environment::{Scope, is_host_variable};
 use crate::headers::{MAX_HEADERS, MAX_VALUE_BYTES, is_token, is_transport_owned};
 use crate::method::{Method, is_blank};
-use crate::oauth_rules::{self, OAuthFault, OAuthFaultKind};
-use crate::source::{Pointer, Span};
-use crate::template::{ExpandError, Foreign, Template};
+use crate::oauth_rules::{self, OAuthFault};
+use crate::template::{Foreign, Template};
 
-/// A server with every variable filled in: what connecting starts from.
-#[derive(Debug, Clone)]
-pub struct ServerSpec {
-    /// The name in the file.
-    pub name: String,
-    /// How frames travel.
-    pub transport: Transport,
-    /// How it is authenticated to.
-    pub method: Method,
-    /// What to reach or to start.
-    pub endpoint: SpecEndpoint,
-    /// Variables for the process or the helper.
-    pub env: Vec<(String, Resolved)>,
-    /// Milliseconds a call may take.
-    pub timeout_ms: Option<u64>,
-    /// What a person may want to know, though nothing is wrong.
-    pub notes: Vec<ResolveNote>,
-}
-
-/// What a resolved entry reaches or starts.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum SpecEndpoint {
-    /// The address is empty: the person has not configured it.
-    NotConfigured,
-    /// A server somewhere else.
-    Remote(Box<RemoteSpec>),
-    /// A process on this machine.
-    Local(LocalSpec),
-}
-
-/// A remote server.
-#[derive(Debug, Clone)]
-pub struct RemoteSpec {
-    /// Where it is.
-    pub address: Address,
-    /// The address as written.
-    pub template: Template,
-    /// The headers to send with every request.
-    pub headers: Vec<(String, Resolved)>,
-    /// The program that prints more of them.
-    pub helper: Option<Helper>,
-    /// String members of `oauth`.
-    pub oauth: Vec<(String, Resolved)>,
-    /// Scopes to ask for; empty to follow the server.
-    pub scopes: Vec<String>,
-    /// The port for the browser to come back to.
-    pub callback_port: Option<u16>,
-}
-
-/// A local process.
-#[derive(Debug, Clone)]
-pub struct LocalSpec {
-    /// The program.
-    pub command: Resolved,
-    /// Its arguments.
-    pub args: Vec<Resolved>,
-    /// Where it starts.
-    pub cwd: Option<Resolved>,
-}
-
-/// A value and the template it came from; shows the template.
-#[derive(Debug, Clone)]
-pub struct Resolved {
-    template: Template,
-    value: Secret<String>,
-}
-
-impl Resolved {
-    /// Returns the value for the one place that uses it.
-    #[must_use]
-    pub const fn value(&self) -> &Secret<String> {
-        &self.value
-    }
-
-    /// Returns what the file says.
-    #[must_use]
-    pub const fn template(&self) -> &Template {
-        &self.template
-    }
-}
-
-impl fmt::Display for Resolved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.template.fmt(f)
-    }
-}
-
-/// Something worth knowing about a resolved entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResolveNote {
-    /// What.
-    pub kind: NoteKind,
-    /// Where.
-    pub span: Span,
-    /// The field.
-    pub pointer: Pointer,
-}
-
-/// What is worth knowing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NoteKind {
-    /// A header that came out empty is not sent.
-    EmptyHeaderDropped,
-    /// A value begins or ends with a blank.
-    BlankAround,
-}
-
-/// A field that could not be resolved.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
-pub struct ResolveError {
-    /// Why.
-    pub fault: ResolveFault,
-    /// Where.
-    pub span: Span,
-    /// The field.
-    pub pointer: Pointer,
-}
-
-/// Why a field could not be resolved. Names variables, never their values.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResolveFault {
-    /// A variable is unset, or the syntax is another host's.
-    #[error(transparent)]
-    Expand(#[from] ExpandError),
-    /// The address breaks a rule.
-    #[error(transparent)]
-    Address(#[from] AddressError),
-    /// A header's name is not one, or stands twice.
-    #[error("header name `{name}` is not valid, or is used twice")]
-    HeaderName {
-        /// As written.
-        name: String,
-    },
-    /// A header's value is too long or holds what a header cannot hold.
-    #[error(
-        "the value of header `{name}` has a character that headers cannot hold, or is too long"
-    )]
-    HeaderValue {
-        /// The header.
-        name: String,
-    },
-    /// More headers than an entry may have.
-    #[error("more than {MAX_HEADERS} headers")]
-    TooManyHeaders,
-    /// `env` sets what only the host may set.
-    #[error("`env` defines `{name}`, which only the host may set")]
-    HostVariable {
-        /// The variable.
-        name: String,
-    },
-    /// A setting of `oauth` breaks a rule.
-    #[error(transparent)]
-    OAuth(#[from] OAuthFaultKind),
-    /// A line break or NUL where none can be.
-    #[error("the value has a line break or a NUL character")]
-    ControlCharacter,
-}
+pub use self::error::{NoteKind, ResolveError, ResolveFault, ResolveNote};
+pub use self::spec::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 
 /// Fills in every variable of an entry.
 ///

@@ -4,7 +4,8 @@ use super::{Context, Report, Rule};
 use crate::address::Address;
 use crate::declared::{DeclaredServer, Endpoint};
 use crate::diagnostic::Severity;
-use crate::resolve::{NoteKind, ResolveFault, resolve};
+use crate::resolve::{NoteKind, ResolveError, ResolveFault, resolve};
+use crate::usage::fields;
 
 pub(super) const RULE: Rule = Rule {
     id: "unusable-value",
@@ -50,10 +51,26 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                             error.to_string(),
                         )
                         .server(&server.name)
-                        .hint("correct the variable, or look at what set it");
+                        .hint(fix(server, error));
                 }
             }
         }
+    }
+}
+
+/// Names the variable; a line break, which is left over from a file, is taken out by a command.
+fn fix(server: &DeclaredServer, error: &ResolveError) -> String {
+    let fields = fields(server).into_iter();
+    let mut named = fields.filter(|(_, field)| field.pointer == error.pointer);
+    let variable = named.find_map(|(_, field)| field.template.variables().next());
+    let Some(name) = variable.map(|variable| &variable.name) else {
+        return "correct the variable, or look at what set it".to_owned();
+    };
+    match error.fault {
+        ResolveFault::HeaderValue { .. } | ResolveFault::ControlCharacter => format!(
+            "take line breaks out of it: export {name}=\"$(printf %s \"${name}\" | tr -d '\\r\\n')\""
+        ),
+        _ => format!("correct it, or look at what set it: export {name}=…"),
     }
 }
 
@@ -87,6 +104,11 @@ mod tests {
             let variables = Variables::from_pairs([("T", tenant), ("K", key)]);
             let found = findings_with("unusable-value", &plugin, Some(&variables));
             assert_eq!(found.len(), expected, "{tenant:?} {key:?}");
+            let hints = found.iter().filter_map(|found| found.hint.as_deref());
+            for hint in hints.filter(|hint| !hint.contains("blank")) {
+                let name = if tenant == "acme" { "K" } else { "T" };
+                assert!(hint.contains(&format!("export {name}=")), "{hint}");
+            }
             assert!(found.iter().all(|f| !format!("{f:?}").contains("CANARY")));
         }
     }
