@@ -5,23 +5,25 @@
 //! refresh token, holding no lock; then **commits** on condition that the generation is still the
 //! same. A loser adopts what the winner stored. A claim whose owner died is taken over at once.
 
+mod claim;
 mod key;
 mod list;
 mod owner;
 mod presence;
 mod row;
 mod sqlite;
+mod tokens;
 mod watch;
 
 use std::time::Duration;
 
-use keyway_secret::Secret;
-
 use crate::error::VaultError;
-use crate::store::{Deleted, Generation, Timestamp};
+use crate::store::{Deleted, Generation};
 
+pub use self::claim::{Claim, Claimed, Commit, Epoch, Fingerprint, Marked, Orphan};
 pub use self::key::GrantKey;
 pub use self::owner::OwnerId;
+pub use self::tokens::{Grant, GrantState, Summary, Tokens};
 
 pub(crate) use self::list::examine;
 pub(crate) use self::owner::Owner;
@@ -210,196 +212,6 @@ pub trait Watch: Send {
     /// As [`Watch::changed`].
     fn wait(&mut self, at_most: Duration) -> Result<bool, VaultError>;
 }
-
-/// What an authorization server gave out.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Tokens {
-    /// The access token.
-    pub access: Secret<String>,
-    /// How long the access token lives from now, if the server said so.
-    pub lifetime: Option<Duration>,
-    /// The refresh token.
-    pub refresh: Option<Secret<String>>,
-    /// Whatever else belongs to the sign-in, such as its scopes; sealed like the tokens.
-    pub details: Option<Secret<Vec<u8>>>,
-}
-
-impl Tokens {
-    /// Starts with an access token of unknown lifetime.
-    #[must_use]
-    pub const fn new(access: Secret<String>) -> Self {
-        Self {
-            access,
-            lifetime: None,
-            refresh: None,
-            details: None,
-        }
-    }
-
-    /// Adds how long the access token lives.
-    #[must_use]
-    pub const fn with_lifetime(mut self, lifetime: Duration) -> Self {
-        self.lifetime = Some(lifetime);
-        self
-    }
-
-    /// Adds a refresh token.
-    #[must_use]
-    pub fn with_refresh(mut self, refresh: Secret<String>) -> Self {
-        self.refresh = Some(refresh);
-        self
-    }
-
-    /// Adds what else belongs to the sign-in.
-    #[must_use]
-    pub fn with_details(mut self, details: Secret<Vec<u8>>) -> Self {
-        self.details = Some(details);
-        self
-    }
-}
-
-/// A sign-in as it is stored.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Grant {
-    /// Its version.
-    pub generation: Generation,
-    /// The access token.
-    pub access: Secret<String>,
-    /// When the access token ends, if known.
-    pub expires_at: Option<Timestamp>,
-    /// The store's clock at the moment of reading.
-    pub now: Timestamp,
-    /// Whether the refresh token was rejected.
-    pub state: GrantState,
-    /// Whether there is a refresh token.
-    pub refreshable: bool,
-    /// What else belongs to the sign-in.
-    pub details: Secret<Vec<u8>>,
-}
-
-/// What is known of a sign-in without unsealing it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Summary {
-    /// Whose sign-in, and to what.
-    pub grant: GrantKey,
-    /// Its version.
-    pub generation: Generation,
-    /// When the access token ends, if known.
-    pub expires_at: Option<Timestamp>,
-    /// Whether the refresh token was rejected.
-    pub state: GrantState,
-    /// Whether there is a refresh token.
-    pub refreshable: bool,
-}
-
-/// Whether a sign-in can renew itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GrantState {
-    /// Nothing is known against it.
-    Good,
-    /// Its refresh token was rejected; the person has to sign in again.
-    NeedsReauth,
-}
-
-/// The answer to [`GrantStore::claim`].
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Claim {
-    /// Redeem, then commit, release or mark.
-    Claimed(Claimed),
-    /// Somebody else redeems right now.
-    Held {
-        /// Who.
-        owner: OwnerId,
-        /// Until when at the longest.
-        until: Timestamp,
-    },
-    /// There is another generation already: read it.
-    Moved {
-        /// The stored generation.
-        generation: Generation,
-    },
-    /// The refresh token was rejected before.
-    NeedsReauth,
-    /// There is no refresh token.
-    NotRefreshable,
-    /// There is no sign-in.
-    Absent,
-}
-
-/// The right to redeem a refresh token.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Claimed {
-    /// Names this claim, for [`GrantStore::release`].
-    pub epoch: Epoch,
-    /// The refresh token.
-    pub refresh: Secret<String>,
-    /// Names the refresh token, for [`GrantStore::mark_reauth`].
-    pub fingerprint: Fingerprint,
-    /// How many earlier owners of a claim on this generation never ended it.
-    ///
-    /// If it is not zero and the server rejects the token, then probably because one of them
-    /// redeemed it and died before its commit.
-    pub interrupted: u32,
-}
-
-/// The answer to [`GrantStore::commit`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Commit {
-    /// The tokens are on disk.
-    Committed {
-        /// Their version.
-        generation: Generation,
-    },
-    /// They are not: somebody else stored others, or signed out.
-    Superseded {
-        /// What is stored now, to be used instead.
-        current: Option<Generation>,
-    },
-}
-
-/// The answer to [`GrantStore::mark_reauth`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Marked {
-    /// The person has to sign in again.
-    Marked,
-    /// The rejected token is not the stored one: nothing changed.
-    Superseded {
-        /// What is stored now, to be used instead.
-        current: Option<Generation>,
-    },
-}
-
-/// A claim whose owner died.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Orphan {
-    /// The sign-in.
-    pub grant: GrantKey,
-    /// The generation that was to be replaced.
-    pub generation: Generation,
-    /// Who claimed it.
-    pub owner: OwnerId,
-    /// Names the refresh token that may have been sent.
-    pub fingerprint: Fingerprint,
-    /// When it was claimed.
-    pub claimed_at: Timestamp,
-}
-
-/// Names one claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Epoch(pub(crate) i64);
-
-/// Names a refresh token, without giving it away and only within its sign-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Fingerprint(pub(crate) [u8; 32]);
 
 #[cfg(test)]
 mod tests;

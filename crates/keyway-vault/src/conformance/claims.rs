@@ -1,0 +1,183 @@
+//! Claiming, committing, giving back and marking: one process refreshes, whoever dies.
+
+#![expect(missing_docs, reason = "the name of a test is its documentation")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+pub fn living_owner_keeps_others_out(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let second = backend.open();
+    let claim = claimed(&first, generation)?;
+    assert_eq!(claim.refresh.expose(), "refresh-1");
+    assert_eq!(claim.interrupted, 0);
+    let me = first.owner()?;
+    for store in [&first, &second] {
+        let held = store.claim(&grant(), generation, LONG)?;
+        assert!(matches!(held, Claim::Held { owner, .. } if owner == me));
+    }
+    assert!(second.orphans()?.is_empty());
+    assert_eq!(access(&second, &grant())?, "access-1", "reading goes on");
+    Ok(())
+}
+
+pub fn outdated_generation_cannot_be_claimed(backend: &impl Backend) -> Outcome {
+    let (store, old) = signed_in(backend)?;
+    let new = committed(&store, old, 2)?;
+    let moved = store.claim(&grant(), old, LONG)?;
+    assert!(matches!(moved, Claim::Moved { generation } if generation == new));
+    Ok(())
+}
+
+pub fn commit_replaces_the_generation_once(backend: &impl Backend) -> Outcome {
+    let (store, old) = signed_in(backend)?;
+    let new = committed(&store, old, 2)?;
+    assert!(new > old);
+    let superseded = Commit::Superseded { current: Some(new) };
+    assert_eq!(store.commit(&grant(), old, &tokens(3))?, superseded);
+    assert_eq!(access(&store, &grant())?, "access-2");
+    assert_eq!(claimed(&store, new)?.refresh.expose(), "refresh-2");
+    Ok(())
+}
+
+pub fn what_a_refresh_does_not_return_is_kept(backend: &impl Backend) -> Outcome {
+    let (store, old) = signed_in(backend)?;
+    let bare = Tokens::new(text("access-2"));
+    let Commit::Committed { generation } = store.commit(&grant(), old, &bare)? else {
+        panic!("nobody else committed");
+    };
+    assert_eq!(claimed(&store, generation)?.refresh.expose(), "refresh-1");
+    let found = store.read(&grant())?;
+    assert!(found.is_some_and(|found| found.details.expose() == b"details-1"));
+    Ok(())
+}
+
+pub fn late_winner_saves_its_tokens(backend: &impl Backend) -> Outcome {
+    let (slow, generation) = signed_in(backend)?;
+    let quick = backend.open();
+    assert!(matches!(
+        slow.claim(&grant(), generation, Duration::ZERO)?,
+        Claim::Claimed(_)
+    ));
+    claimed(&quick, generation)?;
+    let saved = slow.commit(&grant(), generation, &tokens(2))?;
+    let Commit::Committed { generation: new } = saved else {
+        panic!("{saved:?}");
+    };
+    let superseded = Commit::Superseded { current: Some(new) };
+    assert_eq!(quick.commit(&grant(), generation, &tokens(3))?, superseded);
+    assert_eq!(access(&quick, &grant())?, "access-2");
+    claimed(&quick, new).map(drop)
+}
+
+pub fn released_claim_is_free_and_only_its_own(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let second = backend.open();
+    let old = claimed(&first, generation)?.epoch;
+    assert!(first.release(&grant(), old)?);
+    let taken = claimed(&second, generation)?;
+    assert_eq!(taken.interrupted, 0, "giving back is not dying");
+    assert!(!first.release(&grant(), old)?, "that claim is over");
+    assert!(matches!(
+        first.claim(&grant(), generation, LONG)?,
+        Claim::Held { .. }
+    ));
+    Ok(())
+}
+
+pub fn claim_of_the_dead_is_taken_over_at_once(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let second = backend.open();
+    let lost = claimed(&first, generation)?;
+    let owner = first.owner()?;
+    assert!(second.owner_alive(&owner)?);
+    drop(first);
+    assert!(!second.owner_alive(&owner)?);
+    let orphans = second.orphans()?;
+    let [orphan] = orphans.as_slice() else {
+        panic!("{orphans:?}")
+    };
+    assert_eq!((&orphan.grant, &orphan.owner), (&grant(), &owner));
+    assert_eq!(
+        (orphan.generation, orphan.fingerprint),
+        (generation, lost.fingerprint)
+    );
+    let claim = claimed(&second, generation)?;
+    assert_eq!(claim.interrupted, 1);
+    assert_eq!(claim.refresh.expose(), "refresh-1");
+    assert!(second.orphans()?.is_empty());
+    Ok(())
+}
+
+pub fn claim_ends_with_its_time(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    first.claim(&grant(), generation, Duration::ZERO)?;
+    assert_eq!(claimed(&backend.open(), generation)?.interrupted, 1);
+    Ok(())
+}
+
+pub fn rejection_marks_only_the_token_that_was_sent(backend: &impl Backend) -> Outcome {
+    let (store, generation) = signed_in(backend)?;
+    let sent = claimed(&store, generation)?;
+    let other = grant().account("ada");
+    let elsewhere = store.put(&other, &tokens(1))?;
+    let strange = Marked::Superseded {
+        current: Some(elsewhere),
+    };
+    assert_eq!(
+        store.mark_reauth(&other, elsewhere, &sent.fingerprint)?,
+        strange
+    );
+    assert_eq!(
+        store.mark_reauth(&grant(), generation, &sent.fingerprint)?,
+        Marked::Marked
+    );
+    let Some(found) = backend.open().read(&grant())? else {
+        panic!("nothing is deleted");
+    };
+    assert_eq!(found.state, GrantState::NeedsReauth);
+    assert_eq!(found.access.expose(), "access-1");
+    assert!(matches!(
+        store.claim(&grant(), generation, LONG)?,
+        Claim::NeedsReauth
+    ));
+    Ok(())
+}
+
+pub fn rejection_of_an_older_token_changes_nothing(backend: &impl Backend) -> Outcome {
+    let (store, old) = signed_in(backend)?;
+    let sent = claimed(&store, old)?.fingerprint;
+    let new = committed(&store, old, 2)?;
+    let superseded = Marked::Superseded { current: Some(new) };
+    for generation in [old, new] {
+        assert_eq!(store.mark_reauth(&grant(), generation, &sent)?, superseded);
+    }
+    assert!(
+        store
+            .read(&grant())?
+            .is_some_and(|found| found.state == GrantState::Good)
+    );
+    Ok(())
+}
+
+pub fn one_winner_per_generation(backend: &impl Backend) -> Outcome {
+    let (store, mut generation) = signed_in(backend)?;
+    let handles: Vec<_> = (0..8).map(|_| backend.open()).collect();
+    for round in 0..10 {
+        let winners = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for handle in &handles {
+                scope.spawn(|| {
+                    // A panic here fails the test when the scope ends.
+                    if let Ok(Claim::Claimed(_)) = handle.claim(&grant(), generation, LONG) {
+                        winners.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(winners.load(Ordering::Relaxed), 1, "round {round}");
+        generation = committed(&store, generation, round)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Signing in and out, and who hears of it.
+
+#![expect(missing_docs, reason = "the name of a test is its documentation")]
+
+use super::*;
+
+pub fn absent_grant_is_no_error(backend: &impl Backend) -> Outcome {
+    let (store, generation) = signed_in(backend)?;
+    let other = GrantKey::new("default").server("nobody");
+    assert!(store.read(&other)?.is_none());
+    assert!(matches!(
+        store.claim(&other, generation, LONG)?,
+        Claim::Absent
+    ));
+    let nothing = Commit::Superseded { current: None };
+    assert_eq!(store.commit(&other, generation, &tokens(2))?, nothing);
+    assert_eq!(store.delete(&other)?, Deleted::Absent);
+    assert!(store.read(&other)?.is_none());
+    Ok(())
+}
+
+pub fn what_was_put_is_read_by_others(backend: &impl Backend) -> Outcome {
+    let (_store, generation) = signed_in(backend)?;
+    let Some(found) = backend.open().read(&grant())? else {
+        panic!("it was just put there");
+    };
+    assert_eq!(found.access.expose(), "access-1");
+    assert_eq!(found.details.expose(), b"details-1");
+    assert_eq!(found.generation, generation);
+    assert_eq!(found.state, GrantState::Good);
+    assert!(found.refreshable);
+    let left = found.expires_at.map(|at| at.since(found.now));
+    assert!(
+        left.is_some_and(|left| left <= HOUR && left > HOUR / 2),
+        "{left:?}"
+    );
+    Ok(())
+}
+
+pub fn unknown_lifetime_stays_unknown(backend: &impl Backend) -> Outcome {
+    let store = backend.open();
+    let generation = store.put(&grant(), &Tokens::new(text("access-1")))?;
+    assert!(
+        store
+            .read(&grant())?
+            .is_some_and(|found| found.expires_at.is_none())
+    );
+    assert!(matches!(
+        store.claim(&grant(), generation, LONG)?,
+        Claim::NotRefreshable
+    ));
+    Ok(())
+}
+
+pub fn other_account_is_another_sign_in(backend: &impl Backend) -> Outcome {
+    let (store, first) = signed_in(backend)?;
+    let other = grant().account("ada");
+    store.put(&other, &tokens(2))?;
+    assert_eq!(access(&store, &grant())?, "access-1");
+    assert_eq!(access(&store, &other)?, "access-2");
+    store.delete(&other)?;
+    assert!(
+        store
+            .read(&grant())?
+            .is_some_and(|found| found.generation == first)
+    );
+    Ok(())
+}
+
+pub fn signing_in_again_ends_claim_and_mark(backend: &impl Backend) -> Outcome {
+    let (first, old) = signed_in(backend)?;
+    let sent = claimed(&first, old)?.fingerprint;
+    let new = backend.open().put(&grant(), &tokens(2))?;
+    let superseded = Commit::Superseded { current: Some(new) };
+    assert_eq!(first.commit(&grant(), old, &tokens(9))?, superseded);
+    let superseded = Marked::Superseded { current: Some(new) };
+    assert_eq!(first.mark_reauth(&grant(), old, &sent)?, superseded);
+    assert_eq!(claimed(&first, new)?.refresh.expose(), "refresh-2");
+    Ok(())
+}
+
+pub fn signing_out_is_final_for_those_still_at_it(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let claim = claimed(&first, generation)?;
+    let deleted = backend.open().delete(&grant())?;
+    assert!(
+        matches!(deleted, Deleted::Wiped | Deleted::WipePending),
+        "{deleted:?}"
+    );
+    let gone = Commit::Superseded { current: None };
+    assert_eq!(first.commit(&grant(), generation, &tokens(2))?, gone);
+    assert!(!first.release(&grant(), claim.epoch)?);
+    assert!(first.read(&grant())?.is_none());
+    assert!(first.put(&grant(), &tokens(3))? > generation);
+    first.commit(&grant(), generation, &tokens(4))?;
+    assert_eq!(access(&first, &grant())?, "access-3");
+    Ok(())
+}
+
+pub fn watcher_hears_of_others_but_not_of_refreshes(backend: &impl Backend) -> Outcome {
+    let (store, generation) = signed_in(backend)?;
+    let mut watch = backend.open().watch()?;
+    assert!(!watch.changed()?);
+    let generation = committed(&store, generation, 2)?;
+    assert!(
+        !watch.wait(Duration::ZERO)?,
+        "a refresh is none of its business"
+    );
+    let sent = claimed(&store, generation)?.fingerprint;
+    assert!(!watch.changed()?);
+    store.mark_reauth(&grant(), generation, &sent)?;
+    assert!(watch.wait(SOON)?);
+    store.put(&grant(), &tokens(3))?;
+    assert!(watch.wait(SOON)?);
+    assert!(!watch.changed()?, "told once");
+    store.delete(&grant())?;
+    assert!(watch.wait(SOON)?);
+    Ok(())
+}
+
+pub fn who_uses_a_sign_in_is_asked_to_stop_and_waited_for(backend: &impl Backend) -> Outcome {
+    let (store, _) = signed_in(backend)?;
+    assert_eq!(store.dismiss(&grant(), LONG)?.ended, 0, "nobody does");
+    let other = grant().account("other");
+    let [Some(first), Some(stranger)] = [
+        backend.open().attend(&grant())?,
+        backend.open().attend(&other)?,
+    ] else {
+        panic!("there is a store");
+    };
+    assert!(!first.is_dismissed());
+    let stubborn = store.dismiss(&grant(), Duration::ZERO)?;
+    assert_eq!((stubborn.ended, stubborn.left), (0, 1));
+    assert!(first.is_dismissed());
+    assert!(!stranger.is_dismissed(), "of another sign-in");
+    drop(first);
+    let Some(second) = backend.open().attend(&grant())? else {
+        panic!("there is a store");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while !second.is_dismissed() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let polite = store.dismiss(&grant(), LONG)?;
+        assert_eq!((polite.ended, polite.left), (1, 0));
+        Ok(())
+    })
+}
+
+pub fn list_shows_one_profile(backend: &impl Backend) -> Outcome {
+    let (store, generation) = signed_in(backend)?;
+    let elsewhere = GrantKey::new("work").server("search");
+    store.put(&elsewhere, &tokens(2))?;
+    let list = store.list("default")?;
+    let [summary] = list.as_slice() else {
+        panic!("{list:?}")
+    };
+    assert_eq!((&summary.grant, summary.generation), (&grant(), generation));
+    assert!(summary.refreshable && summary.expires_at.is_some());
+    assert!(store.list("nobody")?.is_empty());
+    Ok(())
+}
