@@ -12,6 +12,7 @@ mod fixed;
 mod helper_output;
 pub mod oauth;
 pub mod ports;
+mod retry_after;
 mod watch;
 
 pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
@@ -21,4 +22,5 @@ pub use self::error::{AuthError, Fault, HelperFault};
 pub use self::fixed::Fixed;
 pub use self::helper_output::parse as parse_helper_output;
 pub use self::oauth::document::Document as PeerDocument;
+pub use self::retry_after::retry_after;
 pub use self::watch::{Happening, Observer, Topic, Watch};

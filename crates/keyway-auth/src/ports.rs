@@ -12,9 +12,10 @@ use crate::BoxFuture;
 use crate::error::HelperFault;
 
 pub use self::consent::{
-    Callback, Consent, ConsentQuestion, DeviceQuestion, Interaction, InteractionError, Redirect,
+    Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
+    Redirect, ShownCode, Turn,
 };
-pub use self::http::{HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects};
+pub use self::http::{Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects};
 
 /// Tells the time, so that tests can.
 pub trait Clock: Send + Sync + Debug {

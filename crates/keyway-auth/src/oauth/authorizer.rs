@@ -1,6 +1,8 @@
 //! Which token is used, and who may wait for it.
 
 mod decision;
+mod entering;
+mod stored;
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,11 +11,12 @@ use async_lock::{Mutex, OnceCell};
 use http::{HeaderName, HeaderValue};
 use keyway_vault::Grant;
 
+use self::stored::Lost;
 use super::core::{Core, Ports, Server};
 use super::error::{OAuthError, SignInCause};
 use super::library::Trust;
-use super::memory::{Memory, Source, Use, is_renewable, is_usable};
-use super::refresh::{Cause, Renewed};
+use super::memory::{Memory, Use};
+use super::refresh::Cause;
 use super::settings::Settings;
 use super::sign_in::Occasion;
 use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
@@ -73,10 +76,7 @@ impl OAuth {
     pub async fn sign_in(&self, scopes: Option<Vec<String>>) -> Result<Option<String>, AuthError> {
         let signed_in = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let mut occasion = inner.lock().occasion.clone();
-            if occasion.metadata.is_none() && occasion.scopes.is_none() {
-                occasion = inner.core.probe(&inner.fixed).await;
-            }
+            let mut occasion = inner.occasion().await;
             if let Some(scopes) = scopes {
                 occasion.scopes = Some(scopes.iter().map(String::as_str).collect());
                 occasion.is_exact = true;
@@ -90,6 +90,23 @@ impl OAuth {
                 .and_then(|held| held.details.account.clone()))
         });
         signed_in.await.map_err(AuthError::from)
+    }
+
+    /// Signs in because a client needs it: as [`Self::sign_in`], except that whoever comes second
+    /// waits for the window of the first, and takes over the answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no token.
+    pub async fn enter(&self) -> Result<(), AuthError> {
+        let entered = self.0.owned(|inner| async move {
+            inner.lock().forgive();
+            let known = inner.core.stored().await?.map(|grant| grant.generation);
+            let occasion = inner.occasion().await;
+            let entered = inner.enter_in_turn(&occasion, Trust::Anew, known).await;
+            entered.map(drop)
+        });
+        entered.await.map_err(AuthError::from)
     }
 
     /// Goes as far towards a sign-in as nobody has to be asked for: challenge, discovery, and
@@ -292,152 +309,38 @@ impl Inner {
         cell.wait().await.clone()
     }
 
+    /// Returns what the server wanted when it last refused; if nobody knows, it is asked.
+    async fn occasion(&self) -> Occasion {
+        let occasion = self.lock().occasion.clone();
+        if occasion.metadata.is_none() && occasion.scopes.is_none() {
+            return self.core.probe(&self.fixed).await;
+        }
+        occasion
+    }
+
     /// Gives up waiting for a person, while the person is still being asked.
     async fn late<T>(&self, time: Duration) -> Result<T, OAuthError> {
         let mut waited = Duration::ZERO;
         loop {
             self.core.tasks.sleep(TICK).await;
             // Only the time that a person takes counts; everything else is bounded already.
-            if let Some(address) = self.core.consent_page_shown() {
-                waited += TICK;
-                if waited >= time {
-                    return Err(OAuthError::SignInUnderWay { address });
-                }
+            let address = self.core.consent_page_shown();
+            if address.is_none() && !self.core.is_queued() {
+                continue;
+            }
+            waited += TICK;
+            if waited >= time {
+                return Err(match address {
+                    Some(address) => OAuthError::SignInUnderWay { address },
+                    None => OAuthError::AskedElsewhere,
+                });
             }
         }
-    }
-
-    /// Renews the token in use while it is still good; nobody waits for it.
-    fn renew_ahead(self: &Arc<Self>) {
-        let now = self.core.clock.monotonic();
-        let grant = {
-            let mut memory = self.lock();
-            if memory.is_renewing || memory.renewals.recent(now).is_some() {
-                return;
-            }
-            let Some(held) = memory
-                .held
-                .as_ref()
-                .filter(|held| is_renewable(&held.grant))
-            else {
-                return;
-            };
-            let grant = Arc::clone(&held.grant);
-            memory.is_renewing = true;
-            grant
-        };
-        let inner = Arc::clone(self);
-        self.core.tasks.spawn(Box::pin(async move {
-            let _turn = inner.deciding.lock_arc().await;
-            // What fails here is tried again before the token ends, and told then.
-            let renewed = inner.renewed(&grant, &Cause::Expiry).await;
-            let mut memory = inner.lock();
-            if let Ok(Err(_)) = renewed {
-                memory.let_end(&grant);
-            }
-            memory.is_renewing = false;
-        }));
-    }
-
-    /// Takes what is stored into use, renewed if its time is over.
-    async fn load(&self) -> Result<Arc<Credential>, OAuthError> {
-        let now = self.core.clock.monotonic();
-        match self.lock().at_hand(now) {
-            Use::Good(credential) | Use::Aging(credential) => return Ok(credential),
-            Use::None => {}
-        }
-        let Some(grant) = self.core.stored().await? else {
-            return Ok(self.lock().empty(now, None));
-        };
-        if is_usable(&grant) {
-            let known = self.known(grant)?;
-            let ended = || self.lock().empty(now, Some(SignInCause::Ended));
-            return Ok(known.unwrap_or_else(ended));
-        }
-        if !is_renewable(&grant) {
-            return Ok(self.lock().empty(now, Some(SignInCause::Ended)));
-        }
-        if let Some(error) = self.lock().renewals.recent(now) {
-            return Err(error);
-        }
-        match self.renewed(&grant, &Cause::Expiry).await? {
-            Ok(credential) => Ok(credential),
-            Err(lost) => {
-                let cause = self.lost(lost)?;
-                Ok(self.lock().empty(now, Some(cause)))
-            }
-        }
-    }
-
-    /// Returns why a person is to be asked; if none may be, that is the error.
-    fn lost(&self, lost: Lost) -> Result<SignInCause, OAuthError> {
-        match lost {
-            Lost::SignIn(cause) => Ok(cause),
-            Lost::Rejected(_) if self.may_enter() => Ok(SignInCause::Ended),
-            Lost::Rejected(error) => {
-                let code = error.code();
-                self.core.watch.happened(Happening::Required { code });
-                let now = self.core.clock.monotonic();
-                let _bare = self.lock().empty(now, Some(SignInCause::Ended));
-                Err(error)
-            }
-        }
-    }
-
-    /// Renews a stored sign-in; tells what is missing if only a person can.
-    async fn renewed(
-        &self,
-        grant: &Grant,
-        cause: &Cause,
-    ) -> Result<Result<Arc<Credential>, Lost>, OAuthError> {
-        match self.core.renew(grant, cause).await {
-            Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
-            Ok(Renewed::SignIn(cause)) => Ok(Err(Lost::SignIn(cause))),
-            Ok(Renewed::Rejected {
-                issuer,
-                interrupted,
-            }) => Ok(Err(Lost::Rejected(OAuthError::GrantRejected {
-                issuer,
-                interrupted,
-            }))),
-            Err(error) => {
-                let now = self.core.clock.monotonic();
-                self.lock().renewals.note(now, &error);
-                Err(error)
-            }
-        }
-    }
-
-    /// Takes what is stored into use; none if it was stored by somebody whose words are not ours,
-    /// so that only a new sign-in helps.
-    fn known(&self, grant: Grant) -> Result<Option<Arc<Credential>>, OAuthError> {
-        match self.install(grant, Source::Store) {
-            Ok(credential) => Ok(Some(credential)),
-            Err(OAuthError::SignInRequired { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn install(&self, grant: Grant, source: Source) -> Result<Arc<Credential>, OAuthError> {
-        self.lock().install(
-            grant,
-            source,
-            &self.fixed,
-            (&self.core.clock, &self.core.nonces),
-        )
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Why a sign-in cannot renew itself any more.
-#[derive(Debug)]
-enum Lost {
-    SignIn(SignInCause),
-    /// Its refresh token was rejected.
-    Rejected(OAuthError),
 }
 
 fn sign_in_required(cause: SignInCause, scopes: &[String]) -> OAuthError {

@@ -80,6 +80,7 @@ pub(super) struct Core {
     pub(super) documents: Arc<dyn Documents>,
     /// The consent page that a person is being asked on.
     page: Mutex<Option<String>>,
+    is_queued: AtomicBool,
     pub(super) interaction: Option<Arc<dyn Interaction>>,
     /// How often a person was asked.
     asked: AtomicU32,
@@ -104,12 +105,19 @@ impl Core {
             records: ports.records,
             documents: ports.documents,
             page: Mutex::new(None),
+            is_queued: AtomicBool::new(false),
             interaction: ports.interaction,
             asked: AtomicU32::new(0),
             watch: ports.watch,
             is_attended: AtomicBool::new(false),
             presence: Arc::default(),
         }
+    }
+
+    /// Returns who can be asked, if anybody can.
+    pub(super) fn person(&self) -> Option<&Arc<dyn Interaction>> {
+        let person = self.interaction.as_ref();
+        person.filter(|it| it.is_anybody_there())
     }
 
     /// Returns the consent page that a person is being asked on.
@@ -134,6 +142,19 @@ impl Core {
 
     fn page(&self) -> MutexGuard<'_, Option<String>> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the right to ask a person.
+    pub(super) async fn queue<T>(&self, turn: impl Future<Output = T>) -> T {
+        self.is_queued.store(true, Ordering::Relaxed);
+        let turn = turn.await;
+        self.is_queued.store(false, Ordering::Relaxed);
+        turn
+    }
+
+    /// Says whether somebody else asks the person, and we wait for that.
+    pub(super) fn is_queued(&self) -> bool {
+        self.is_queued.load(Ordering::Relaxed)
     }
 
     /// Returns how often a person was asked.

@@ -30,6 +30,12 @@ pub enum OAuthError {
         /// The consent page.
         address: String,
     },
+    /// Another process asks the person already, and has no answer yet.
+    #[error("a sign-in is under way in another window")]
+    AskedElsewhere,
+    /// The person said no to another process that asked the same.
+    #[error("the sign-in was declined in another window")]
+    DeclinedElsewhere,
     /// The server offers no way to sign in.
     #[error("the server asks for a credential and offers no way to sign in")]
     NotOffered,
@@ -301,6 +307,8 @@ impl OAuthError {
         match self {
             Self::SignInRequired { .. }
             | Self::SignInUnderWay { .. }
+            | Self::AskedElsewhere
+            | Self::DeclinedElsewhere
             | Self::GrantRejected { .. }
             | Self::Interaction(_)
             | Self::AuthorizationRefused { .. }
@@ -338,7 +346,9 @@ impl OAuthError {
                 ..
             }
             | Self::ScopeLimit { .. } => "insufficient-scope",
-            Self::SignInRequired { .. } | Self::SignInUnderWay { .. } => "sign-in-required",
+            Self::SignInRequired { .. } | Self::SignInUnderWay { .. } | Self::AskedElsewhere => {
+                "sign-in-required"
+            }
             Self::NotOffered => "oauth-not-offered",
             Self::NoMetadata { .. } => "no-metadata",
             Self::Http { failure, .. } => match failure {
@@ -363,7 +373,7 @@ impl OAuthError {
                 InteractionError::Nobody => "sign-in-required",
                 _ => "auth-failed",
             },
-            Self::AuthorizationRefused { .. } => "auth-failed",
+            Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => "auth-failed",
             Self::TokenRefused { .. } => "token-refused",
             Self::GrantRejected { .. } => "refresh-failed",
             Self::Loop => "oauth-loop",

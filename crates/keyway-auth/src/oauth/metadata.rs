@@ -8,10 +8,10 @@ use super::error::{OAuthError, What, shown};
 use super::settings::AuthMethod;
 
 /// What a protected resource says of itself (RFC 9728).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResourceMetadata {
-    /// Its own name, byte for byte.
-    pub(super) resource: Option<String>,
+    /// Its own name, byte for byte; one that does not say it could speak of any (section 3.3).
+    pub(super) resource: String,
     /// The issuers it relies on, byte for byte.
     pub(super) issuers: Vec<String>,
     /// The scopes that basic use needs.
@@ -25,9 +25,12 @@ impl ResourceMetadata {
     pub(super) fn read(document: &Document) -> Result<Self, OAuthError> {
         let what = What::ResourceMetadata;
         let read = || -> Result<Self, DocumentError> {
+            let field = "resource";
+            let resource = document.text(field)?;
+            let resource = resource.ok_or(DocumentError::Missing { field })?;
             let issuers = document.texts("authorization_servers")?.unwrap_or_default();
             Ok(Self {
-                resource: document.text("resource")?.map(str::to_owned),
+                resource: resource.to_owned(),
                 issuers: issuers
                     .into_iter()
                     .take(MAX_ISSUERS)
@@ -46,10 +49,7 @@ impl ResourceMetadata {
     ///
     /// Real providers name the origin, or a path above that of the server.
     pub(super) fn check(&self, url: &Url) -> Result<(), OAuthError> {
-        let Some(resource) = &self.resource else {
-            return Ok(());
-        };
-        let is_ours = Endpoint::parse(resource).is_ok_and(|named| {
+        let is_ours = Endpoint::parse(&self.resource).is_ok_and(|named| {
             let own = url.path().trim_end_matches('/');
             let above = named.url().path().trim_end_matches('/');
             let rest = own.strip_prefix(above);
@@ -60,7 +60,7 @@ impl ResourceMetadata {
             return Ok(());
         }
         Err(OAuthError::ResourceMismatch {
-            found: shown(resource),
+            found: shown(&self.resource),
         })
     }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use keyway_secret::Secret;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use url::Url;
 
 use super::client::{Client, Origin, with_secret};
 use super::error::{OAuthError, What, shown};
@@ -12,7 +13,7 @@ use super::jose::assertion::unix;
 use super::metadata::{Pkce, ServerMetadata};
 use super::sealed;
 use super::settings::{AuthMethod, ClientProof, GrantKind, Settings};
-use super::wire::{Answer, Wire, answer};
+use super::wire::{Answer, Wire};
 
 /// A client that was registered, as it is kept: per issuer, never used with another.
 #[derive(Clone, Serialize, Deserialize)]
@@ -131,7 +132,7 @@ pub(super) async fn register(
     if server.pkce == Pkce::NoDocument && response.status == 404 {
         return Err(OAuthError::NotOffered);
     }
-    let document = match answer(what, &response)? {
+    let document = match wire.answer(what, &response)? {
         Answer::Document(document) => document,
         Answer::Refused(refusal) => {
             let issuer = issuer();
@@ -197,6 +198,19 @@ const fn grant_types(grant: &GrantKind) -> &'static [&'static str] {
             &["urn:ietf:params:oauth:grant-type:jwt-bearer"]
         }
     }
+}
+
+/// Says whether an address can be a client's name, which leads to its document: `https`, with a path,
+/// without user or fragment (Client ID Metadata Document, section 3).
+#[must_use]
+pub fn is_client_address(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| {
+        url.scheme() == "https"
+            && url.path() != "/"
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.fragment().is_none()
+    })
 }
 
 /// Returns the document to host at `client_id`, by which authorization servers know this client.

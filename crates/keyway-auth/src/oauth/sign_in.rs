@@ -129,7 +129,7 @@ impl Core {
             ResourceRule::Omit => None,
             ResourceRule::Exactly(text) => Some(text.clone()),
             ResourceRule::Declared => {
-                let declared = found.resource.as_ref().and_then(|r| r.resource.clone());
+                let declared = found.resource.as_ref().map(|r| r.resource.clone());
                 Some(declared.unwrap_or_else(|| canonical(&self.server.url)))
             }
         };

@@ -32,6 +32,9 @@ pub enum Revoked {
     NotOffered,
     /// The server could not be told; they count until they end.
     Failed,
+    /// The server was not told, because the client has nothing to show who it is; they count until
+    /// they end.
+    NoProof,
     /// There were none.
     Nothing,
 }
@@ -106,14 +109,20 @@ impl Core {
         if details.revocation_endpoint.is_none() {
             return Revoked::NotOffered;
         }
-        let mut all = true;
+        let mut revoked = Revoked::Done;
         let tokens = [(refresh, "refresh_token"), (Some(access), "access_token")];
         for (token, hint) in tokens {
-            if let Some(token) = token {
-                all &= self.revoke_one(details, token, hint).await.is_ok();
+            let Some(token) = token else { continue };
+            match self.revoke_one(details, token, hint).await {
+                Ok(()) => {}
+                // What is missing for one is missing for both.
+                Err(OAuthError::ClientAuthentication { .. } | OAuthError::NoAssertion { .. }) => {
+                    return Revoked::NoProof;
+                }
+                Err(_) => revoked = Revoked::Failed,
             }
         }
-        if all { Revoked::Done } else { Revoked::Failed }
+        revoked
     }
 
     async fn revoke_one(

@@ -14,6 +14,7 @@ mod proofs;
 mod refresh;
 mod sign_out;
 mod trouble;
+mod turns;
 mod watching;
 mod windows;
 

@@ -15,7 +15,7 @@ use super::document::{Document, DocumentError};
 use super::dpop::{SCHEME, USE_NONCE};
 use super::error::{OAuthError, Refusal, What, shown};
 use super::scope::Scopes;
-use super::wire::{Answer, Form, Wire, answer};
+use super::wire::{Answer, Form, Wire};
 
 /// Where tokens are asked for, and as whom.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,7 @@ impl TokenEndpoint<'_> {
             let is_new = self
                 .dpop
                 .is_some_and(|key| key.learn(self.url, &response.headers));
-            match answer(self.what, &response)? {
+            match wire.answer(self.what, &response)? {
                 Answer::Document(document) => return Ok(document),
                 // RFC 9449 section 8: the same once more, with what the server wants in it.
                 Answer::Refused(refusal)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use keyway_secret::Secret;
 use url::{Url, form_urlencoded};
 
@@ -12,6 +12,7 @@ use super::document::Document;
 use super::error::{OAuthError, Refusal, What, shown};
 use super::library::lifetime;
 use crate::ports::{Clock, HttpClient, HttpFailure, HttpRequest, HttpResponse};
+use crate::retry_after::retry_after;
 use crate::watch::{Topic, Watch};
 
 /// Sends the requests of one sign-in.
@@ -50,10 +51,55 @@ impl Wire {
                 Err(error) => Err(OAuthError::Document { what, error }),
             },
             // Whoever is asked too often may well have one.
-            408 | 429 => Err(status_error(what, &response)),
+            408 | 429 => Err(self.status_error(what, &response)),
             // Whoever has no such document may say so in many ways, a login page included.
             300..=499 => Ok(None),
-            _ => Err(status_error(what, &response)),
+            _ => Err(self.status_error(what, &response)),
+        }
+    }
+
+    /// Reads an answer of an endpoint that refuses with a JSON document (RFC 6749 section 5.2).
+    ///
+    /// Some providers refuse with status 200; a document with `error` is a refusal whatever its
+    /// status.
+    pub(super) fn answer(&self, what: What, response: &HttpResponse) -> Result<Answer, OAuthError> {
+        let is_success = (200..300).contains(&response.status);
+        let document = match Document::parse(response.body.expose()) {
+            Ok(document) => document,
+            Err(error) if is_success => return Err(OAuthError::Document { what, error }),
+            Err(_) => return Err(self.status_error(what, response)),
+        };
+        if let Some(refusal) = refusal(&document) {
+            // A server in trouble is not a server that says no.
+            let is_trouble = matches!(response.status, 408 | 429 | 500..=599)
+                || matches!(
+                    refusal.code.as_str(),
+                    "temporarily_unavailable" | "server_error"
+                );
+            if is_trouble && refusal.code != "invalid_grant" {
+                return Err(self.status_error(what, response));
+            }
+            // Nor is a server that has nothing at this address; its words for that are no code of
+            // OAuth.
+            let is_absent =
+                matches!(response.status, 404 | 405 | 410) && !refusal.code.contains('_');
+            if is_absent {
+                return Err(self.status_error(what, response));
+            }
+            return Ok(Answer::Refused(refusal));
+        }
+        if is_success {
+            Ok(Answer::Document(document))
+        } else {
+            Err(self.status_error(what, response))
+        }
+    }
+
+    fn status_error(&self, what: What, response: &HttpResponse) -> OAuthError {
+        OAuthError::Status {
+            what,
+            status: response.status,
+            retry_after: retry_after(&response.headers, Some(self.clock.wall())),
         }
     }
 
@@ -174,40 +220,6 @@ impl Form {
     }
 }
 
-/// Reads an answer of an endpoint that refuses with a JSON document (RFC 6749 section 5.2).
-///
-/// Some providers refuse with status 200; a document with `error` is a refusal whatever its status.
-pub(super) fn answer(what: What, response: &HttpResponse) -> Result<Answer, OAuthError> {
-    let is_success = (200..300).contains(&response.status);
-    let document = match Document::parse(response.body.expose()) {
-        Ok(document) => document,
-        Err(error) if is_success => return Err(OAuthError::Document { what, error }),
-        Err(_) => return Err(status_error(what, response)),
-    };
-    if let Some(refusal) = refusal(&document) {
-        // A server in trouble is not a server that says no.
-        let is_trouble = matches!(response.status, 408 | 429 | 500..=599)
-            || matches!(
-                refusal.code.as_str(),
-                "temporarily_unavailable" | "server_error"
-            );
-        if is_trouble && refusal.code != "invalid_grant" {
-            return Err(status_error(what, response));
-        }
-        // Nor is a server that has nothing at this address; its words for that are no code of OAuth.
-        let is_absent = matches!(response.status, 404 | 405 | 410) && !refusal.code.contains('_');
-        if is_absent {
-            return Err(status_error(what, response));
-        }
-        return Ok(Answer::Refused(refusal));
-    }
-    if is_success {
-        Ok(Answer::Document(document))
-    } else {
-        Err(status_error(what, response))
-    }
-}
-
 /// What an endpoint answered.
 #[derive(Debug)]
 pub(super) enum Answer {
@@ -226,15 +238,6 @@ pub(super) fn refusal_of(code: &str, description: Option<&str>) -> Refusal {
     Refusal {
         code: shown(code),
         description: description.map(shown),
-    }
-}
-
-fn status_error(what: What, response: &HttpResponse) -> OAuthError {
-    let seconds = response.headers.get(RETRY_AFTER);
-    OAuthError::Status {
-        what,
-        status: response.status,
-        retry_after: seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok()),
     }
 }
 

@@ -22,14 +22,42 @@ pub trait Interaction: Send + Sync + Debug {
         redirect: Redirect,
     ) -> BoxFuture<'_, Result<Box<dyn Consent>, InteractionError>>;
 
-    /// Shows a code to be typed elsewhere (RFC 8628); returns at once.
-    fn show_code(&self, question: DeviceQuestion) -> BoxFuture<'_, Result<(), InteractionError>>;
+    /// Shows a code to be typed elsewhere (RFC 8628), for as long as what it returns is kept; returns
+    /// at once.
+    fn show_code(
+        &self,
+        question: DeviceQuestion,
+    ) -> BoxFuture<'_, Result<Box<dyn ShownCode>, InteractionError>>;
+
+    /// Says whether there is somebody to be asked right now.
+    fn is_anybody_there(&self) -> bool {
+        true
+    }
 
     /// Waits until nobody else asks the person for the same sign-in; what it returns is kept until
-    /// the answer is. Whoever had to wait finds the other's answer in the store.
-    fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Send + Sync>>> {
+    /// the answer is. Whoever had to wait finds the other's answer in the store, or in the turn.
+    fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {
         Box::pin(std::future::ready(None))
     }
+}
+
+/// The right to ask a person; given back when it is dropped.
+pub trait Turn: Send + Sync + Debug {
+    /// Returns how somebody else's question ended that was waited for, if without a sign-in.
+    fn declined(&self) -> Option<Declined>;
+
+    /// Tells those who wait how the question ended, so that none of them asks it again.
+    fn decline(&self, how: Declined);
+}
+
+/// How a question ends without a sign-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a person says no, or nothing")]
+pub enum Declined {
+    /// The person said no.
+    Refused,
+    /// Nobody answered.
+    Silent,
 }
 
 /// One question, ready to be asked.
@@ -48,6 +76,12 @@ pub trait Consent: Send + Debug {
         self: Box<Self>,
         question: ConsentQuestion,
     ) -> BoxFuture<'static, Result<Callback, InteractionError>>;
+}
+
+/// A code that a person sees.
+pub trait ShownCode: Send + Sync + Debug {
+    /// Waits until the person gives up; forever, where they cannot.
+    fn given_up(&self) -> BoxFuture<'_, InteractionError>;
 }
 
 /// Where an answer is to be received.

@@ -91,10 +91,12 @@ pub struct HttpResponse {
 #[non_exhaustive]
 pub enum HttpFailure {
     /// The address is less public than the MCP server, or never allowed.
-    #[error("`{host}` may not be reached on the word of this server")]
+    #[error("`{host}` may not be reached on the word of this server: {why}")]
     Forbidden {
         /// Which host.
         host: String,
+        /// Whether anything allows it.
+        why: Barred,
     },
     /// No connection, or it broke.
     #[error("`{host}` cannot be reached: {why}")]
@@ -128,6 +130,21 @@ pub enum HttpFailure {
         /// Which host.
         host: String,
     },
+}
+
+/// Why an address is not connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Barred {
+    /// The person may allow it.
+    #[error("it is less public than the server")]
+    LessPublic,
+    /// Nothing allows it: clouds keep their metadata services there, which hand out credentials.
+    #[error("it is link-local, or one that no server can have")]
+    Never,
+    /// Nothing allows it.
+    #[error("it is not encrypted, and not on this machine")]
+    Unencrypted,
 }
 
 impl HttpFailure {

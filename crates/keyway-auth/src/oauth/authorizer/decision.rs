@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use keyway_vault::Generation;
+
 use super::{Asking, Inner, sign_in_required};
 use crate::authorizer::{Challenge, Credential, Verdict};
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
@@ -9,7 +11,7 @@ use crate::oauth::dpop;
 use crate::oauth::error::{OAuthError, SignInCause};
 use crate::oauth::jose::assertion::unix;
 use crate::oauth::library::Trust;
-use crate::oauth::memory::{Held, Source, is_renewable, is_usable};
+use crate::oauth::memory::{Held, Source, is_renewable};
 use crate::oauth::probe::occasion;
 use crate::oauth::refresh::Cause;
 use crate::oauth::sign_in::Occasion;
@@ -36,7 +38,7 @@ impl Inner {
         if let Some(retry) = self.with_nonce(challenge) {
             return Ok(retry);
         }
-        if let Some(newer) = self.adopted().await? {
+        if let Some(newer) = self.adopted(self.held_generation()).await? {
             return Ok(Verdict::Retry(newer));
         }
         let held = self.lock().held.clone();
@@ -56,28 +58,15 @@ impl Inner {
         }
     }
 
+    fn held_generation(&self) -> Option<Generation> {
+        self.lock().held.as_ref().map(|held| held.grant.generation)
+    }
+
     /// Returns a credential that came into use after the refused one was taken.
     fn newer(&self, serial: u64) -> Option<Arc<Credential>> {
         let memory = self.lock();
         let held = memory.held.as_ref()?;
         (held.credential.generation() > serial).then(|| Arc::clone(&held.credential))
-    }
-
-    /// Takes over what another process stored since.
-    async fn adopted(&self) -> Result<Option<Arc<Credential>>, OAuthError> {
-        let stored = self.core.stored().await?;
-        let known = self.lock().held.as_ref().map(|held| held.grant.generation);
-        match stored {
-            Some(grant) if known != Some(grant.generation) && is_usable(&grant) => {
-                self.known(grant)
-            }
-            Some(_) => Ok(None),
-            None => {
-                // Signed out elsewhere.
-                self.lock().held = None;
-                Ok(None)
-            }
-        }
     }
 
     /// RFC 9449 section 9: the same token, with what the server wants in the proof.
@@ -177,16 +166,8 @@ impl Inner {
                 _ => OAuthError::SignInRequired { cause, scopes },
             });
         }
-        let needs_person = self.core.settings.grant.needs_person();
-        let _turn = match &self.core.interaction {
-            Some(person) if needs_person => person.turn(&self.core.key).await,
-            _ => None,
-        };
-        // Another process may have been first; then its answer serves us too.
-        if let Some(newer) = self.adopted().await? {
-            return Ok(Verdict::Retry(newer));
-        }
-        let entered = self.enter(occasion, Trust::Kept).await;
+        let known = self.held_generation();
+        let entered = self.enter_in_turn(occasion, Trust::Kept, known).await;
         if self.core.asked() != asked {
             let now = self.core.clock.monotonic();
             self.lock().count_window(now);
@@ -196,36 +177,8 @@ impl Inner {
 
     pub(super) fn may_enter(&self) -> bool {
         let needs_person = self.core.settings.grant.needs_person();
-        let is_anybody_there = self.core.interaction.is_some() && self.asking != Asking::Never;
+        let is_anybody_there = self.core.person().is_some() && self.asking != Asking::Never;
         !needs_person || is_anybody_there
-    }
-
-    /// Signs in and takes the result into use.
-    pub(super) async fn enter(
-        &self,
-        occasion: &Occasion,
-        trust: Trust,
-    ) -> Result<Arc<Credential>, OAuthError> {
-        let entered = async {
-            self.core.sign_in(occasion, trust).await?;
-            let stored = self.core.stored().await?;
-            stored.ok_or_else(|| sign_in_required(SignInCause::Never, &[]))
-        };
-        let watch = &self.core.watch;
-        watch.happened(Happening::Started);
-        match entered.await {
-            Ok(grant) => {
-                watch.happened(Happening::Completed);
-                self.install(grant, Source::SignIn)
-            }
-            Err(error) => {
-                let code = error.code();
-                watch.happened(Happening::Failed { code });
-                let now = self.core.clock.monotonic();
-                self.lock().refusals.note(now, &error);
-                Err(error)
-            }
-        }
     }
 }
 

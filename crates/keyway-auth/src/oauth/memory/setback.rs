@@ -58,6 +58,7 @@ fn asked_for(error: &OAuthError) -> Duration {
             Duration::from_secs(retry_after.unwrap_or_default()).min(LONGEST_WISH)
         }
         OAuthError::AuthorizationRefused { .. }
+        | OAuthError::DeclinedElsewhere
         | OAuthError::Interaction(InteractionError::Cancelled) => DECLINED,
         OAuthError::Interaction(InteractionError::Timeout { .. }) => UNANSWERED,
         _ => Duration::ZERO,

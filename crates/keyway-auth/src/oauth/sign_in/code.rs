@@ -184,7 +184,7 @@ impl Core {
     }
 
     async fn listen(&self, wish: Redirect) -> Result<Box<dyn Consent>, OAuthError> {
-        let Some(interaction) = &self.interaction else {
+        let Some(interaction) = self.person() else {
             return Err(OAuthError::SignInRequired {
                 cause: SignInCause::Never,
                 scopes: Vec::new(),

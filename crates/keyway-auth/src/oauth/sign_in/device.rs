@@ -22,7 +22,7 @@ struct Codes {
 
 impl Core {
     pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
-        let Some(interaction) = &self.interaction else {
+        let Some(interaction) = self.person() else {
             return Err(OAuthError::SignInRequired {
                 cause: SignInCause::Never,
                 scopes: Vec::new(),
@@ -37,12 +37,14 @@ impl Core {
             codes => codes?,
         };
         self.ask_once_more();
-        interaction.show_code(codes.question.clone()).await?;
+        let shown = interaction.show_code(codes.question.clone()).await?;
         let endpoint = Self::endpoint(prepared, &client)?;
         let page = codes.question.complete.as_ref();
         let page = page.unwrap_or(&codes.question.page).to_string();
         let polling = self.poll(prepared, endpoint, codes);
-        let issued = self.asked_on(&page, polling).await?;
+        let given_up = async { Err(shown.given_up().await.into()) };
+        let settled = futures_lite::future::or(polling, given_up);
+        let issued = self.asked_on(&page, settled).await?;
         Ok(Obtained { client, issued })
     }
 

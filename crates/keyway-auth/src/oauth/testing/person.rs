@@ -2,13 +2,17 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use async_lock::Semaphore;
 use keyway_secret::Secret;
+use keyway_vault::GrantKey;
 
 use crate::BoxFuture;
 use crate::ports::{
-    Callback, Consent, ConsentQuestion, DeviceQuestion, Interaction, InteractionError, Redirect,
+    Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
+    Redirect, ShownCode, Turn,
 };
 
 /// What the person does with the next window.
@@ -18,6 +22,8 @@ pub(crate) enum Deed {
     Deny,
     Cancel,
     TimeOut,
+    /// Does it once the gate is opened.
+    After(Arc<Semaphore>, Box<Self>),
     /// Agrees, and somebody on the way changes the answer.
     Tamper(Arc<dyn Fn(Callback) -> Callback + Send + Sync>),
 }
@@ -48,6 +54,15 @@ struct State {
     codes: Vec<DeviceQuestion>,
     busy: HashSet<u16>,
     prepared: u16,
+    turns: Option<Turns>,
+}
+
+/// Whose turn it is to ask, among all processes that ask this person.
+#[derive(Clone, Default)]
+struct Turns {
+    lock: Arc<async_lock::Mutex<()>>,
+    endings: Arc<Mutex<Vec<Declined>>>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Person {
@@ -66,6 +81,18 @@ impl Person {
 
     pub(crate) fn codes(&self) -> Vec<DeviceQuestion> {
         self.0.lock().unwrap().codes.clone()
+    }
+
+    /// From now on one process asks at a time.
+    pub(crate) fn take_turns(&self) {
+        self.0.lock().unwrap().turns = Some(Turns::default());
+    }
+
+    /// Returns how many processes wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
+        let state = self.0.lock().unwrap();
+        let turns = state.turns.as_ref();
+        turns.map_or(0, |turns| turns.waiting.load(Ordering::SeqCst))
     }
 
     /// Takes a port away.
@@ -93,9 +120,81 @@ impl Interaction for Person {
         Box::pin(std::future::ready(prepared))
     }
 
-    fn show_code(&self, question: DeviceQuestion) -> BoxFuture<'_, Result<(), InteractionError>> {
-        self.0.lock().unwrap().codes.push(question);
-        Box::pin(std::future::ready(Ok(())))
+    fn show_code(
+        &self,
+        question: DeviceQuestion,
+    ) -> BoxFuture<'_, Result<Box<dyn ShownCode>, InteractionError>> {
+        let mut state = self.0.lock().unwrap();
+        state.codes.push(question);
+        let deed = state.deeds.pop_front().unwrap_or(Deed::Agree);
+        let gives_up = matches!(deed, Deed::Cancel);
+        let shown = Box::new(Code { gives_up }) as Box<dyn ShownCode>;
+        Box::pin(std::future::ready(Ok(shown)))
+    }
+
+    fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {
+        let turns = self.0.lock().unwrap().turns.clone();
+        Box::pin(async move { Some(Box::new(turns?.take().await) as Box<dyn Turn>) })
+    }
+}
+
+impl Turns {
+    async fn take(self) -> Right {
+        let before = self.endings.lock().unwrap().len();
+        if let Some(lock) = self.lock.try_lock_arc() {
+            return Right {
+                _lock: lock,
+                declined: None,
+                endings: self.endings,
+            };
+        }
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let lock = self.lock.lock_arc().await;
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        let declined = self
+            .endings
+            .lock()
+            .unwrap()
+            .get(before..)
+            .and_then(<[_]>::last)
+            .copied();
+        Right {
+            _lock: lock,
+            declined,
+            endings: self.endings,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Right {
+    _lock: async_lock::MutexGuardArc<()>,
+    declined: Option<Declined>,
+    endings: Arc<Mutex<Vec<Declined>>>,
+}
+
+impl Turn for Right {
+    fn declined(&self) -> Option<Declined> {
+        self.declined
+    }
+
+    fn decline(&self, how: Declined) {
+        self.endings.lock().unwrap().push(how);
+    }
+}
+
+/// A code on the person's screen.
+#[derive(Debug)]
+struct Code {
+    gives_up: bool,
+}
+
+impl ShownCode for Code {
+    fn given_up(&self) -> BoxFuture<'_, InteractionError> {
+        if self.gives_up {
+            return Box::pin(std::future::ready(InteractionError::Cancelled));
+        }
+        Box::pin(std::future::pending())
     }
 }
 
@@ -120,17 +219,30 @@ impl Consent for Window {
             code: Some(Secret::new(code)),
             ..Callback::default()
         };
-        let answer = match state.deeds.pop_front().unwrap_or(Deed::Agree) {
-            Deed::Agree => Ok(agreed),
-            Deed::Tamper(how) => Ok(how(agreed)),
-            Deed::Deny => Ok(Callback {
-                error: Some("access_denied".to_owned()),
-                ..Callback::default()
-            }),
-            Deed::Cancel => Err(InteractionError::Cancelled),
-            Deed::TimeOut => Err(InteractionError::Timeout { seconds: 300 }),
-        };
-        Box::pin(std::future::ready(answer))
+        let deed = state.deeds.pop_front().unwrap_or(Deed::Agree);
+        Box::pin(async move {
+            let deed = match deed {
+                Deed::After(gate, deed) => {
+                    gate.acquire().await.forget();
+                    *deed
+                }
+                deed => deed,
+            };
+            answer(deed, agreed)
+        })
+    }
+}
+
+fn answer(deed: Deed, agreed: Callback) -> Result<Callback, InteractionError> {
+    match deed {
+        Deed::Agree | Deed::After(..) => Ok(agreed),
+        Deed::Tamper(how) => Ok(how(agreed)),
+        Deed::Deny => Ok(Callback {
+            error: Some("access_denied".to_owned()),
+            ..Callback::default()
+        }),
+        Deed::Cancel => Err(InteractionError::Cancelled),
+        Deed::TimeOut => Err(InteractionError::Timeout { seconds: 300 }),
     }
 }
 

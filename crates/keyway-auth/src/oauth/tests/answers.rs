@@ -217,3 +217,26 @@ fn a_consent_page_whose_address_speaks_in_our_place_is_not_opened() {
             .contains("?p=policy&response_type=code&")
     );
 }
+
+/// Google gives a refresh token only to who asks for it in its own words.
+#[test]
+fn parameters_that_a_provider_wants_stand_in_the_address_of_the_page() {
+    let mut kit = Kit::new();
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    kit.settings.authorize_params = vec![pair("access_type", "offline"), pair("prompt", "consent")];
+    kit.honest.say(
+        "scopes_supported",
+        serde_json::json!(["read", "offline_access"]),
+    );
+    kit.signed_in();
+    let page = kit.person.questions().remove(0).url;
+    let value = |name: &str| {
+        let pairs = page.query_pairs().filter(|(key, _)| key == name);
+        pairs
+            .map(|(_, value)| value.into_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(value("access_type"), ["offline"]);
+    assert_eq!(value("prompt"), ["consent"], "once");
+    assert_eq!(value("response_type"), ["code"]);
+}

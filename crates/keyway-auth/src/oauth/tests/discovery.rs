@@ -6,7 +6,7 @@ use crate::oauth::testing::{
     AS, Deed, Kit, MCP, META, PRM, PRM_ROOT, REGISTER, Reply, TOKEN, cause, metadata, resource,
 };
 use crate::oauth::{OAuthError, What};
-use crate::ports::{HttpFailure, Redirects};
+use crate::ports::{Barred, HttpFailure, Redirects};
 
 /// The only hosts that the honest flow reaches.
 fn only_honest_hosts(kit: &Kit) {
@@ -124,6 +124,7 @@ fn a2_an_address_that_the_client_forbids_ends_the_flow() {
     let kit = Kit::new();
     let forbidden = HttpFailure::Forbidden {
         host: "as.example".to_owned(),
+        why: Barred::LessPublic,
     };
     kit.world.route(META, [Reply::fails(forbidden)]);
     let error = kit.call(&kit.oauth()).unwrap_err();
@@ -236,6 +237,24 @@ fn a6_t9_metadata_of_another_resource_leads_nowhere() {
             "{spoof}: {error}"
         );
         assert!(kit.world.seen_by("as.example").is_empty(), "{spoof}");
+    }
+}
+
+/// RFC 9728 sections 2 and 3.3: without its name a document could be that of any server.
+#[test]
+fn a6_metadata_that_names_no_resource_leads_nowhere() {
+    for named in [json!(null), json!(7), json!([MCP])] {
+        let kit = Kit::new();
+        let mut document = resource(AS);
+        document["resource"] = named.clone();
+        kit.world.route(PRM, [Reply::json(200, &document)]);
+        let error = cause(kit.call(&kit.oauth()).unwrap_err());
+        assert_eq!(error.code(), "bad-metadata", "{named}: {error}");
+        document.as_object_mut().unwrap().remove("resource");
+        kit.world.route(PRM, [Reply::json(200, &document)]);
+        let error = cause(kit.call(&kit.oauth()).unwrap_err());
+        assert!(error.to_string().contains("resource"), "{error}");
+        assert!(kit.world.seen_by("as.example").is_empty());
     }
 }
 
@@ -388,4 +407,31 @@ fn b3_the_question_names_the_issuer_in_ascii() {
     let question = kit.person.questions().remove(0);
     assert_eq!(question.issuer, "xn--pple-43d.example");
     assert!(question.url.as_str().is_ascii());
+}
+
+/// RFC 8414 section 3.1 and OpenID Connect Discovery section 4: inserted, inserted, appended.
+#[test]
+fn an_issuer_with_a_path_is_asked_in_the_order_of_the_specification() {
+    let issuer = "https://as.example/tenant";
+    let places = [
+        "https://as.example/.well-known/oauth-authorization-server/tenant",
+        "https://as.example/.well-known/openid-configuration/tenant",
+        "https://as.example/tenant/.well-known/openid-configuration",
+    ];
+    for (last, place) in places.iter().enumerate() {
+        let kit = Kit::new();
+        kit.world.route(PRM, [Reply::json(200, &resource(issuer))]);
+        for place in places {
+            kit.world.route(place, [Reply::raw(404, "")]);
+        }
+        let mut document = kit.honest.metadata();
+        document["issuer"] = json!(issuer);
+        kit.world.route(place, [Reply::json(200, &document)]);
+        kit.signed_in();
+        let asked: Vec<_> = places.iter().map(|at| kit.world.seen(at).len()).collect();
+        let expected: Vec<_> = (0..places.len())
+            .map(|at| usize::from(at <= last))
+            .collect();
+        assert_eq!(asked, expected, "{place}");
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyway_secret::Secret;
 use serde_json::json;
 
-use crate::oauth::testing::{AS, Kit, MCP, Reply, Seen, TOKEN, metadata};
+use crate::oauth::testing::{AS, Deed, Kit, MCP, Reply, Seen, TOKEN, metadata};
 use crate::oauth::{Assertion, ClientProof, ClientSettings, GrantKind, IdJag, SigningKey};
 
 const DEVICE: &str = "https://as.example/device";
@@ -89,6 +89,18 @@ fn device_a_code_that_ended_or_was_denied_is_told() {
         assert_eq!(kit.world.seen(TOKEN).len(), 1, "{code}");
         assert!(kit.stored().is_none());
     }
+}
+
+#[test]
+fn device_a_person_who_gives_up_is_asked_after_no_longer() {
+    let kit = device();
+    kit.person.will([Deed::Cancel]);
+    kit.world
+        .route(TOKEN, [Reply::error(400, "authorization_pending")]);
+    let error = kit.call(&kit.oauth()).unwrap_err();
+    assert!(error.to_string().contains("cancelled"), "{error}");
+    assert!(kit.world.seen(TOKEN).len() <= 1);
+    assert!(kit.stored().is_none());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use keyway_secret::Secret;
 use serde_json::json;
 
 use super::with_secret;
-use crate::oauth::testing::{AS, Kit, PRM, REGISTER, Reply, TOKEN, cause, metadata, resource};
+use crate::oauth::testing::{AS, Kit, MCP, PRM, REGISTER, Reply, TOKEN, cause, metadata, resource};
 use crate::oauth::{Assertion, ClientProof, ClientSettings, Endpoints, GrantKind, OAuthError};
 
 const EVIL: &str = "https://evil.example";
@@ -98,7 +98,7 @@ fn the_secret_for_one_issuer_is_not_sent_to_another() {
 fn an_issuer_that_we_have_a_client_for_goes_first() {
     let mut kit = Kit::new();
     open_evil(&kit);
-    let document = json!({ "authorization_servers": [EVIL, AS] });
+    let document = json!({ "resource": MCP, "authorization_servers": [EVIL, AS] });
     kit.world.route(PRM, [Reply::json(200, &document)]);
     kit.settings.issuers = vec![(AS.to_owned(), with_secret("given", "s"))];
     kit.signed_in();
@@ -117,7 +117,7 @@ fn the_issuer_that_the_person_chose_is_the_only_one() {
         "{error}"
     );
     assert!(kit.world.seen_by("evil.example").is_empty());
-    let both = json!({ "authorization_servers": [EVIL, AS] });
+    let both = json!({ "resource": MCP, "authorization_servers": [EVIL, AS] });
     kit.world.route(PRM, [Reply::json(200, &both)]);
     assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
     assert!(kit.world.seen_by("evil.example").is_empty());

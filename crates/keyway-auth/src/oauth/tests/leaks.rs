@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::json;
 
 use crate::Authorizer as _;
-use crate::oauth::testing::{AS, Kit, MCP, Reply, TOKEN, bearer};
+use crate::oauth::testing::{Kit, MCP, PRM, PRM_ROOT, Reply, TOKEN, bearer};
 use crate::oauth::{ResourceRule, Server};
 
 #[test]
@@ -28,9 +28,14 @@ fn c1_every_request_for_a_token_says_what_it_is_for() {
 #[test]
 fn c1_a_server_without_metadata_is_called_by_its_address() {
     let mut kit = Kit::new();
-    let bare = json!({ "authorization_servers": [AS] });
-    let at = crate::oauth::testing::PRM;
-    kit.world.route(at, [Reply::json(200, &bare)]);
+    // Before 2025-06-18 there was none, and the server was its own issuer.
+    for at in [PRM, PRM_ROOT] {
+        kit.world.route(at, [Reply::raw(404, "")]);
+    }
+    let mut document = kit.honest.metadata();
+    document["issuer"] = json!("https://mcp.example");
+    let at = "https://mcp.example/.well-known/oauth-authorization-server";
+    kit.world.route(at, [Reply::json(200, &document)]);
     kit.signed_in();
     let asked = kit.world.redeemed("authorization_code");
     assert_eq!(asked[0].field("resource"), MCP);

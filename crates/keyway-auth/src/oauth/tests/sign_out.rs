@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_lock::Semaphore;
+use keyway_secret::Secret;
 use keyway_vault::GrantStore as _;
 use serde_json::json;
 
-use crate::oauth::Revoked;
 use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN};
+use crate::oauth::{AuthMethod, ClientProof, ClientSettings, Revoked};
 
 #[test]
 fn c13_t17_the_refresh_token_is_revoked_before_the_access_token_and_nothing_is_left() {
@@ -76,6 +77,25 @@ fn c13_a_server_that_takes_no_revocations_is_not_asked() {
     let oauth = kit.signed_in();
     let ended = kit.run(oauth.sign_out()).unwrap();
     assert_eq!(ended.revoked, Revoked::NotOffered);
+    assert!(kit.stored().is_none());
+}
+
+#[test]
+fn a_client_whose_secret_is_gone_is_not_passed_off_as_one_without() {
+    let known = |proof| {
+        Some(ClientSettings {
+            id: "known".to_owned(),
+            proof,
+            method: Some(AuthMethod::ClientSecretPost),
+        })
+    };
+    let mut kit = Kit::new();
+    kit.settings.client = known(ClientProof::Secret(Secret::new("secret".to_owned())));
+    kit.signed_in();
+    kit.settings.client = known(ClientProof::Public);
+    let ended = kit.run(kit.oauth().sign_out()).unwrap();
+    assert_eq!(ended.revoked, Revoked::NoProof);
+    assert!(kit.world.seen(REVOKE).is_empty());
     assert!(kit.stored().is_none());
 }
 

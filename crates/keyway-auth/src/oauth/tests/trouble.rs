@@ -171,6 +171,9 @@ fn rule_4_a_server_that_says_when_to_come_again_is_left_alone_until_then() {
         (429, "99999999", 600),
         (429, "soon", 1),
         (429, "-5", 1),
+        // Four minutes after what the clock of the kit says at the start.
+        (503, "Fri, 15 Jan 2027 08:04:00 GMT", 240),
+        (503, "Fri, 15 Jan 2027 07:00:00 GMT", 1),
     ] {
         let kit = Kit::new();
         let oauth = kit.signed_in();

@@ -1,0 +1,121 @@
+//! Asking a person, in turn with everybody else who would ask the same.
+
+use std::sync::Arc;
+
+use keyway_vault::Generation;
+
+use super::{Inner, sign_in_required};
+use crate::authorizer::Credential;
+use crate::oauth::error::{OAuthError, SignInCause};
+use crate::oauth::library::Trust;
+use crate::oauth::memory::{Source, is_usable};
+use crate::oauth::settings::PATIENCE;
+use crate::oauth::sign_in::Occasion;
+use crate::ports::{Declined, InteractionError, Turn};
+use crate::watch::Happening;
+
+impl Inner {
+    /// Signs in, unless somebody else asked the same person first: what they were answered serves
+    /// us too, a no included. `known` is the sign-in that does not help.
+    pub(super) async fn enter_in_turn(
+        &self,
+        occasion: &Occasion,
+        trust: Trust,
+        known: Option<Generation>,
+    ) -> Result<Arc<Credential>, OAuthError> {
+        let turn = self.turn().await;
+        if let Some(newer) = self.adopted(known).await? {
+            return Ok(newer);
+        }
+        if let Some(how) = turn.as_ref().and_then(|turn| turn.declined()) {
+            return self.failed(elsewhere(how));
+        }
+        let entered = self.enter(occasion, trust).await;
+        if let (Some(turn), Err(error)) = (&turn, &entered)
+            && let Some(how) = declined(error)
+        {
+            turn.decline(how);
+        }
+        entered
+    }
+
+    async fn turn(&self) -> Option<Box<dyn Turn>> {
+        let person = self.core.person()?;
+        if !self.core.settings.grant.needs_person() {
+            return None;
+        }
+        self.core.queue(person.turn(&self.core.key)).await
+    }
+
+    /// Takes over what another process stored since.
+    pub(super) async fn adopted(
+        &self,
+        known: Option<Generation>,
+    ) -> Result<Option<Arc<Credential>>, OAuthError> {
+        match self.core.stored().await? {
+            Some(grant) if known != Some(grant.generation) && is_usable(&grant) => {
+                self.known(grant)
+            }
+            Some(_) => Ok(None),
+            None => {
+                // Signed out elsewhere.
+                self.lock().held = None;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Signs in and takes the result into use.
+    pub(super) async fn enter(
+        &self,
+        occasion: &Occasion,
+        trust: Trust,
+    ) -> Result<Arc<Credential>, OAuthError> {
+        let entered = async {
+            self.core.sign_in(occasion, trust).await?;
+            let stored = self.core.stored().await?;
+            stored.ok_or_else(|| sign_in_required(SignInCause::Never, &[]))
+        };
+        let watch = &self.core.watch;
+        watch.happened(Happening::Started);
+        match entered.await {
+            Ok(grant) => {
+                watch.happened(Happening::Completed);
+                self.install(grant, Source::SignIn)
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// Remembers that nobody got in, so that nobody is asked again at once.
+    fn failed<T>(&self, error: OAuthError) -> Result<T, OAuthError> {
+        let code = error.code();
+        self.core.watch.happened(Happening::Failed { code });
+        let now = self.core.clock.monotonic();
+        self.lock().refusals.note(now, &error);
+        Err(error)
+    }
+}
+
+/// Says whether an error is the person's own answer, which holds for all who wait for one. Giving up
+/// in one process is none: somebody else may still want to sign in.
+fn declined(error: &OAuthError) -> Option<Declined> {
+    match error {
+        OAuthError::AuthorizationRefused { refusal, .. }
+        | OAuthError::TokenRefused { refusal, .. } => {
+            // The second is how it is said of a code for another device (RFC 8628 section 3.5).
+            (refusal.code == "access_denied").then_some(Declined::Refused)
+        }
+        OAuthError::Interaction(InteractionError::Timeout { .. }) => Some(Declined::Silent),
+        _ => None,
+    }
+}
+
+const fn elsewhere(how: Declined) -> OAuthError {
+    match how {
+        Declined::Refused => OAuthError::DeclinedElsewhere,
+        Declined::Silent => OAuthError::Interaction(InteractionError::Timeout {
+            seconds: PATIENCE.as_secs(),
+        }),
+    }
+}

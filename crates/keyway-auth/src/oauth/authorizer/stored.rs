@@ -1,0 +1,146 @@
+//! What is stored comes into use: as it is, or renewed first.
+
+use std::sync::Arc;
+
+use keyway_vault::Grant;
+
+use super::Inner;
+use crate::authorizer::Credential;
+use crate::oauth::error::{OAuthError, SignInCause};
+use crate::oauth::memory::{Source, Use, is_renewable, is_usable};
+use crate::oauth::refresh::{Cause, Renewed};
+use crate::watch::Happening;
+
+impl Inner {
+    /// Renews the token in use while it is still good; nobody waits for it.
+    pub(super) fn renew_ahead(self: &Arc<Self>) {
+        let now = self.core.clock.monotonic();
+        let grant = {
+            let mut memory = self.lock();
+            if memory.is_renewing || memory.renewals.recent(now).is_some() {
+                return;
+            }
+            let Some(held) = memory
+                .held
+                .as_ref()
+                .filter(|held| is_renewable(&held.grant))
+            else {
+                return;
+            };
+            let grant = Arc::clone(&held.grant);
+            memory.is_renewing = true;
+            grant
+        };
+        let inner = Arc::clone(self);
+        self.core.tasks.spawn(Box::pin(async move {
+            let _turn = inner.deciding.lock_arc().await;
+            // What fails here is tried again before the token ends, and told then.
+            let renewed = inner.renewed(&grant, &Cause::Expiry).await;
+            let mut memory = inner.lock();
+            if let Ok(Err(_)) = renewed {
+                memory.let_end(&grant);
+            }
+            memory.is_renewing = false;
+        }));
+    }
+
+    /// Takes what is stored into use, renewed if its time is over.
+    pub(super) async fn load(&self) -> Result<Arc<Credential>, OAuthError> {
+        let now = self.core.clock.monotonic();
+        match self.lock().at_hand(now) {
+            Use::Good(credential) | Use::Aging(credential) => return Ok(credential),
+            Use::None => {}
+        }
+        let Some(grant) = self.core.stored().await? else {
+            return Ok(self.lock().empty(now, None));
+        };
+        if is_usable(&grant) {
+            let known = self.known(grant)?;
+            let ended = || self.lock().empty(now, Some(SignInCause::Ended));
+            return Ok(known.unwrap_or_else(ended));
+        }
+        if !is_renewable(&grant) {
+            return Ok(self.lock().empty(now, Some(SignInCause::Ended)));
+        }
+        if let Some(error) = self.lock().renewals.recent(now) {
+            return Err(error);
+        }
+        match self.renewed(&grant, &Cause::Expiry).await? {
+            Ok(credential) => Ok(credential),
+            Err(lost) => {
+                let cause = self.lost(lost)?;
+                Ok(self.lock().empty(now, Some(cause)))
+            }
+        }
+    }
+
+    /// Returns why a person is to be asked; if none may be, that is the error.
+    pub(super) fn lost(&self, lost: Lost) -> Result<SignInCause, OAuthError> {
+        match lost {
+            Lost::SignIn(cause) => Ok(cause),
+            Lost::Rejected(_) if self.may_enter() => Ok(SignInCause::Ended),
+            Lost::Rejected(error) => {
+                let code = error.code();
+                self.core.watch.happened(Happening::Required { code });
+                let now = self.core.clock.monotonic();
+                let _bare = self.lock().empty(now, Some(SignInCause::Ended));
+                Err(error)
+            }
+        }
+    }
+
+    /// Renews a stored sign-in; tells what is missing if only a person can.
+    pub(super) async fn renewed(
+        &self,
+        grant: &Grant,
+        cause: &Cause,
+    ) -> Result<Result<Arc<Credential>, Lost>, OAuthError> {
+        match self.core.renew(grant, cause).await {
+            Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
+            Ok(Renewed::SignIn(cause)) => Ok(Err(Lost::SignIn(cause))),
+            Ok(Renewed::Rejected {
+                issuer,
+                interrupted,
+            }) => Ok(Err(Lost::Rejected(OAuthError::GrantRejected {
+                issuer,
+                interrupted,
+            }))),
+            Err(error) => {
+                let now = self.core.clock.monotonic();
+                self.lock().renewals.note(now, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes what is stored into use; none if it was stored by somebody whose words are not ours,
+    /// so that only a new sign-in helps.
+    pub(super) fn known(&self, grant: Grant) -> Result<Option<Arc<Credential>>, OAuthError> {
+        match self.install(grant, Source::Store) {
+            Ok(credential) => Ok(Some(credential)),
+            Err(OAuthError::SignInRequired { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn install(
+        &self,
+        grant: Grant,
+        source: Source,
+    ) -> Result<Arc<Credential>, OAuthError> {
+        self.lock().install(
+            grant,
+            source,
+            &self.fixed,
+            (&self.core.clock, &self.core.nonces),
+        )
+    }
+}
+
+/// Why a sign-in cannot renew itself any more.
+#[derive(Debug)]
+pub(super) enum Lost {
+    SignIn(SignInCause),
+    /// Its refresh token was rejected.
+    Rejected(OAuthError),
+}
