@@ -18,6 +18,9 @@ pub struct ChildEnv {
 }
 
 impl ChildEnv {
+    /// What every child gets of the person's environment; `*` at the end stands for any rest.
+    pub const EVERY_CHILD: &[&str] = EVERY_CHILD;
+
     /// Chooses from the person's environment and adds what the entry and the host supply.
     ///
     /// The host's variables win over the entry's, and those over the person's.

@@ -94,5 +94,60 @@ pub enum Event {
     Closed(Option<TransportError>),
 }
 
+/// Gives an event to whoever reads a connection; `false` if nobody does any more.
+///
+/// The queue counts messages. A large one goes in when nothing else waits, so that what waits is
+/// bounded in bytes as well.
+pub(crate) async fn deliver(events: &mpsc::Sender<Event>, event: Event) -> bool {
+    if !event.is_large() {
+        return events.send(event).await.is_ok();
+    }
+    let whole = events.reserve_many(events.max_capacity()).await;
+    let Some(place) = whole.ok().and_then(|mut places| places.next()) else {
+        return false;
+    };
+    place.send(event);
+    true
+}
+
+impl Event {
+    fn is_large(&self) -> bool {
+        matches!(self, Self::Frame(frame) if frame.bytes().len() > LARGE)
+    }
+}
+
 /// How many events may wait for a slow reader.
 pub(crate) const EVENT_QUEUE: usize = 256;
+/// Beyond this, a message waits alone: so much waits at most, besides as many small ones.
+const LARGE: usize = 128 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(bytes: usize) -> Event {
+        Event::Frame(Frame::new(vec![b'x'; bytes]).unwrap())
+    }
+
+    #[tokio::test]
+    async fn large_messages_wait_one_at_a_time_and_in_their_order() {
+        let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
+        let sending = tokio::spawn(async move {
+            for bytes in [1, 1_000_000, 2_000_000, 2] {
+                assert!(deliver(&sender, event(bytes)).await);
+            }
+        });
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            assert!(events.len() <= 1 || seen.len() == 2, "{}", events.len());
+            let Some(Event::Frame(frame)) = events.recv().await else {
+                panic!("a message");
+            };
+            seen.push(frame.bytes().len());
+        }
+        sending.await.unwrap();
+        assert_eq!(seen, [1, 1_000_000, 2_000_000, 2]);
+    }
+}

@@ -51,10 +51,15 @@ pub enum TransportError {
     Forbidden {
         /// The host.
         host: String,
+        /// Whether no setting allows it.
+        never: bool,
     },
     /// The server sent the client somewhere else.
     #[error("the server redirects to another origin, which would get the credential")]
-    Redirect,
+    Redirect {
+        /// Where to, without query; empty if that cannot be shown.
+        to: String,
+    },
     /// Something took too long.
     #[error("no answer within {seconds} seconds")]
     Timeout {
@@ -121,7 +126,7 @@ impl TransportError {
                 Fault::Configuration
             }
             Self::Status { .. }
-            | Self::Redirect
+            | Self::Redirect { .. }
             | Self::Protocol { .. }
             | Self::Frame(_)
             | Self::ChildEnded { .. }
@@ -154,7 +159,7 @@ impl TransportError {
             Self::Status { .. } => "http-error",
             Self::Unreachable { .. } => "unreachable",
             Self::Forbidden { .. } => "forbidden-address",
-            Self::Redirect => "cross-origin-redirect",
+            Self::Redirect { .. } => "cross-origin-redirect",
             Self::Timeout { .. } => "timeout",
             Self::Protocol { .. } | Self::Frame(_) => "protocol-error",
             Self::Spawn { .. } => "spawn-failed",

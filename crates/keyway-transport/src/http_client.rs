@@ -267,6 +267,7 @@ impl HttpClient {
         }
         if !self.policy.allows_host(&host) {
             return Err(TransportError::Forbidden {
+                never: !AddressPolicy::Configured.allows_host(&host),
                 host: host.to_string(),
             });
         }
@@ -302,6 +303,22 @@ impl<H: Fn() -> HeaderMap> Request<'_, H> {
     }
 }
 
+/// Returns an address that a stranger named as it may be shown: without user, query and fragment.
+fn shown(target: &Url) -> String {
+    let mut shown = target.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    let is_plain = shown.username().is_empty() && shown.password().is_none();
+    if !is_plain || !matches!(shown.scheme(), "http" | "https") || shown.as_str().len() > MAX_SHOWN
+    {
+        return String::new();
+    }
+    shown.into()
+}
+
+/// What is longer is not shown.
+const MAX_SHOWN: usize = 200;
+
 /// Returns where to ask next, if the answer is a redirect that may be followed.
 ///
 /// A `GET` follows all of them, a `POST` those that keep method and body (RFC 9110 §15.4.8, 15.4.9).
@@ -323,7 +340,7 @@ pub(crate) fn next_hop(
         return Ok(None);
     };
     if target.origin() != url.origin() || !target.username().is_empty() {
-        return Err(TransportError::Redirect);
+        return Err(TransportError::Redirect { to: shown(&target) });
     }
     let keeps_method = matches!(status, 307 | 308);
     let may_follow = match *method {

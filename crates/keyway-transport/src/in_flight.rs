@@ -89,13 +89,12 @@ impl InFlight {
     pub(crate) fn close(&self) -> Vec<RequestId> {
         let mut state = self.lock();
         state.is_closed = true;
-        let ended = state.waiting.drain().map(|(id, task)| {
-            if let Some(task) = task {
-                task.abort();
-            }
-            id
-        });
-        ended.collect()
+        state.drain()
+    }
+
+    /// Ends all requests and their tasks, and returns which they were; others may begin.
+    pub(crate) fn drain(&self) -> Vec<RequestId> {
+        self.lock().drain()
     }
 
     /// Says whether no request can begin any more.
@@ -105,5 +104,17 @@ impl InFlight {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn drain(&mut self) -> Vec<RequestId> {
+        let ended = self.waiting.drain().map(|(id, task)| {
+            if let Some(task) = task {
+                task.abort();
+            }
+            id
+        });
+        ended.collect()
     }
 }

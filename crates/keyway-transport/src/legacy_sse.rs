@@ -2,31 +2,37 @@
 //!
 //! One stream brings everything that the server says; its first event names the address to which
 //! messages are posted. That address is in the origin of the stream or the connection is refused:
-//! the credential goes with every message. A stream that ends takes its session along.
+//! the credential goes with every message. A stream that ends takes its session along; one that a
+//! sign-out ends is opened anew by the next request.
+
+mod current;
+mod message;
+mod reader;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use keyway_auth::{Authorizer, BoxFuture};
 use keyway_secret::Secret;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::Url;
 
+use self::current::Current;
+use self::message::Message;
+use self::reader::Reader;
 use crate::answer::{one_line, read_error, with_id};
-use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
+use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
 use crate::error::TransportError;
-use crate::event_stream::{EventStream, StreamEvent};
 use crate::frame::{Frame, RequestId};
-use crate::http_client::{HttpClient, Media, Response};
+use crate::http_client::{HttpClient, Response};
 use crate::in_flight::InFlight;
-use crate::peer::{Call, Peer, is_repeatable};
-use crate::turn::{Place, Turns};
+use crate::peer::{Call, Peer};
+use crate::turn::Turns;
 
 /// Opens the stream of a server and waits for the address to post to.
 ///
@@ -40,30 +46,16 @@ pub async fn connect_sse(
     client: &HttpClient,
 ) -> Result<Connection, TransportError> {
     let peer = Peer::new(client.clone(), client.endpoint(url)?, authorizer);
-    let opening = async {
-        let mut reader = Reader::open(&peer).await?;
-        let endpoint = reader.endpoint(peer.url()).await?;
-        Ok((reader, endpoint))
-    };
-    let (reader, endpoint) =
-        timeout(OPEN_TIME, opening)
-            .await
-            .unwrap_or(Err(TransportError::Timeout {
-                seconds: OPEN_TIME.as_secs(),
-            }))?;
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
-    let shared = Arc::new(Shared {
+    let link = LegacyLink(Arc::new(Shared {
         peer,
-        endpoint,
         events: sender,
         in_flight: InFlight::default(),
         turns: Turns::new(),
-        reader: OnceLock::new(),
-    });
-    let reading = tokio::spawn(Arc::clone(&shared).read(reader));
-    shared.reader.get_or_init(|| reading.abort_handle());
-    let link = Arc::new(LegacyLink(shared));
-    Ok(Connection::new(link, events))
+        current: Current::default(),
+    }));
+    link.0.open(None, OPEN_TIME).await?;
+    Ok(Connection::new(Arc::new(link), events))
 }
 
 /// The sending side.
@@ -71,11 +63,10 @@ struct LegacyLink(Arc<Shared>);
 
 struct Shared {
     peer: Peer,
-    endpoint: Url,
     events: mpsc::Sender<Event>,
     in_flight: InFlight,
     turns: Turns,
-    reader: OnceLock<AbortHandle>,
+    current: Current,
 }
 
 impl Link for LegacyLink {
@@ -96,6 +87,10 @@ impl Link for LegacyLink {
         drop(self.0.events.try_send(Event::Closed(None)));
         Box::pin(std::future::ready(()))
     }
+
+    fn end_session(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.end_session())
+    }
 }
 
 impl Drop for LegacyLink {
@@ -113,17 +108,18 @@ impl fmt::Debug for LegacyLink {
 
 impl Shared {
     async fn accept(self: &Arc<Self>, frame: Frame) -> Result<(), TransportError> {
-        let (id, place, is_repeatable) = describe(&frame)?;
-        let turn = self.turns.wait(place).await?;
+        let message = Message::read(frame)?;
+        let turn = self.turns.wait(message.place).await?;
         if self.in_flight.is_closed() {
             return Err(TransportError::Closed);
         }
+        self.current.note(&message);
         let shared = Arc::clone(self);
-        let own = id.clone();
+        let id = message.id.clone();
         let post = async move {
-            let posted = shared.post(&frame, own.as_ref(), is_repeatable).await;
+            let posted = shared.post(&message).await;
             drop(turn);
-            if let (Err(error), Some(id)) = (posted, own)
+            if let (Err(error), Some(id)) = (posted, message.id)
                 && shared.in_flight.end(&id)
             {
                 shared.report(Event::Failed { id, error }).await;
@@ -140,24 +136,17 @@ impl Shared {
         }
     }
 
-    async fn post(
-        &self,
-        frame: &Frame,
-        id: Option<&RequestId>,
-        is_repeatable: bool,
-    ) -> Result<(), TransportError> {
-        let call = Call {
-            method: Method::POST,
-            url: &self.endpoint,
-            headers: &[(CONTENT_TYPE, JSON), (ACCEPT, ANY)],
-            body: frame.bytes().clone(),
-            is_repeatable,
+    async fn post(self: &Arc<Self>, message: &Message) -> Result<(), TransportError> {
+        let Some(endpoint) = self.endpoint_for(message).await? else {
+            return Ok(());
         };
-        let mut response = self.peer.call(&call).await?;
+        let sent = self.send(&endpoint, &message.frame, message.is_repeatable);
+        let mut response = sent.await?;
         if (200..300).contains(&response.status()) {
             response.finish().await;
             return Ok(());
         }
+        let id = message.id.as_ref();
         let error = response.status_error();
         let body = timeout(ERROR_TIME, response.collect(MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
@@ -170,6 +159,22 @@ impl Shared {
             }
             None => Err(error),
         }
+    }
+
+    async fn send(
+        &self,
+        endpoint: &Url,
+        frame: &Frame,
+        is_repeatable: bool,
+    ) -> Result<Response, TransportError> {
+        let call = Call {
+            method: Method::POST,
+            url: endpoint,
+            headers: &[(CONTENT_TYPE, JSON), (ACCEPT, ANY)],
+            body: frame.bytes().clone(),
+            is_repeatable,
+        };
+        self.peer.call(&call).await
     }
 
     /// Passes on what the stream brings, then says that it has ended.
@@ -216,94 +221,40 @@ impl Shared {
     }
 
     fn stop(&self) -> Vec<RequestId> {
-        if let Some(reader) = self.reader.get() {
-            reader.abort();
+        let ended = self.in_flight.close();
+        if let Some(reading) = self.current.end() {
+            reading.abort();
         }
-        self.in_flight.close()
+        ended
+    }
+
+    /// Closes the stream, which ends the session; what waits for an answer gets none.
+    async fn end_session(self: &Arc<Self>) {
+        let Some(reading) = self.current.end() else {
+            return;
+        };
+        reading.abort();
+        // The server sees the end before anything else happens to the sign-in.
+        drop(timeout(CLOSE_TIME, reading).await);
+        let (shared, ended) = (Arc::clone(self), self.in_flight.drain());
+        // Aside: whoever signs out does not wait for a client that is slow to read.
+        drop(tokio::spawn(async move {
+            for id in ended {
+                let error = TransportError::Closed;
+                shared.report(Event::Failed { id, error }).await;
+            }
+        }));
     }
 
     async fn report(&self, event: Event) {
-        drop(self.events.send(event).await);
+        deliver(&self.events, event).await;
     }
-}
-
-/// The stream of a server.
-struct Reader {
-    response: Response,
-    stream: EventStream,
-}
-
-impl Reader {
-    async fn open(peer: &Peer) -> Result<Self, TransportError> {
-        let call = Call {
-            method: Method::GET,
-            url: peer.url(),
-            headers: &[(ACCEPT, EVENTS), (CACHE_CONTROL, NO_STORE)],
-            body: Bytes::new(),
-            is_repeatable: true,
-        };
-        let response = peer.call(&call).await?;
-        if !(200..300).contains(&response.status()) {
-            return Err(response.status_error());
-        }
-        if response.media() != Media::EventStream {
-            return Err(TransportError::Protocol {
-                what: "the answer is no event stream",
-            });
-        }
-        let stream = EventStream::new();
-        Ok(Self { response, stream })
-    }
-
-    /// Waits for the address to post to, which the server has to name first.
-    async fn endpoint(&mut self, base: &Url) -> Result<Url, TransportError> {
-        let event = self.next().await?;
-        if event.name.as_deref() != Some(b"endpoint") {
-            return Err(TransportError::Protocol {
-                what: "the stream does not begin with an endpoint",
-            });
-        }
-        let text = std::str::from_utf8(&event.data).ok();
-        let endpoint = text.and_then(|text| base.join(text.trim()).ok());
-        endpoint
-            .filter(|url| url.origin() == base.origin() && url.username().is_empty())
-            .ok_or(TransportError::Protocol {
-                what: "the endpoint is in another origin, which would get the credential",
-            })
-    }
-
-    async fn next(&mut self) -> Result<StreamEvent, TransportError> {
-        loop {
-            if let Some(event) = self.stream.next_event()? {
-                return Ok(event);
-            }
-            let piece = self.response.chunk().await?;
-            self.stream.push(piece.ok_or(TransportError::Closed)?);
-        }
-    }
-}
-
-/// Reads the id of a request, where it queues, and whether it may be sent twice.
-fn describe(frame: &Frame) -> Result<(Option<RequestId>, Place, bool), TransportError> {
-    let envelope = frame.envelope()?;
-    let id = envelope.id().filter(|_| envelope.method.is_some());
-    let place = match envelope.method.as_deref() {
-        None => Place::Answer,
-        Some("initialize") => Place::HandshakeRequest,
-        Some("notifications/initialized") => Place::HandshakeNote,
-        Some(_) if id.is_some() => Place::Request,
-        Some(_) => Place::Note,
-    };
-    let is_repeatable = envelope.method.as_deref().is_some_and(is_repeatable);
-    Ok((id, place, is_repeatable))
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ANY: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const CACHE_CONTROL: HeaderName = http::header::CACHE_CONTROL;
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const OPEN_TIME: Duration = Duration::from_secs(30);
+const CLOSE_TIME: Duration = Duration::from_secs(2);
 const ERROR_TIME: Duration = Duration::from_secs(10);
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 

@@ -55,5 +55,5 @@ pub use self::serve::{
     BodyFault, Guest, Inbound, ListenError, Listener, MAX_BODY_BYTES, Reply, Service, serve,
 };
 pub use self::stdio::{ChildStream, Log, StdioServer, Verify};
-pub use self::streamable::{ToolHeaders, connect_http, read_header_text};
+pub use self::streamable::{Repeated, ToolHeaders, connect_http, read_header_text};
 pub use self::websocket::connect_ws;

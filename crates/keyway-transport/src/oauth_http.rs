@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http::{HeaderMap, Method};
 use keyway_auth::BoxFuture;
-use keyway_auth::ports::{self, HttpFailure, HttpRequest, HttpResponse, Redirects};
+use keyway_auth::ports::{self, Barred, HttpFailure, HttpRequest, HttpResponse, Redirects};
 use keyway_secret::Secret;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -63,9 +63,14 @@ impl OAuthHttp {
     async fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, HttpFailure> {
         let host = host_of(&request.url);
         let client = self.guarded.get_or_try_init(|| self.guard()).await?;
-        client.check(&request.url).map_err(|_| {
+        client.check(&request.url).map_err(|error| {
             let host = host.clone();
-            HttpFailure::Forbidden { host }
+            let why = match error {
+                TransportError::Forbidden { never: false, .. } => Barred::LessPublic,
+                TransportError::Forbidden { .. } => Barred::Never,
+                _ => Barred::Unencrypted,
+            };
+            HttpFailure::Forbidden { host, why }
         })?;
         let mut response = fetch(client, request)
             .await
@@ -166,8 +171,15 @@ impl AsRef<[u8]> for Body {
 fn failure(host: &str, failed: &SendError) -> HttpFailure {
     let host = host.to_owned();
     match &failed.error {
-        TransportError::Forbidden { .. } => HttpFailure::Forbidden { host },
-        TransportError::Redirect => HttpFailure::Redirect { host },
+        TransportError::Forbidden { never, .. } => HttpFailure::Forbidden {
+            host,
+            why: if *never {
+                Barred::Never
+            } else {
+                Barred::LessPublic
+            },
+        },
+        TransportError::Redirect { .. } => HttpFailure::Redirect { host },
         TransportError::Protocol { what } => HttpFailure::Protocol { host, what },
         TransportError::Timeout { seconds } => HttpFailure::Timeout {
             host,

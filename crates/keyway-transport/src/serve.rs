@@ -128,8 +128,8 @@ async fn attend<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         Spoken::Http1 => {
             let mut builder = http1::Builder::new();
             builder.header_read_timeout(None).max_buf_size(MAX_HEAD);
-            let connection = builder.serve_connection(stream, answering);
-            tokio::pin!(connection);
+            // Boxed, so that what came before it takes no place beside it.
+            let mut connection = Box::pin(builder.serve_connection(stream, answering));
             tokio::select! {
                 ended = connection.as_mut() => drop(ended),
                 () = over(&mut stopped) => {

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use self::tail::Tail;
 use self::writer::Writer;
-use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
+use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
 use crate::error::TransportError;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{Errand, Launcher, Level, Process, Program, Started, in_words};
@@ -215,7 +215,7 @@ impl Pump {
             let Some(frame) = self.message(line) else {
                 continue;
             };
-            if self.events.send(Event::Frame(frame)).await.is_err() {
+            if !deliver(&self.events, Event::Frame(frame)).await {
                 break;
             }
         }

@@ -8,6 +8,7 @@ mod exchange;
 mod header_value;
 mod listen;
 mod outgoing;
+mod repeated;
 mod session;
 mod tool_headers;
 
@@ -28,6 +29,7 @@ use tokio::task::AbortHandle;
 
 pub use self::header_value::decode as read_header_text;
 use self::outgoing::{Kind, Outgoing};
+pub use self::repeated::Repeated;
 use self::session::Sessions;
 pub use self::tool_headers::ToolHeaders;
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link};

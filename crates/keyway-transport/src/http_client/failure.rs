@@ -31,7 +31,10 @@ pub(crate) enum Fate {
 #[derive(Debug)]
 pub(super) enum ConnectFailure {
     /// The name stands for forbidden addresses only.
-    Forbidden,
+    Forbidden {
+        /// Whether no setting allows any of them.
+        never: bool,
+    },
     /// It took too long.
     TimedOut,
     /// Something of ours is missing.
@@ -69,7 +72,9 @@ impl SendError {
     pub(super) fn connect(failure: ConnectFailure, url: &Url) -> Self {
         let host = host_of(url);
         let (error, fate) = match failure {
-            ConnectFailure::Forbidden => (TransportError::Forbidden { host }, Fate::Hopeless),
+            ConnectFailure::Forbidden { never } => {
+                (TransportError::Forbidden { host, never }, Fate::Hopeless)
+            }
             ConnectFailure::Settings(error) => (error, Fate::Hopeless),
             ConnectFailure::TimedOut => {
                 let seconds = CONNECT_TIMEOUT.as_secs();

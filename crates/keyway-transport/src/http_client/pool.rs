@@ -345,8 +345,8 @@ async fn begin_h1(
     stream: Stream,
     purpose: Purpose,
 ) -> Result<http1::SendRequest<Once>, ConnectFailure> {
+    // A number of headers of our own would be set aside on the heap for every answer.
     let (sender, connection) = http1::Builder::new()
-        .max_headers(MAX_HEADERS)
         .max_header_size(MAX_HEADER_BYTES)
         .handshake(TokioIo::new(stream))
         .await
@@ -377,7 +377,6 @@ async fn begin_h2(stream: Stream) -> Result<http2::SendRequest<Once>, ConnectFai
 
 const IDLE_TIME: Duration = Duration::from_secs(90);
 const MAX_IDLE: usize = 128;
-const MAX_HEADERS: usize = 128;
 const H2_PING: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

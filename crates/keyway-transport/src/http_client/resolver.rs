@@ -99,9 +99,11 @@ impl Guarded {
             }
         };
         let any = !found.is_empty();
+        let is_barred = |&address: &IpAddr| !AddressPolicy::Configured.allows(address);
+        let never = found.iter().all(is_barred);
         found.retain(|&address| policy.allows(address));
         if any && found.is_empty() {
-            return Err(ConnectFailure::Forbidden);
+            return Err(ConnectFailure::Forbidden { never });
         }
         Ok(found)
     }
@@ -151,7 +153,10 @@ mod tests {
         );
         assert_eq!(resolver.addresses("x.example").await.unwrap().len(), 1);
         let error = resolver.addresses("x.example").await.unwrap_err();
-        assert!(matches!(error, ConnectFailure::Forbidden), "{error:?}");
+        assert!(
+            matches!(error, ConnectFailure::Forbidden { never: false }),
+            "{error:?}"
+        );
         let mixed = resolver.addresses("x.example").await.unwrap();
         assert_eq!(mixed, ["1.0.0.1".parse::<IpAddr>().unwrap()]);
     }
@@ -191,9 +196,17 @@ mod tests {
     #[tokio::test]
     async fn a2_literal_is_checked_where_it_is_connected_to() {
         let resolver = guarded(AddressPolicy::AtLeast(Reach::Public), &[]);
-        for host in ["127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254"] {
+        for (host, expected) in [
+            ("127.0.0.1", false),
+            ("[::1]", false),
+            ("[::ffff:10.0.0.1]", false),
+            ("169.254.169.254", true),
+        ] {
             let error = resolver.addresses(host).await.unwrap_err();
-            assert!(matches!(error, ConnectFailure::Forbidden), "{host}");
+            let ConnectFailure::Forbidden { never } = error else {
+                panic!("{host}: {error:?}");
+            };
+            assert_eq!(never, expected, "{host}");
         }
         assert_eq!(resolver.addresses("1.1.1.1").await.unwrap().len(), 1);
     }

@@ -5,12 +5,11 @@ use std::pin::Pin;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
-};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
+use keyway_auth::retry_after;
 
 use super::pool::{Exchange, Lease};
 use crate::error::TransportError;
@@ -98,12 +97,18 @@ impl Response {
 
     /// Returns the error for an answer that is none, with the seconds it asks to wait.
     pub(crate) fn status_error(&self) -> TransportError {
-        let seconds = self.headers().get(RETRY_AFTER);
-        let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
         TransportError::Status {
             status: self.status(),
-            retry_after: seconds,
+            retry_after: self.retry_after(),
         }
+    }
+
+    /// Returns the seconds after which to ask again (RFC 9110 section 10.2.3).
+    ///
+    /// A date is held against the time that the server itself tells, so that a wrong clock on
+    /// either side does no harm.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        retry_after(self.headers(), None)
     }
 
     /// Waits for the next piece of the body; `None` is its end.

@@ -182,3 +182,120 @@ async fn closing_ends_what_waits_and_then_the_connection() {
     ));
     assert!(matches!(next(&mut connection).await, Event::Closed(None)));
 }
+
+/// A server whose every stream answers the handshake and then one request, each after a while.
+async fn patient(answer_to_initialize: &'static str) -> Server {
+    let streams = std::sync::atomic::AtomicUsize::new(0);
+    Server::start(move |seen| match seen.method.as_str() {
+        "GET" => {
+            let number = streams.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let greeted = match number {
+                0 => r#""result":{}"#,
+                _ => answer_to_initialize,
+            };
+            Reply::stream("")
+                .events(&format!("event: endpoint\ndata: /m{number}\n\n"))
+                .wait(200)
+                .events("data: {\"method\":\"notifications/early\"}\n\n")
+                .events(&format!("data: {{\"id\":1.0,{greeted}}}\n\n"))
+                .wait(300)
+                .events("data: {\"id\":3,\"result\":{}}\n\n")
+                .hang()
+        }
+        _ => Reply::status(202, ""),
+    })
+    .await
+}
+
+const INITIALIZE: &str = r#"{"id":1,"method":"initialize"}"#;
+
+#[tokio::test]
+async fn after_a_sign_out_the_next_request_opens_a_stream_and_says_the_greeting_again() {
+    let server = patient(r#""result":{}"#).await;
+    let mut connection = connect(&server).await.unwrap();
+    send(&connection, INITIALIZE).await;
+    assert!(next_text(&mut connection).await.contains("early"));
+    assert_eq!(next_text(&mut connection).await, r#"{"id":1,"result":{}}"#);
+    send(&connection, INITIALIZED).await;
+    send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
+    server.heard(4).await;
+    connection.link.end_session().await;
+    // What waited for an answer gets none.
+    let error = next_error(&mut connection).await;
+    assert!(matches!(error, TransportError::Closed));
+    // Nobody is there to hear a note, and none of it is sent.
+    send(&connection, r#"{"method":"notifications/cancelled"}"#).await;
+    connection.link.end_session().await;
+    send(&connection, r#"{"id":3,"method":"tools/call"}"#).await;
+    assert_eq!(next_text(&mut connection).await, r#"{"id":3,"result":{}}"#);
+    let journal = server.journal();
+    let said: Vec<_> = journal.iter().map(Seen::rpc).collect();
+    let greeting = ["", "initialize", "notifications/initialized", "tools/call"];
+    assert_eq!(said, [greeting, greeting].concat());
+    assert!(journal[1..4].iter().all(|seen| seen.path == "/m0"));
+    assert!(journal[5..].iter().all(|seen| seen.path == "/m1"));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_begin_again_fails_the_request_and_is_asked_by_the_next() {
+    let server = patient(r#""error":{"code":-32000}"#).await;
+    let mut connection = connect(&server).await.unwrap();
+    send(&connection, INITIALIZE).await;
+    assert!(next_text(&mut connection).await.contains("early"));
+    assert_eq!(next_text(&mut connection).await, r#"{"id":1,"result":{}}"#);
+    connection.link.end_session().await;
+    for id in [2, 3] {
+        send(
+            &connection,
+            format!(r#"{{"id":{id},"method":"tools/call"}}"#),
+        )
+        .await;
+        let error = next_error(&mut connection).await;
+        assert!(matches!(error, TransportError::Protocol { .. }), "{error}");
+    }
+    let opened = server.journal().into_iter();
+    assert_eq!(opened.filter(|seen| seen.method == "GET").count(), 3);
+    assert!(
+        !server
+            .journal()
+            .iter()
+            .any(|seen| seen.rpc() == "tools/call")
+    );
+}
+
+#[tokio::test]
+async fn requests_that_come_at_once_after_a_sign_out_open_one_stream() {
+    let server = patient(r#""result":{}"#).await;
+    let mut connection = connect(&server).await.unwrap();
+    send(&connection, INITIALIZE).await;
+    assert!(next_text(&mut connection).await.contains("early"));
+    next_text(&mut connection).await;
+    connection.link.end_session().await;
+    for id in [3, 4, 5] {
+        send(
+            &connection,
+            format!(r#"{{"id":{id},"method":"tools/call"}}"#),
+        )
+        .await;
+    }
+    assert_eq!(next_text(&mut connection).await, r#"{"id":3,"result":{}}"#);
+    // One for the greeting, one stream, and all three.
+    let journal = server.heard(7).await;
+    assert_eq!(
+        journal.iter().filter(|seen| seen.method == "GET").count(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn after_the_end_nothing_is_opened_again() {
+    let server = patient(r#""result":{}"#).await;
+    let mut connection = connect(&server).await.unwrap();
+    connection.link.end_session().await;
+    connection.link.close().await;
+    assert!(matches!(next(&mut connection).await, Event::Closed(None)));
+    let frame = Frame::new(r#"{"id":2,"method":"tools/call"}"#).unwrap();
+    let again = connection.link.send(frame).await;
+    assert!(matches!(again, Err(TransportError::Closed)));
+    assert_eq!(server.journal().len(), 1);
+}

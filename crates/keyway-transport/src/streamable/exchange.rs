@@ -11,10 +11,11 @@ use tokio::time::timeout;
 use super::Shared;
 use super::listen::Cursor;
 use super::outgoing::{Kind, Method, Outgoing};
+use super::repeated::Repeated;
 use super::session::{SESSION_ID, Session, VERSION};
 use super::tool_headers::next_cursor;
 use crate::answer::{self, Message};
-use crate::connection::Event;
+use crate::connection::{Event, deliver};
 use crate::error::TransportError;
 use crate::event_stream::EventStream;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
@@ -104,8 +105,8 @@ impl Shared {
         headers.push((ACCEPT, JSON_OR_EVENTS));
         if let Some(routing) = &message.routing {
             headers.push((VERSION, routing.version.clone()));
-            headers.push((METHOD, routing.method.clone()));
-            headers.extend(routing.name.clone().map(|name| (NAME, name)));
+            headers.push((Repeated::METHOD, routing.method.clone()));
+            headers.extend(routing.name.clone().map(|name| (Repeated::NAME, name)));
             headers.extend(self.tool_headers(message));
         } else if let Some(session) = session {
             headers.extend(session.headers());
@@ -328,7 +329,7 @@ impl Shared {
 
     /// Passes an event on; a reader that is gone misses nothing.
     pub(super) async fn report(&self, event: Event) {
-        drop(self.events.send(event).await);
+        deliver(&self.events, event).await;
     }
 }
 
@@ -342,8 +343,6 @@ async fn error_of(mut response: Response, id: &RequestId) -> Result<Frame, Trans
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const NO_ANSWER: TransportError = TransportError::Protocol {
     what: "a request was answered with something that is no answer to it",
 };

@@ -67,7 +67,7 @@ impl Shared {
             match self.open(cursor, session_id).await {
                 Ok(Opened::Stream(response)) => return Ok(response),
                 Ok(Opened::Never) => break,
-                Ok(Opened::NotNow) => {}
+                Ok(Opened::NotNow { wait }) => sleep(wait).await,
                 Err(error) if error.is_transient() => {}
                 Err(error) => return Err(error),
             }
@@ -88,7 +88,7 @@ impl Shared {
                     }
                 }
                 Ok(Opened::Never) => return,
-                Ok(Opened::NotNow) => {}
+                Ok(Opened::NotNow { wait }) => sleep(wait).await,
                 Err(error) if error.is_transient() => {}
                 Err(_) => return,
             }
@@ -119,7 +119,11 @@ impl Shared {
         let response = self.peer.call(&call).await?;
         Ok(match response.status() {
             200..=299 if response.media() == Media::EventStream => Opened::Stream(response),
-            408 | 425 | 429 | 500.. if response.status() != 501 => Opened::NotNow,
+            408 | 425 | 429 | 500.. if response.status() != 501 => {
+                let wait = Duration::from_secs(response.retry_after().unwrap_or_default());
+                let wait = wait.min(LONGEST_WAIT);
+                Opened::NotNow { wait }
+            }
             _ => Opened::Never,
         })
     }
@@ -163,13 +167,18 @@ impl Shared {
 enum Opened {
     Stream(Response),
     /// The server is in trouble.
-    NotNow,
+    NotNow {
+        /// What it asks to wait, beside our own patience.
+        wait: Duration,
+    },
     /// The server offers none.
     Never,
 }
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// A server that wants to be left alone for longer is asked again after this.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// A stream that lasted this long was worth opening.
 const GOOD_TIME: Duration = Duration::from_secs(5);

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::header_value;
+use super::repeated::Repeated;
 use crate::error::TransportError;
 use crate::frame::{Envelope, Frame, RequestId};
 use crate::peer::is_repeatable;
@@ -97,15 +98,14 @@ impl Outgoing {
     /// Returns the arguments of a tool call.
     pub(super) fn arguments(&self) -> Option<serde_json::Value> {
         let envelope = self.frame.envelope().ok()?;
-        let params: Params<'_> = serde_json::from_str(envelope.params?.get()).ok()?;
-        serde_json::from_str(params.arguments?.get()).ok()
+        Repeated::read(envelope.params).arguments()
     }
 
     /// Makes a request for the list of tools on behalf of this one.
     pub(super) fn list_tools(&self, cursor: Option<&str>) -> Option<Self> {
         let envelope = self.frame.envelope().ok()?;
-        let params: Params<'_> = serde_json::from_str(envelope.params?.get()).ok()?;
-        let meta: BTreeMap<&str, &RawValue> = serde_json::from_str(params.meta?.get()).ok()?;
+        let meta = Repeated::read(envelope.params).meta?;
+        let meta: BTreeMap<&str, &RawValue> = serde_json::from_str(meta.get()).ok()?;
         let meta: BTreeMap<_, _> = meta
             .into_iter()
             .filter(|(key, _)| key.starts_with(META_PREFIX))
@@ -138,19 +138,17 @@ fn describe(envelope: &Envelope<'_>, is_legacy: bool) -> (Kind, Option<Routing>)
         return (Kind::Initialize(id), None);
     }
     if is_legacy {
-        let method = Method::of(method, &Params::default());
+        let method = Method::of(method, &Repeated::default());
         return (Kind::Request { id, method }, None);
     }
-    let params = envelope.params;
-    let params = params.and_then(|params| serde_json::from_str::<Params<'_>>(params.get()).ok());
-    let params = params.unwrap_or_default();
-    let routing = params.routing(method);
+    let params = Repeated::read(envelope.params);
+    let routing = Routing::of(method, &params);
     let method = Method::of(method, &params);
     (Kind::Request { id, method }, routing)
 }
 
 impl Method {
-    fn of(method: &str, params: &Params<'_>) -> Self {
+    fn of(method: &str, params: &Repeated<'_>) -> Self {
         match method {
             "tools/list" => Self::ListTools {
                 from_start: params.cursor.is_none(),
@@ -162,40 +160,16 @@ impl Method {
     }
 }
 
-/// The parameters that are looked at.
-#[derive(Default, Deserialize)]
-struct Params<'a> {
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow, rename = "taskId")]
-    task: Option<&'a RawValue>,
-    #[serde(borrow)]
-    cursor: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-impl Params<'_> {
-    fn routing(&self, method: &str) -> Option<Routing> {
+impl Routing {
+    fn of(method: &str, params: &Repeated<'_>) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
             #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
             version: String,
         }
-        let meta: Meta = serde_json::from_str(self.meta?.get()).ok()?;
-        let name = match method {
-            "tools/call" | "prompts/get" => self.name,
-            "resources/read" => self.uri,
-            // SEP-2663, "Streamable HTTP: Routing Headers".
-            "tasks/get" | "tasks/update" | "tasks/cancel" => self.task,
-            _ => None,
-        };
-        let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
-        Some(Routing {
+        let meta: Meta = serde_json::from_str(params.meta?.get()).ok()?;
+        let name = params.name(method);
+        Some(Self {
             version: HeaderValue::from_str(&meta.version).ok()?,
             method: header_value::encode(method),
             name: name.as_deref().map(header_value::encode),

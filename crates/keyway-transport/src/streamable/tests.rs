@@ -167,6 +167,8 @@ async fn header_that_the_server_misses_is_looked_up_and_the_call_repeated_once()
 
 #[tokio::test]
 async fn json_rpc_error_with_an_http_error_is_the_answer() {
+    const LATER: &str =
+        "Date: Sun, 06 Nov 1994 12:00:00 GMT\r\nRetry-After: Sun, 06 Nov 1994 12:01:30 GMT\r\n";
     let server = Server::start(|seen| match seen.id().as_str() {
         "1" => Reply::json(
             404,
@@ -178,6 +180,7 @@ async fn json_rpc_error_with_an_http_error_is_the_answer() {
         ),
         "3" => Reply::json(400, r#"{"id":99,"error":{"code":-1}}"#),
         "4" => Reply::status(503, "Retry-After: 7\r\n"),
+        "6" => Reply::status(429, LATER),
         _ => Reply::raw("HTTP/1.1 500 x\r\nContent-Length: 5\r\n\r\n<htm>"),
     })
     .await;
@@ -190,7 +193,12 @@ async fn json_rpc_error_with_an_http_error_is_the_answer() {
             .await
             .starts_with(r#"{"id":2,"jsonrpc""#)
     );
-    for (id, expected, wait) in [(3, 400, None), (4, 503, Some(7)), (5, 500, None)] {
+    for (id, expected, wait) in [
+        (3, 400, None),
+        (4, 503, Some(7)),
+        (5, 500, None),
+        (6, 429, Some(90)),
+    ] {
         send(&connection, modern(id, "x", "")).await;
         let error = next_error(&mut connection).await;
         assert!(

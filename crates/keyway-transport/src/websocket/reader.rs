@@ -16,7 +16,7 @@ use super::ending::Ending;
 use super::pulse::Watch;
 use super::{GOODBYE_TIME, Phase, Shared, Socket};
 use crate::answer::{one_line, with_id};
-use crate::connection::Event;
+use crate::connection::{Event, deliver};
 use crate::error::TransportError;
 use crate::frame::Frame;
 
@@ -86,7 +86,15 @@ impl Reader {
                 read = self.next() => read,
             };
             match read {
-                Ok(Some(frame)) => room.send(Event::Frame(frame)),
+                Ok(Some(frame)) => {
+                    // A large one may need more than this place.
+                    drop(room);
+                    tokio::select! {
+                        biased;
+                        _ = deliver(&events, Event::Frame(frame)) => {}
+                        phase = &mut ending => return ended(phase),
+                    }
+                }
                 Ok(None) => {}
                 Err(ending) => return ending,
             }

@@ -149,6 +149,50 @@ async fn a2_every_address_of_a_name_is_checked_before_anything_connects() {
     assert_eq!(victim.connections(), 1);
 }
 
+/// What is told to a person: a setting helps in one case, and in the other nothing does.
+#[tokio::test]
+async fn a2_what_bars_an_address_says_whether_a_setting_would_allow_it() {
+    // Whoever comes is sent away at once.
+    let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = door.local_addr().unwrap().port();
+    let (came, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((_, from)) = door.accept().await {
+            let _gone = came.send(from);
+        }
+    });
+    let names = Names::new(&[
+        ("mcp.example", "1.1.1.1"),
+        ("as-loop.example", "127.0.0.1"),
+        ("as-link.example", "169.254.10.20"),
+    ]);
+    let server = url("https://mcp.example/mcp");
+    let plain = names.client(ProxySettings::default());
+    let strict = OAuthHttp::new(&plain, &server);
+    let allowed = OAuthHttp::dangerous_private(&plain, &server).unwrap();
+    for (host, expected) in [
+        ("127.0.0.1", Barred::LessPublic),
+        ("as-loop.example", Barred::LessPublic),
+        ("169.254.10.20", Barred::Never),
+        ("[fe80::1]", Barred::Never),
+        ("as-link.example", Barred::Never),
+        ("metadata.google.internal", Barred::Never),
+    ] {
+        let text = format!("https://{host}:{port}/");
+        let failure = failure_of(&strict, &text).await;
+        let HttpFailure::Forbidden { why, .. } = failure else {
+            panic!("{text}: {failure}");
+        };
+        assert_eq!(why, expected, "{text}");
+        // What the hint says of the setting is true: then it is connected to, or still not.
+        assert!(seen.try_recv().is_err(), "{text}");
+        let failure = failure_of(&allowed, &text).await;
+        let is_barred = matches!(failure, HttpFailure::Forbidden { .. });
+        assert_eq!(is_barred, expected == Barred::Never, "{text}: {failure}");
+        assert_eq!(seen.try_recv().is_err(), is_barred, "{text}");
+    }
+}
+
 #[tokio::test]
 async fn a2_without_encryption_only_this_machine_is_asked() {
     let names = Names::new(&[("loop.example", "127.0.0.1")]);
@@ -156,7 +200,11 @@ async fn a2_without_encryption_only_this_machine_is_asked() {
     let client = OAuthHttp::new(&names.client(ProxySettings::default()), &at(&server, "/"));
     for text in ["http://loop.example", "ftp://127.0.0.1", "http://10.0.0.1"] {
         let failure = failure_of(&client, text).await;
-        assert!(matches!(failure, HttpFailure::Forbidden { .. }), "{text}");
+        let is_so = |why| why == Barred::Unencrypted;
+        assert!(
+            matches!(failure, HttpFailure::Forbidden { why, .. } if is_so(why)),
+            "{text}"
+        );
     }
     for host in ["127.0.0.1", "localhost", "localhost.", "0x7f000001"] {
         let address = url(&format!("http://{host}:{}/", server.port));

@@ -26,7 +26,7 @@ async fn a4_redirect_to_another_origin_is_refused_and_never_contacted() {
             let reply = Reply::status(status, &format!("Location: {target}\r\n"));
             let (error, server) = error_for(reply).await;
             assert!(
-                matches!(error, TransportError::Redirect),
+                matches!(error, TransportError::Redirect { .. }),
                 "{status} {target}: {error}"
             );
             assert_eq!(server.journal().len(), 1);

@@ -119,6 +119,32 @@ async fn legacy_stream_is_resumed_after_the_time_the_server_asks_for() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_refused_for_now_is_not_asked_for_before_the_time_that_was_named() {
+    for headers in [
+        "retry-after: 1\r\n",
+        "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:49:38 GMT\r\n",
+    ] {
+        let server = Server::start(move |seen| match seen.method.as_str() {
+            "GET" => Reply::status(429, headers),
+            _ => legacy(seen),
+        })
+        .await;
+        let mut connection = server.connect();
+        for text in [INITIALIZE, INITIALIZED] {
+            send(&connection, text).await;
+        }
+        next_text(&mut connection).await;
+        tokio::time::sleep(Duration::from_millis(2600)).await;
+        let journal = server.journal();
+        let asked: Vec<_> = journal.iter().filter(|seen| seen.method == "GET").collect();
+        assert_eq!(asked.len(), 2, "{headers}");
+        // One second is our own patience, the other one the server's wish.
+        let waited = asked[1].at.duration_since(asked[0].at);
+        assert!(waited >= Duration::from_secs(2), "{waited:?}");
+    }
+}
+
+#[tokio::test]
 async fn server_speaks_on_a_stream_of_its_own_which_is_opened_again() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.header("last-event-id")) {
         ("GET", None) => Reply::stream("")

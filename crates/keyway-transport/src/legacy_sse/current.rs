@@ -1,0 +1,168 @@
+//! The stream in force, and how another begins after a sign-out has ended it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use url::Url;
+
+use super::Shared;
+use super::message::Message;
+use super::reader::Reader;
+use crate::answer::{is_same, one_line};
+use crate::error::TransportError;
+use crate::frame::Frame;
+use crate::turn::Place;
+
+/// The stream in force and what was said to begin its session.
+#[derive(Debug, Default)]
+pub(super) struct Current {
+    state: Mutex<State>,
+    /// Held while another stream is opened, so that one serves all.
+    opening: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stream: Option<Stream>,
+    initialize: Option<Frame>,
+    initialized: Option<Frame>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    endpoint: Url,
+    reading: JoinHandle<()>,
+}
+
+impl Current {
+    /// Keeps what begins a session.
+    pub(super) fn note(&self, message: &Message) {
+        match message.place {
+            Place::HandshakeRequest => self.lock().initialize = Some(message.frame.detached()),
+            Place::HandshakeNote => self.lock().initialized = Some(message.frame.detached()),
+            _ => {}
+        }
+    }
+
+    /// Takes the stream out of force; the next request opens another.
+    pub(super) fn end(&self) -> Option<JoinHandle<()>> {
+        self.lock().stream.take().map(|stream| stream.reading)
+    }
+
+    fn endpoint(&self) -> Option<Url> {
+        let state = self.lock();
+        state.stream.as_ref().map(|stream| stream.endpoint.clone())
+    }
+
+    fn handshake(&self) -> Option<(Frame, Option<Frame>)> {
+        let state = self.lock();
+        Some((state.initialize.clone()?, state.initialized.clone()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Opens the stream, and begins its session as the client did before, if it did.
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        greeting: Option<(Frame, Option<Frame>)>,
+        patience: Duration,
+    ) -> Result<Url, TransportError> {
+        let opening = async {
+            let mut reader = Reader::open(&self.peer).await?;
+            let endpoint = reader.endpoint(self.peer.url()).await?;
+            if let Some((initialize, initialized)) = greeting {
+                self.greet(&mut reader, &endpoint, &initialize).await?;
+                if let Some(initialized) = initialized {
+                    let response = self.send(&endpoint, &initialized, false).await?;
+                    response.finish().await;
+                }
+            }
+            Ok((reader, endpoint))
+        };
+        let (reader, endpoint) =
+            timeout(patience, opening)
+                .await
+                .unwrap_or(Err(TransportError::Timeout {
+                    seconds: patience.as_secs(),
+                }))?;
+        let mut state = self.current.lock();
+        // Whoever closes takes the stream out of force afterwards.
+        if self.in_flight.is_closed() {
+            return Err(TransportError::Closed);
+        }
+        let reading = tokio::spawn(Arc::clone(self).read(reader));
+        state.stream = Some(Stream {
+            endpoint: endpoint.clone(),
+            reading,
+        });
+        Ok(endpoint)
+    }
+
+    /// Returns where a message goes; `None` if nobody is there to hear it, and no session is begun
+    /// for a note.
+    pub(super) async fn endpoint_for(
+        self: &Arc<Self>,
+        message: &Message,
+    ) -> Result<Option<Url>, TransportError> {
+        match self.current.endpoint() {
+            None if message.id.is_none() => Ok(None),
+            // Boxed because it is rare, and the task of every message would be as large.
+            None => Box::pin(self.open_anew(message.place)).await.map(Some),
+            known => Ok(known),
+        }
+    }
+
+    async fn open_anew(self: &Arc<Self>, place: Place) -> Result<Url, TransportError> {
+        let _opening = self.current.opening.lock().await;
+        if let Some(endpoint) = self.current.endpoint() {
+            return Ok(endpoint);
+        }
+        let greeting = match place {
+            Place::HandshakeRequest => None,
+            _ => self.current.handshake(),
+        };
+        self.open(greeting, ENTRY_TIME).await
+    }
+
+    /// Sends the first request of a session again and waits for its answer, which the client has.
+    async fn greet(
+        &self,
+        reader: &mut Reader,
+        endpoint: &Url,
+        initialize: &Frame,
+    ) -> Result<(), TransportError> {
+        let response = self.send(endpoint, initialize, false).await?;
+        if !(200..300).contains(&response.status()) {
+            return Err(response.status_error());
+        }
+        response.finish().await;
+        let own = initialize.envelope()?.id();
+        loop {
+            let event = reader.next().await?;
+            if event.name.is_some() {
+                continue;
+            }
+            let frame = Frame::new(one_line(event.data))?;
+            let envelope = frame.envelope()?;
+            let answered = envelope.id().filter(|_| envelope.method.is_none());
+            match (answered, &own) {
+                (Some(id), Some(own)) if is_same(own, &id) => {
+                    return envelope.result.map(drop).ok_or(TransportError::Protocol {
+                        what: "a session that has ended cannot be begun again",
+                    });
+                }
+                // What is said before the session begins concerns none that the client knows.
+                _ => {}
+            }
+        }
+    }
+}
+
+/// As long as a client waits, since a person may have to sign in.
+const ENTRY_TIME: Duration = Duration::from_secs(60);

@@ -1,0 +1,71 @@
+//! The stream by which a server says everything.
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderName, HeaderValue, Method};
+use url::Url;
+
+use crate::error::TransportError;
+use crate::event_stream::{EventStream, StreamEvent};
+use crate::http_client::{Media, Response};
+use crate::peer::{Call, Peer};
+
+/// The stream of a server.
+pub(super) struct Reader {
+    response: Response,
+    stream: EventStream,
+}
+
+impl Reader {
+    pub(super) async fn open(peer: &Peer) -> Result<Self, TransportError> {
+        let call = Call {
+            method: Method::GET,
+            url: peer.url(),
+            headers: &[(ACCEPT, EVENTS), (CACHE_CONTROL, NO_STORE)],
+            body: Bytes::new(),
+            is_repeatable: true,
+        };
+        let response = peer.call(&call).await?;
+        if !(200..300).contains(&response.status()) {
+            return Err(response.status_error());
+        }
+        if response.media() != Media::EventStream {
+            return Err(TransportError::Protocol {
+                what: "the answer is no event stream",
+            });
+        }
+        let stream = EventStream::new();
+        Ok(Self { response, stream })
+    }
+
+    /// Waits for the address to post to, which the server has to name first.
+    pub(super) async fn endpoint(&mut self, base: &Url) -> Result<Url, TransportError> {
+        let event = self.next().await?;
+        if event.name.as_deref() != Some(b"endpoint") {
+            return Err(TransportError::Protocol {
+                what: "the stream does not begin with an endpoint",
+            });
+        }
+        let text = std::str::from_utf8(&event.data).ok();
+        let endpoint = text.and_then(|text| base.join(text.trim()).ok());
+        endpoint
+            .filter(|url| url.origin() == base.origin() && url.username().is_empty())
+            .ok_or(TransportError::Protocol {
+                what: "the endpoint is in another origin, which would get the credential",
+            })
+    }
+
+    pub(super) async fn next(&mut self) -> Result<StreamEvent, TransportError> {
+        loop {
+            if let Some(event) = self.stream.next_event()? {
+                return Ok(event);
+            }
+            let piece = self.response.chunk().await?;
+            self.stream.push(piece.ok_or(TransportError::Closed)?);
+        }
+    }
+}
+
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const CACHE_CONTROL: HeaderName = http::header::CACHE_CONTROL;
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");

@@ -1,0 +1,59 @@
+//! What of a request stands in its headers as well (2026-07-28, "Request Metadata").
+
+use http::HeaderName;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The parameters of a request that its headers repeat, or that say how it is sent.
+#[derive(Debug, Default, Deserialize)]
+pub struct Repeated<'a> {
+    /// What the request says of itself.
+    #[serde(borrow, rename = "_meta")]
+    pub meta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, rename = "taskId")]
+    task: Option<&'a RawValue>,
+    /// Where a list goes on.
+    #[serde(borrow)]
+    pub(super) cursor: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> Repeated<'a> {
+    /// The header with the method.
+    pub const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+    /// The header with what [`Self::name`] returns.
+    pub const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+    /// Reads parameters; those that are no object have nothing of it.
+    #[must_use]
+    pub fn read(params: Option<&'a RawValue>) -> Self {
+        let read = params.and_then(|params| serde_json::from_str(params.get()).ok());
+        read.unwrap_or_default()
+    }
+
+    /// Returns what a request of this method is about, if a header says that: a tool, a prompt, a
+    /// resource or a task.
+    #[must_use]
+    pub fn name(&self, method: &str) -> Option<String> {
+        let name = match method {
+            "tools/call" | "prompts/get" => self.name,
+            "resources/read" => self.uri,
+            // SEP-2663, "Streamable HTTP: Routing Headers".
+            "tasks/get" | "tasks/update" | "tasks/cancel" => self.task,
+            _ => None,
+        };
+        serde_json::from_str(name?.get()).ok()
+    }
+
+    /// Returns the arguments of a tool call, some of which a tool may want in headers.
+    #[must_use]
+    pub fn arguments(&self) -> Option<Value> {
+        serde_json::from_str(self.arguments?.get()).ok()
+    }
+}
