@@ -8,8 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use keyway_auth::ports::Clock as _;
 use keyway_transport::Frame;
+use memchr::memmem;
 use tokio::sync::watch;
 
+use crate::aggregate::{Roster, Subject};
 use crate::sign_in::SystemClock;
 use crate::traces::{Parent, Tracer};
 
@@ -37,7 +39,8 @@ pub struct Entry {
 /// What was asked, and of whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// Plugin and server; none where all servers were asked together.
+    /// Plugin and server; none where all servers were asked together, and not one of them alone
+    /// answered.
     pub server: Option<(String, String)>,
     /// Who asked: the name of a capability, or what else there is to say.
     pub by: String,
@@ -84,7 +87,7 @@ pub(crate) fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
         bytes.get(..GLANCE),
         bytes.get(bytes.len().saturating_sub(GLANCE)..),
     ];
-    let is_failed = |part: &[u8]| part.windows(FAILED.len()).any(|found| found == FAILED);
+    let is_failed = |part: &[u8]| memmem::find(part, FAILED).is_some();
     if ends.into_iter().flatten().any(is_failed) {
         return Outcome::ToolFailed;
     }
@@ -117,6 +120,8 @@ impl Activity {
             at: SystemClock.wall(),
             started: Instant::now(),
             asked: Some(asked),
+            subject: None,
+            place: OnceLock::new(),
             outcome: OnceLock::new(),
         }
     }
@@ -160,10 +165,28 @@ pub struct Ticket {
     at: SystemTime,
     started: Instant,
     asked: Option<Asked>,
+    subject: Option<Subject>,
+    /// Where the request went, where all servers were asked.
+    place: OnceLock<(String, String)>,
     outcome: OnceLock<Outcome>,
 }
 
 impl Ticket {
+    /// Says what a request to all servers is about.
+    #[must_use]
+    pub(crate) fn about(mut self, subject: Option<Subject>) -> Self {
+        self.subject = subject;
+        self
+    }
+
+    /// Finds out which of all servers the request went to.
+    pub(crate) fn find(&self, roster: &Roster) {
+        let subject = self.subject.as_ref();
+        if let Some(place) = subject.and_then(|it| roster.place_of(it)) {
+            let _first = self.place.set(place);
+        }
+    }
+
     /// Says how it ended; the first word counts.
     pub fn end(&self, outcome: Outcome) {
         let _first = self.outcome.set(outcome);
@@ -172,9 +195,10 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let Some(asked) = self.asked.take() else {
+        let Some(mut asked) = self.asked.take() else {
             return;
         };
+        asked.server = asked.server.or_else(|| self.place.take());
         self.activity.record(Entry {
             at: self.at,
             asked,

@@ -18,6 +18,7 @@ mod resources;
 mod roster;
 mod router;
 mod server;
+mod subject;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use self::hub::Hub;
 use self::outbox::Outbox;
 use self::roster::AggregateLink;
 pub use self::roster::Roster;
+pub(crate) use self::subject::Subject;
 use crate::session::{ClientInfo, Offer};
 use crate::states::{Standing, Trouble};
 
@@ -62,6 +64,8 @@ pub struct Member {
     pub connector: Arc<dyn Connector>,
     /// How long one call may take; without it, the client decides.
     pub timeout: Option<Duration>,
+    /// Its plugin and its own name, for who wants to know where a request went.
+    pub place: Option<(String, String)>,
 }
 
 /// Reaches one server: trust, credential and transport are behind this.
@@ -69,7 +73,13 @@ pub trait Connector: Send + Sync + fmt::Debug {
     /// Makes a new connection. Called at the first use, and at the next use after one has ended.
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
 
-    /// Returns the way in, if the server is one that a person signs in to.
+    /// Finds out whether there is a way in, without connecting.
+    fn look(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Returns the way in, if the server is one that a person signs in to, and that is known: after
+    /// a connection was tried, or a [look](Self::look) taken. Must not block.
     fn entrance(&self) -> Option<&dyn Entrance> {
         None
     }

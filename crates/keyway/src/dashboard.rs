@@ -25,7 +25,9 @@ use keyway_secret::Secret;
 use keyway_transport::{Guest, Inbound, Reply};
 use tokio::sync::{Semaphore, watch};
 
-pub use self::steward::{Consent, Fault, Kept, ServerId, ServerView, Steward, Tool, Variable};
+pub use self::steward::{
+    Consent, Fault, Kept, ServerId, ServerView, Steward, Tool, Variable, WantedBy,
+};
 
 use self::entry::Visitor;
 use self::pages::Look;

@@ -17,7 +17,9 @@ mod reply;
 mod room;
 mod roster;
 mod routes;
+mod runners;
 mod streams;
+mod weight;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -44,8 +46,9 @@ use self::roster::{Adapting, Reached, Tie};
 pub use self::roster::{Served, Upstream};
 pub(crate) use self::routes::decoded;
 use self::routes::{NoRoute, Route};
+pub(crate) use self::runners::Runner;
 use crate::activity::{self, Activity, Outcome, Ticket};
-use crate::aggregate::{Naming, Settings};
+use crate::aggregate::{Naming, Settings, Subject};
 use crate::dashboard::Dashboard;
 use crate::eras::{Spoken, names::MODERN};
 use crate::session::ClientInfo;
@@ -301,7 +304,10 @@ impl Gateway {
                 .flatten(),
             parent: Parent::read(&incoming.headers),
         };
-        Some(Arc::new(self.activity.begin(asked)))
+        let ticket = self.activity.begin(asked);
+        let subject = || Subject::of(method, envelope.params?.get());
+        let subject = served.is_none().then(subject).flatten();
+        Some(Arc::new(ticket.about(subject)))
     }
 
     /// Makes a connection for a client: to the server itself where that can be talked to, else to
@@ -312,18 +318,23 @@ impl Gateway {
             && let Some(connection) = server.upstream.open().await
         {
             let tie = Some(Tie::new(server, principal, route));
-            return Reached { connection, tie };
+            return Reached {
+                connection,
+                tie,
+                roster: None,
+            };
         }
         let mut settings = Settings::new(ClientInfo::clone(&self.info));
         if only.is_some() {
             settings.naming = Naming::Bare;
         }
-        let connection = self
-            .adapting
-            .connect(&self.servers(), principal, route, settings);
+        let (connection, roster) =
+            self.adapting
+                .connect(&self.servers(), principal, route, settings);
         Reached {
             connection,
             tie: None,
+            roster: Some(roster),
         }
     }
 }
@@ -333,7 +344,7 @@ impl Service for Gateway {
         Box::pin(async move {
             let begun = Instant::now();
             let reply = self.handle(request).await;
-            self.metrics.count(reply.status(), begun.elapsed());
+            self.metrics.http.count(reply.status(), begun.elapsed());
             reply
         })
     }

@@ -25,9 +25,9 @@ use tokio::time::{interval, timeout};
 
 use self::greeting::{Hello, Nonce, Welcome};
 pub use self::relay::relay;
-use crate::bridge::bridge;
+use crate::bridge::bridge_noted;
 use crate::connect::{Connection, Likeness, LikenessKey};
-use crate::gateway::{Gateway, Served};
+use crate::gateway::{Gateway, Runner, Served};
 
 /// Returns the key of a vault; `None` if nobody has shared anything yet.
 ///
@@ -74,14 +74,18 @@ pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: LikenessKey) 
         let (gateway, key) = (Arc::clone(&gateway), key.clone());
         guests.spawn(async move {
             // Who breaks off, or is not understood, is nobody's concern.
-            drop(attend(stream, &gateway, &key).await);
+            drop(attend(stream, gateway, &key).await);
             drop(place);
         });
     }
 }
 
 /// Serves one process.
-async fn attend(mut stream: UnixStream, gateway: &Gateway, key: &LikenessKey) -> io::Result<()> {
+async fn attend(
+    mut stream: UnixStream,
+    gateway: Arc<Gateway>,
+    key: &LikenessKey,
+) -> io::Result<()> {
     let hello = timeout(GREETING_TIME, Hello::read(&mut stream)).await??;
     let servers = gateway.servers();
     let named = |it: &&Arc<Served>| it.plugin == hello.plugin && it.name == hello.server;
@@ -101,10 +105,11 @@ async fn attend(mut stream: UnixStream, gateway: &Gateway, key: &LikenessKey) ->
     let Some(connection) = served.upstream.open().await else {
         return Ok(());
     };
+    let runner = Runner::begin(&gateway, &served);
     let (input, output) = stream.into_split();
     tokio::select! {
-        ended = bridge(input, output, connection) => ended,
-        () = gone(gateway, &served) => Ok(()),
+        ended = bridge_noted(input, output, connection, runner) => ended,
+        () = gone(&gateway, &served) => Ok(()),
     }
 }
 

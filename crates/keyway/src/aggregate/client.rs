@@ -135,7 +135,7 @@ impl Client {
     /// Passes the client's progress with a question on to the server that asked it.
     pub(super) async fn progressed(&self, params: &str) {
         let asked = {
-            let token = member(params, "progressToken").and_then(|token| token.get().parse().ok());
+            let token = member(params, "progressToken").and_then(|token| token.parse().ok());
             let id = RequestId::number(token.unwrap_or_default());
             let questions = self.questions();
             let question = questions.get(&id);
@@ -179,18 +179,18 @@ impl Drop for Asked<'_> {
 /// Returns the progress token of a request's parameters as written.
 pub(super) fn progress_token(params: &str) -> Option<String> {
     let meta = member(params, "_meta")?;
-    let token = member(meta.get(), "progressToken")?.get();
+    let token = member(meta, "progressToken")?;
     (token != "null").then(|| token.to_owned())
 }
 
 fn with_progress_token(params: &str, token: &str) -> Option<String> {
-    let meta = member(params, "_meta")?.get();
+    let meta = member(params, "_meta")?;
     with_member(params, "_meta", &with_member(meta, "progressToken", token)?)
 }
 
 /// Says who asks: a person must see which server it is (2025-11-25, elicitation).
 fn signed(params: &str, server: &str) -> Option<String> {
-    let message: String = serde_json::from_str(member(params, "message")?.get()).ok()?;
+    let message: String = serde_json::from_str(member(params, "message")?).ok()?;
     with_member(params, "message", &quoted(&format!("[{server}] {message}")))
 }
 

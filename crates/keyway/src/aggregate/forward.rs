@@ -10,6 +10,7 @@ use super::entering::Entered;
 use super::handler::notification;
 use super::kind::Kind;
 use super::server::{FOREVER, Server, backoff};
+use crate::explain::naming;
 use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
 use crate::states::Trouble;
@@ -76,7 +77,7 @@ impl Server {
             "state": trouble.standing.state.as_str(),
             "reason": trouble.standing.reason.map(|reason| reason.as_str()),
             "code": trouble.code,
-            "hint": trouble.hint,
+            "hint": trouble.hint.as_deref().map(|hint| naming(hint, None, &self.name)),
         });
         RpcError {
             data: serde_json::value::to_raw_value(&data).ok(),
@@ -180,7 +181,7 @@ impl Server {
     /// Puts the log level where a modern server looks for it: into each request.
     fn with_level(&self, session: &Session, params: &str) -> Option<String> {
         let level = self.client.level().filter(|_| is_modern(session))?;
-        let meta = member(params, "_meta").map_or("{}", |meta| meta.get());
+        let meta = member(params, "_meta").unwrap_or("{}");
         with_member(params, "_meta", &with_member(meta, LOG_LEVEL, &level)?)
     }
 

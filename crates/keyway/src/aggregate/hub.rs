@@ -283,7 +283,7 @@ impl Hub {
         match envelope.method.as_deref() {
             Some("notifications/cancelled") => {
                 if let Some(id) = member(params, "requestId") {
-                    self.cancel(id.get());
+                    self.cancel(id);
                 }
             }
             Some("notifications/progress") => self.client.progressed(params).await,

@@ -8,8 +8,8 @@ use keyway_auth::BoxFuture;
 use keyway_transport::{Frame, Link, RequestId, TransportError};
 use tokio::time::{Instant, sleep};
 
-use super::Member;
 use super::hub::Hub;
+use super::{Member, Subject};
 
 /// The client's end: what it says goes to the servers as they are now.
 pub(super) struct AggregateLink(RwLock<Arc<Hub>>);
@@ -37,6 +37,11 @@ impl Roster {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.strong_count() == 0
+    }
+
+    /// Returns plugin and server of what a request is about, as far as that is known.
+    pub(crate) fn place_of(&self, subject: &Subject) -> Option<(String, String)> {
+        self.0.upgrade()?.hub().place_of(subject)
     }
 
     /// Puts other members in the place of those that were there, and tells the client.

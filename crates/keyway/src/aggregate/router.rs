@@ -13,6 +13,8 @@ use super::hub::Hub;
 use super::kind::Kind;
 use super::resources::offers;
 use super::server::Server;
+use crate::eras::names::{LEGACY, LOG_LEVELS, NEWEST_LEGACY};
+use crate::explain::naming;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::Trouble;
@@ -44,15 +46,15 @@ impl Hub {
 
     /// Answers at once: no server is waited for.
     fn initialize(&self, params: &str) -> String {
-        let capabilities = member(params, "capabilities").map_or("{}", RawValue::get);
+        let capabilities = member(params, "capabilities").unwrap_or("{}");
         let capabilities: Map<String, Value> =
             serde_json::from_str(capabilities).unwrap_or_default();
         self.client.introduced(capabilities);
         let asked = string(params, "protocolVersion").unwrap_or_default();
-        let known = VERSIONS.iter().find(|version| **version == asked);
+        let known = LEGACY.iter().find(|version| **version == asked);
         let info = &self.settings.info;
         let answer = json!({
-            "protocolVersion": known.unwrap_or(&NEWEST),
+            "protocolVersion": known.unwrap_or(&NEWEST_LEGACY),
             "capabilities": {
                 "tools": { "listChanged": true },
                 "resources": { "subscribe": true, "listChanged": true },
@@ -147,9 +149,11 @@ impl Hub {
             return None;
         }
         let mut all = self.servers.iter().enumerate();
-        let (_, server) = all.find(|(index, server)| {
-            self.entry_name(*index) == exposed && server.entrance().is_some()
-        })?;
+        let (_, server) = all.find(|(index, _)| self.entry_name(*index) == exposed)?;
+        if server.entrance().is_none() {
+            server.look().await;
+        }
+        server.entrance()?;
         let entered = server.wait_for_entry("tools/call", params).await;
         Some(entered.map(|entered| match entered {
             Entered::NotYet(result) => result,
@@ -184,7 +188,7 @@ impl Hub {
 
     /// Completes an argument of a prompt or of a resource's template.
     async fn complete(&self, params: &str) -> Result<String, RpcError> {
-        let reference = member(params, "ref").map_or("", RawValue::get);
+        let reference = member(params, "ref").unwrap_or_default();
         let (server, params) = match string(reference, "type").as_deref() {
             Some("ref/prompt") => {
                 let name = string(reference, "name").unwrap_or_default();
@@ -218,7 +222,7 @@ impl Hub {
     /// Remembers the level for servers to come, and tells those that are there.
     async fn set_level(&self, params: &str) -> Result<String, RpcError> {
         let level = string(params, "level").unwrap_or_default();
-        if !LEVELS.contains(&level.as_str()) {
+        if !LOG_LEVELS.contains(&level.as_str()) {
             return Err(invalid("unknown log level"));
         }
         self.client.set_level(quoted(&level));
@@ -240,10 +244,12 @@ impl Hub {
 fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
     let name = &server.name;
     let standing = trouble.map_or_else(|| server.standing(), |trouble| trouble.standing);
+    let hint = trouble.and_then(|trouble| trouble.hint.as_deref());
+    let hint = hint.map(|hint| naming(hint, None, name));
     let text = match trouble {
         None => format!("`{name}` is {standing}; list the tools again to see what it offers"),
         Some(trouble) => {
-            let hint = trouble.hint.as_deref();
+            let hint = hint.as_deref();
             let hint = hint.map_or(String::new(), |hint| format!("\nhint: {hint}"));
             let (code, message) = (trouble.code, &trouble.message);
             format!("`{name}` is {standing}\nerror[{code}]: {message}{hint}")
@@ -255,7 +261,7 @@ fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
         "reason": standing.reason.map(|reason| reason.as_str()),
         "code": trouble.map(|trouble| trouble.code),
         "message": trouble.map(|trouble| &trouble.message),
-        "hint": trouble.and_then(|trouble| trouble.hint.as_ref()),
+        "hint": hint,
     });
     let content = json!([{ "type": "text", "text": text }]);
     json!({ "content": content, "structuredContent": facts }).to_string()
@@ -265,23 +271,6 @@ fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
 pub(super) fn invalid(message: &str) -> RpcError {
     RpcError::new(INVALID_PARAMS, message)
 }
-
-const NEWEST: &str = "2025-11-25";
-
-/// The versions in which the aggregate can be spoken to.
-const VERSIONS: &[&str] = &[NEWEST, "2025-06-18", "2025-03-26", "2024-11-05"];
-
-/// 2025-11-25, logging.
-const LEVELS: &[&str] = &[
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
 
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;

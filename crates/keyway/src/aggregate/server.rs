@@ -23,6 +23,8 @@ use crate::states::{Standing, State, Trouble};
 /// One server.
 pub(super) struct Server {
     pub(super) name: String,
+    /// Its plugin and its own name, if that is told.
+    pub(super) place: Option<(String, String)>,
     pub(super) client: Arc<Client>,
     pub(super) settings: Arc<Settings>,
     pub(super) timeout: Duration,
@@ -74,6 +76,7 @@ impl Server {
     pub(super) fn new(member: Member, client: Arc<Client>, settings: Arc<Settings>) -> Self {
         Self {
             name: member.name,
+            place: member.place,
             client,
             settings,
             timeout: member.timeout.unwrap_or(FOREVER),
@@ -105,6 +108,11 @@ impl Server {
         let settled = outcome.wait_for(Option::is_some).await;
         let outcome = settled.ok().and_then(|outcome| outcome.clone());
         outcome.unwrap_or_else(|| Err(Trouble::from(&TransportError::Closed)))
+    }
+
+    /// Finds out whether there is a way in.
+    pub(super) async fn look(&self) {
+        self.connector.look().await;
     }
 
     /// Returns the way in, if a person signs in to this server.
@@ -247,7 +255,12 @@ impl Server {
             tries += 1;
             self.lock().tries = tries;
             match self.connect().await {
-                Err(trouble) if was_connected && trouble.is_transient && tries < MAX_TRIES => {}
+                // Who says when to come back is not asked before.
+                Err(trouble)
+                    if was_connected
+                        && trouble.is_transient
+                        && trouble.wait.is_none()
+                        && tries < MAX_TRIES => {}
                 outcome => return outcome,
             }
         }
@@ -288,7 +301,8 @@ impl Server {
                 inner.tries = 0;
                 inner.connected_at = None;
                 inner.trouble = Some(trouble.clone());
-                inner.quiet_until = Some(Instant::now() + QUIET);
+                let wait = trouble.wait.unwrap_or_default().clamp(QUIET, LONGEST_QUIET);
+                inner.quiet_until = Some(Instant::now() + wait);
                 drop(inner);
                 self.changed(trouble.standing, Some(trouble));
                 if self.can_enter(trouble) {
@@ -340,6 +354,8 @@ const STABLE: Duration = Duration::from_secs(30);
 
 /// How long lists leave a server alone that could not be connected to.
 const QUIET: Duration = Duration::from_secs(30);
+/// Nobody is left alone for longer, whatever they ask for.
+const LONGEST_QUIET: Duration = Duration::from_secs(3600);
 
 /// How long a connection may take before its first message.
 const CONNECT_TIME: Duration = Duration::from_secs(60);

@@ -2,13 +2,14 @@
 
 mod asking;
 mod calls;
+mod entering;
 mod life;
 mod lists;
 mod resources;
 mod roster;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, Weak};
+use std::sync::{Mutex, OnceLock, Weak};
 
 use keyway_transport::{Event, Frame, Link, RequestId, TransportError};
 use serde_json::{Value, json};
@@ -30,6 +31,8 @@ struct Fake {
     /// What the next attempts at connecting come to, and when; then they succeed at once.
     attempts: Mutex<VecDeque<(Duration, Result<(), Trouble>)>>,
     connects: Mutex<usize>,
+    /// The way in, where a person has to sign in.
+    door: OnceLock<entering::Gate>,
 }
 
 #[derive(Debug, Clone)]
@@ -64,6 +67,7 @@ impl Fake {
             events: Mutex::default(),
             attempts: Mutex::default(),
             connects: Mutex::default(),
+            door: OnceLock::new(),
         });
         let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true},
             "prompts": {}, "completions": {}, "logging": {}});
@@ -161,6 +165,10 @@ impl Connector for Fake {
             })
         })
     }
+
+    fn entrance(&self) -> Option<&dyn Entrance> {
+        self.door.get().map(|door| door as &dyn Entrance)
+    }
 }
 
 #[derive(Debug)]
@@ -238,6 +246,7 @@ fn members(fakes: &[&Arc<Fake>]) -> Vec<Member> {
         name: fake.name.clone(),
         connector: Arc::clone(fake) as Arc<dyn Connector>,
         timeout: None,
+        place: None,
     };
     fakes.iter().map(member).collect()
 }

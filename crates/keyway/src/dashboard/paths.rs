@@ -4,6 +4,8 @@
 //! cookies apart by host and path, not by port: anybody else who listens on this machine would be
 //! sent a cookie for `/`, and is never asked for this path.
 
+use keyway_config::names::path_segment;
+
 use super::steward::ServerId;
 use crate::gateway::decoded;
 
@@ -119,31 +121,21 @@ pub(super) fn find(path: &str) -> Option<Place> {
 
 /// Returns the address of a server's page.
 pub(super) fn server(base: &str, id: &ServerId) -> String {
-    format!("{base}/s/{}/{}", encoded(&id.plugin), encoded(&id.name))
+    format!(
+        "{base}/s/{}/{}",
+        path_segment(&id.plugin),
+        path_segment(&id.name)
+    )
 }
 
 /// Returns the address of a tool's page.
 pub(super) fn tool(base: &str, id: &ServerId, tool: &str) -> String {
-    format!("{}/tool/{}", server(base, id), encoded(tool))
+    format!("{}/tool/{}", server(base, id), path_segment(tool))
 }
 
 /// Returns the address by which something is done to a server.
 pub(super) fn act(base: &str, id: &ServerId, action: Action) -> String {
     format!("{}/{}", server(base, id), action.as_str())
-}
-
-/// Writes a name as one part of a path.
-fn encoded(name: &str) -> String {
-    let mut text = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte));
-            }
-            byte => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
 }
 
 const ROOMS: &str = "/dashboard/at/";

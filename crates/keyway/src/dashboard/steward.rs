@@ -5,6 +5,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Instant;
 
 use keyway_auth::BoxFuture;
 use keyway_config::declared::Transport;
@@ -133,6 +134,20 @@ pub struct Consent {
     pub new_scopes: Vec<String>,
     /// A code to be typed in there.
     pub code: Option<String>,
+    /// Until when the answer is waited for.
+    pub ends_at: Instant,
+    /// Who wants it.
+    pub wanted_by: WantedBy,
+}
+
+/// Who wants a sign-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WantedBy {
+    /// The person, at the dashboard.
+    Person,
+    /// A client of the gateway, whose call waits for it.
+    Client,
 }
 
 /// What is wrong with a server.

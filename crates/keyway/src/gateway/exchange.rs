@@ -9,7 +9,7 @@ use keyway_transport::{Frame, Reply, RequestId, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::activity::{self, Ticket};
+use crate::activity::Ticket;
 
 use super::reply::{self, METHOD_NOT_FOUND, STILL_HERE};
 use super::room::{Item, Room};
@@ -161,7 +161,7 @@ impl Exchange {
 
     fn note(&self, answer: &Frame, code: Option<i64>) {
         if let Some(ticket) = &self.ticket {
-            ticket.end(activity::outcome(answer, code));
+            self.leaving.room.note(ticket, answer, code);
         }
     }
 

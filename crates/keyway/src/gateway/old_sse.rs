@@ -22,7 +22,7 @@ use super::room::{Item, Room, Unkept};
 use super::roster::Served;
 use super::routes::{self, Route};
 use super::{Gateway, Incoming, asked, takes_events};
-use crate::activity::{self, Ticket};
+use crate::activity::Ticket;
 use crate::eras::Spoken;
 
 /// The streams that are open.
@@ -203,7 +203,7 @@ async fn pass_on(
             Item::Note(frame) => room.streams.note(&frame).await,
             Item::Answer(frame, code) => {
                 if let Some(ticket) = &ticket {
-                    ticket.end(activity::outcome(&frame, code));
+                    room.note(ticket, &frame, code);
                 }
                 return room.streams.note(&frame).await;
             }

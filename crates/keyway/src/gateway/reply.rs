@@ -8,6 +8,8 @@ use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 use serde_json::{Value, json};
 
+use super::weight::in_place_of;
+
 /// Answers with text for a person.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {
     Reply::new(status)
@@ -96,7 +98,7 @@ pub(super) fn event(frame: &Frame, id: Option<EventId>) -> Bytes {
         }
     }
     text.extend_from_slice(b"\n");
-    text.freeze()
+    in_place_of(frame, text.freeze())
 }
 
 /// Writes an event that says only where a stream is and when to come back to it

@@ -24,6 +24,9 @@ pub(super) use self::place::progress_token;
 use super::reply::{self, INVALID_REQUEST};
 use super::roster::{Reached, Served, Tie};
 use super::streams::{Priming, Streams, give};
+use super::weight::Weights;
+use crate::activity::{self, Ticket};
+use crate::aggregate::Roster;
 use crate::bridge::output::{LOCAL_ERROR, failure};
 use crate::bridge::settling::{Aside, settle};
 use crate::eras::Spoken;
@@ -33,6 +36,8 @@ use crate::eras::Spoken;
 pub(super) struct Room {
     link: Arc<dyn Link>,
     tie: Option<Tie>,
+    roster: Option<Roster>,
+    weights: Weights,
     state: Mutex<State>,
     /// For clients that keep a session; others have none.
     pub(super) streams: Streams,
@@ -143,6 +148,8 @@ impl Room {
         let room = Arc::new(Self {
             link,
             tie: reached.tie,
+            roster: reached.roster,
+            weights: Weights::default(),
             state: Mutex::new(State {
                 waiting: HashMap::new(),
                 begun: 0,
@@ -233,6 +240,14 @@ impl Room {
         self.streams.are_read() || !self.lock().waiting.is_empty()
     }
 
+    /// Notes how a request ended, and where it went.
+    pub(super) fn note(&self, ticket: &Ticket, answer: &Frame, code: Option<i64>) {
+        if let Some(roster) = &self.roster {
+            ticket.find(roster);
+        }
+        ticket.end(activity::outcome(answer, code));
+    }
+
     /// Says whether it still leads where its client wants to go.
     pub(super) fn is_right(&self, servers: &[Arc<Served>]) -> bool {
         self.tie.as_ref().is_none_or(|tie| tie.holds(servers))
@@ -284,7 +299,10 @@ impl Room {
     /// Takes an event of the server to where it belongs.
     async fn take(&self, event: Event) {
         match event {
-            Event::Frame(frame) => self.sort(frame).await,
+            Event::Frame(frame) => match self.weights.weigh(frame).await {
+                Ok(frame) => self.sort(frame).await,
+                Err(frame) => self.give_up(&frame).await,
+            },
             Event::Failed { id, error } => {
                 let waiting = self.lock().waiting.remove(&id);
                 if let (Some(waiting), Ok(frame)) = (waiting, Frame::new(failure(&id, &error))) {
@@ -292,6 +310,31 @@ impl Room {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Answers in place of what the client has no room for.
+    async fn give_up(&self, frame: &Frame) {
+        let id = frame.envelope().ok().and_then(|envelope| {
+            let id = envelope.id();
+            id.filter(|_| envelope.method.is_none())
+        });
+        let waiting = id
+            .as_ref()
+            .and_then(|id| self.lock().waiting.remove(id))
+            .zip(id);
+        let Some((waiting, id)) = waiting else {
+            return;
+        };
+        let error = reply::fault(reply::INTERNAL_ERROR, "too much waits to be read");
+        let id = id.as_json();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+        if let Ok(frame) = Frame::new(text) {
+            give(
+                &waiting.out,
+                Item::Answer(frame, Some(reply::INTERNAL_ERROR)),
+            )
+            .await;
         }
     }
 
@@ -351,18 +394,21 @@ impl State {
 
 /// What a server says before it has answered the first request.
 #[derive(Default)]
-struct Early(Vec<Event>);
+struct Early(Vec<Event>, usize);
 
 impl Aside for Early {
     async fn pass(&mut self, event: Event) -> io::Result<()> {
-        if self.0.len() < BACKLOG {
+        if let Event::Frame(frame) = &event {
+            self.1 = self.1.saturating_add(frame.bytes().len());
+        }
+        if self.0.len() < BACKLOG && self.1 <= BACKLOG_BYTES {
             self.0.push(event);
         }
         Ok(())
     }
 }
 
-fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
+pub(super) fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
     #[derive(Deserialize)]
     struct Code {
         code: i64,
@@ -377,3 +423,4 @@ const QUEUE: usize = 64;
 const MAX_WAITING: usize = 1024;
 /// How many messages are kept that come before the first answer.
 const BACKLOG: usize = 64;
+const BACKLOG_BYTES: usize = 1024 * 1024;

@@ -84,6 +84,8 @@ pub(super) struct Reached {
     pub(super) connection: Connection,
     /// What it stands and falls with; none if it adapts itself.
     pub(super) tie: Option<Tie>,
+    /// Who is behind it, if that are several.
+    pub(super) roster: Option<Roster>,
 }
 
 /// Binds a connection to the server that it goes to.
@@ -134,7 +136,7 @@ impl Adapting {
         principal: &Principal,
         route: &Route,
         settings: Settings,
-    ) -> Connection {
+    ) -> (Connection, Roster) {
         let adaptive = |roster| Adaptive {
             roster,
             principal: principal.clone(),
@@ -145,8 +147,8 @@ impl Adapting {
         let members = members(servers, principal, route);
         let (connection, roster) = aggregate_for_now(members, settings);
         all.retain(|it| !it.roster.is_over());
-        all.push(adaptive(roster));
-        connection
+        all.push(adaptive(roster.clone()));
+        (connection, roster)
     }
 
     /// Puts the servers as they are now behind all of them.
@@ -171,6 +173,7 @@ fn members(servers: &[Arc<Served>], principal: &Principal, route: &Route) -> Vec
         name: display_name(servers, server),
         connector: Arc::clone(&server.upstream) as Arc<dyn Connector>,
         timeout: None,
+        place: Some((server.plugin.clone(), server.name.clone())),
     };
     reached.map(member).collect()
 }

@@ -21,7 +21,8 @@ pub(super) struct Streams(Mutex<Tracks>);
 
 #[derive(Debug, Default)]
 struct Tracks {
-    by_number: BTreeMap<u64, Track>,
+    /// Boxed, for there is mostly one, and a tree has places for many.
+    by_number: BTreeMap<u64, Box<Track>>,
     begun: u64,
     /// What is kept of all of them.
     bytes: usize,
@@ -60,7 +61,7 @@ impl Streams {
         tracks.begun += 1;
         let number = tracks.begun;
         let (out, pieces) = mpsc::channel(QUEUE);
-        let mut track = Track::new();
+        let mut track = Box::<Track>::default();
         track.begin(number, priming, out);
         tracks.by_number.insert(number, track);
         tracks.make_room();
@@ -71,7 +72,7 @@ impl Streams {
     /// that was open ends.
     pub(super) fn listen(&self, priming: Priming) -> mpsc::Receiver<Bytes> {
         let mut tracks = self.lock();
-        let track = tracks.by_number.entry(UNASKED).or_insert_with(Track::new);
+        let track = tracks.by_number.entry(UNASKED).or_default();
         let (out, pieces) = mpsc::channel(QUEUE + track.kept.len());
         track.begin(UNASKED, priming, out);
         track.give_after(track.given);
@@ -82,7 +83,7 @@ impl Streams {
     /// comes back to.
     pub(super) fn attach(&self, out: mpsc::Sender<Bytes>) {
         let mut tracks = self.lock();
-        let track = tracks.by_number.entry(UNASKED).or_insert_with(Track::new);
+        let track = tracks.by_number.entry(UNASKED).or_default();
         track.reader = Some(out);
         track.give_after(track.given);
         track.is_fleeting = true;
@@ -159,7 +160,7 @@ impl Streams {
 
     /// Says whether somebody reads any of them.
     pub(super) fn are_read(&self) -> bool {
-        self.lock().by_number.values().any(Track::is_read)
+        self.lock().by_number.values().any(|track| track.is_read())
     }
 
     /// Keeps streams alive, notices that readers are gone, and forgets what is over for long.
@@ -197,7 +198,7 @@ impl Tracks {
     /// Numbers and keeps an event; returns it with who is there to read it.
     fn add(&mut self, stream: u64, frame: &Frame) -> Option<(mpsc::Sender<Bytes>, Bytes)> {
         if stream == UNASKED {
-            self.by_number.entry(UNASKED).or_insert_with(Track::new);
+            self.by_number.entry(UNASKED).or_default();
         }
         let track = self.by_number.get_mut(&stream)?;
         track.latest += 1;
@@ -237,8 +238,8 @@ impl Tracks {
     /// Forgets the oldest until what is kept is within its bounds.
     fn make_room(&mut self) {
         while self.by_number.len() > MAX_STREAMS || self.is_above() {
-            let is_over = |(number, track): (&u64, &Track)| track.is_over.then_some(*number);
-            if let Some(number) = self.by_number.iter().find_map(is_over) {
+            let mut all = self.by_number.iter();
+            if let Some(number) = all.find_map(|(number, it)| it.is_over.then_some(*number)) {
                 self.remove(number);
                 continue;
             }
@@ -276,8 +277,8 @@ impl Tracks {
     }
 }
 
-impl Track {
-    fn new() -> Self {
+impl Default for Track {
+    fn default() -> Self {
         Self {
             reader: None,
             kept: VecDeque::new(),
@@ -288,7 +289,9 @@ impl Track {
             left_at: Instant::now(),
         }
     }
+}
 
+impl Track {
     /// Lets somebody read from now on.
     fn begin(&mut self, stream: u64, priming: Priming, out: mpsc::Sender<Bytes>) {
         let number = self.given;
@@ -328,7 +331,8 @@ impl Track {
 /// Gives something to who waits; who does not take it in time has given up.
 pub(super) async fn give<T>(out: &mpsc::Sender<T>, item: T) {
     if let Err(mpsc::error::TrySendError::Full(item)) = out.try_send(item) {
-        drop(timeout(READ_TIME, out.send(item)).await);
+        // Boxed like everything rare: whoever gives anything would be as large.
+        drop(Box::pin(timeout(READ_TIME, out.send(item))).await);
     }
 }
 

@@ -6,6 +6,8 @@ mod ending;
 mod old_sse;
 mod resuming;
 mod roster;
+mod slow;
+mod whose;
 
 use std::sync::{Arc, Mutex};
 
@@ -50,11 +52,36 @@ impl Link for EchoLink {
                 }
             }
             let result = match method {
-                "initialize" => r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#.to_owned(),
+                "initialize" => {
+                    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#.to_owned()
+                }
+                "tools/list" => {
+                    r#"{"method":"tools/list","tools":[{"name":"add","inputSchema":{"type":"object"}}],"big":12345678901234567890123}"#.to_owned()
+                }
                 "server/discover" => {
                     r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#.to_owned()
                 }
                 "slow" => return Ok(()),
+                "large" => {
+                    let (events, heard) = (self.events.clone(), Arc::clone(&self.heard));
+                    let id = id.clone();
+                    drop(tokio::spawn(async move {
+                        let text = "x".repeat(4_000_000);
+                        let text =
+                            format!(r#"{{"method":"notifications/message","params":"{text}"}}"#);
+                        let note = Frame::new(text).unwrap();
+                        for _ in 0..30 {
+                            events.send(Event::Frame(note.clone())).await.unwrap();
+                            heard.lock().unwrap().push("sent".to_owned());
+                        }
+                        let id = id.as_json();
+                        let text =
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"large":1}}}}"#);
+                        let answer = Frame::new(text).unwrap();
+                        drop(events.send(Event::Frame(answer)).await);
+                    }));
+                    return Ok(());
+                }
                 "later" => {
                     let (events, id) = (self.events.clone(), id.clone());
                     drop(tokio::spawn(async move {
@@ -264,7 +291,9 @@ async fn b6_a_foreign_page_is_told_nothing_even_where_no_capability_is_needed() 
         .send("GET", "/metrics", "")
         .await;
     assert!(
-        metrics.body.contains("keyway_refused_total 2\n"),
+        metrics
+            .body
+            .contains("keyway_refused_total{client=\"http\"} 2\n"),
         "{metrics:?}"
     );
 }
@@ -306,7 +335,7 @@ async fn a_session_belongs_to_its_holder_and_its_route_and_ends_when_it_is_delet
         client.post(path, list).await
     };
     let answer = ask("all", "/mcp/a/one", id.clone()).await;
-    let expected = r#"{"jsonrpc":"2.0","id":"x","result":{"method":"tools/list","big":12345678901234567890123}}"#;
+    let expected = r#"{"jsonrpc":"2.0","id":"x","result":{"method":"tools/list","tools":[{"name":"add","inputSchema":{"type":"object"}}],"big":12345678901234567890123}}"#;
     assert_eq!((answer.status, answer.body.as_str()), (200, expected));
     assert_eq!(ask("only-a", "/mcp/one", id.clone()).await.status, 404);
     assert_eq!(ask("all", "/mcp/two", id.clone()).await.status, 404);

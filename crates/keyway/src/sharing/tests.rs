@@ -11,6 +11,7 @@ use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::activity::{Activity, Outcome};
 use crate::aggregate::{Connector, Opened};
 use crate::gateway::Upstream;
 use crate::session::{ClientInfo, Offer};
@@ -102,6 +103,7 @@ impl Upstream for Named {
 struct Home {
     folder: Folder,
     gateway: Arc<Gateway>,
+    activity: Arc<Activity>,
     sharing: tokio::task::JoinHandle<()>,
 }
 
@@ -116,12 +118,15 @@ impl Home {
             version: "0".to_owned(),
         };
         let nobody = Arc::new(|| Ok(Vec::new()));
-        let gateway = Arc::new(Gateway::new(vec![served], nobody, info));
+        let activity = Arc::<Activity>::default();
+        let gateway = Gateway::new(vec![served], nobody, info).recording(Arc::clone(&activity));
+        let gateway = Arc::new(gateway);
         let listener = Listener::unix(&folder.at("run.sock")).unwrap();
         let sharing = tokio::spawn(share(listener, Arc::clone(&gateway), key(1)));
         Self {
             folder,
             gateway,
+            activity,
             sharing,
         }
     }
@@ -336,6 +341,42 @@ async fn a_shared_connection_is_one_like_any_other() {
     assert!(matches!(shared.events.recv().await, Some(Event::Closed(_))));
     shared.link.close().await;
     assert!(shared.link.send(Frame::new(text).unwrap()).await.is_err());
+}
+
+#[tokio::test]
+async fn what_a_guest_asks_is_recorded_like_that_of_any_client() {
+    let home = Home::new(&Named::new("host"));
+    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let mut client = Client::new(stream, &Named::new("alone"));
+    client.ask(1, "initialize").await;
+    client.say(INITIALIZED).await;
+    client.ask(2, "tools/list").await;
+    client
+        .say(r#"{"jsonrpc":"2.0","id":3,"method":"slow"}"#)
+        .await;
+    drop(client);
+    let recorded = || home.activity.recent();
+    for _ in 0..400 {
+        if recorded().len() == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let recorded: Vec<_> = recorded()
+        .iter()
+        .rev()
+        .map(|entry| (entry.asked.method.clone(), entry.outcome))
+        .collect();
+    let expected = [
+        ("initialize", Outcome::Done),
+        ("tools/list", Outcome::Done),
+        ("slow", Outcome::Left),
+    ];
+    assert_eq!(recorded, expected.map(|(it, how)| (it.to_owned(), how)));
+    for entry in home.activity.recent() {
+        assert_eq!(entry.asked.by, "keyway run");
+        assert_eq!(entry.asked.server, Some(("p".into(), "s".into())));
+    }
 }
 
 #[test]

@@ -103,6 +103,7 @@ async fn observer_is_told_of_every_state() {
         name: "s".to_owned(),
         connector: Arc::clone(&server) as Arc<dyn Connector>,
         timeout: None,
+        place: None,
     };
     let connection = aggregate(vec![member], settings);
     let mut client = Client {

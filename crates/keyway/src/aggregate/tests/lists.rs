@@ -52,6 +52,27 @@ async fn all_pages_of_a_server_come_in_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn server_that_says_when_to_come_back_is_not_asked_before() {
+    let limited = TransportError::Status {
+        status: 429,
+        retry_after: Some(120),
+    };
+    let server = Fake::new("s").tools(&["t"]);
+    server.attempt(0, Err(Trouble::from(&limited)));
+    let mut client = Client::of(&[&server]);
+    assert_eq!(client.tools().await, ["s__status"]);
+    assert_eq!(server.connects(), 1);
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_secs(38)).await;
+        assert_eq!(client.tools().await, ["s__status"]);
+        assert_eq!(server.connects(), 1, "it is left alone");
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(client.tools().await, ["s__t"]);
+    assert_eq!(server.connects(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn failing_server_contributes_one_tool_that_explains_and_takes_nothing_away() {
     let bad = Fake::new("bad").attempt(0, Err(Trouble::from(&refused())));
     bad.attempt(0, Err(Trouble::from(&refused())));
@@ -183,6 +204,7 @@ async fn server_that_is_switched_off_contributes_nothing() {
         message: "no address".to_owned(),
         hint: None,
         is_transient: false,
+        wait: None,
     };
     let server = Fake::new("s").attempt(0, Err(off));
     let mut client = Client::of(&[&server]);

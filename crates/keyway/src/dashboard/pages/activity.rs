@@ -24,7 +24,10 @@ pub(super) fn table<'a>(entries: impl Iterator<Item = &'a Entry>) -> Html {
 
 fn row(entry: &Entry) -> Html {
     let asked = &entry.asked;
-    let server = asked.server.as_ref().map_or("all", |(_, name)| name);
+    let server = match &asked.server {
+        Some((plugin, name)) => html!("<span class=\"soft\">{}:</span>{}", plugin, name),
+        None => html!("all"),
+    };
     let class = if entry.outcome.is_good() { "" } else { "bad" };
     html!(
         "<tr><td class=\"soft\">{}</td><td>{}</td><td>{}{}</td><td class=\"soft\">{}</td>\

@@ -1,5 +1,7 @@
 //! One server: what it waits for, what is wrong, who is signed in, what it offers.
 
+use std::time::Instant;
+
 use keyway_config::method::Method;
 
 use super::overview::latency;
@@ -8,7 +10,7 @@ use super::{Look, Region, activity};
 use crate::dashboard::entry::Visitor;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
-use crate::dashboard::steward::{Consent, Fault, Kept, ServerView, Tool, Variable};
+use crate::dashboard::steward::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
 use crate::dashboard::words;
 use crate::sign_in::scope_in_words;
 use crate::trust::Question;
@@ -69,12 +71,18 @@ fn consent(view: &ServerView, consent: &Consent, visitor: &Visitor) -> Html {
         ),
         None => html!("<p class=\"bad\">The address of the page is not one to follow.</p>"),
     };
+    let left = consent.ends_at.saturating_duration_since(Instant::now());
+    let left = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
     html!(
-        "<section class=\"panel ask\"><h2>Sign in</h2>\
+        "<section class=\"panel ask\"><h2>Sign in</h2>{}\
          <p>Keyway asks <strong>{}</strong>{} for:</p>{}{}\
-         <div class=\"buttons\">{}{}</div>\
+         <div class=\"buttons\">{}{}<span class=\"soft\">{} left</span></div>\
          <p class=\"hint\">The page opens in a new tab; agree there. This page says when it is done.</p>\
          </section>\n",
+        (consent.wanted_by == WantedBy::Client).then(|| html!(
+            "<p>A client called <strong>{}</strong> and waits for you.</p>",
+            view.id.name,
+        )),
         consent.issuer,
         consent
             .client
@@ -87,6 +95,7 @@ fn consent(view: &ServerView, consent: &Consent, visitor: &Visitor) -> Html {
             .map(|code| html!("<p>Type in: <strong class=\"code\">{}</strong></p>", code)),
         go,
         button(&view.id, Action::Cancel, "Give up", "plain", visitor),
+        words::seconds(left),
     )
 }
 

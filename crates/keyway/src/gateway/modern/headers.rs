@@ -1,7 +1,7 @@
 //! Headers that repeat what a request says have to say the same (2026-07-28, "Server Validation").
 
 use http::{HeaderMap, HeaderName};
-use keyway_transport::{Envelope, ToolHeaders, read_header_text};
+use keyway_transport::{Envelope, Repeated, ToolHeaders, read_header_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -16,8 +16,7 @@ pub(super) fn check<'a>(
     envelope: &Envelope<'a>,
     tools: &ToolHeaders,
 ) -> Result<&'a str, Value> {
-    let params = envelope.params.map_or("{}", RawValue::get);
-    let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
+    let params = Repeated::read(envelope.params);
     let meta = params.meta.map_or("{}", RawValue::get);
     let meta: Meta<'_> = serde_json::from_str(meta).unwrap_or_default();
     let (Some(version), Some(capabilities)) = (meta.version, meta.capabilities) else {
@@ -41,39 +40,17 @@ pub(super) fn check<'a>(
         }));
     }
     let method = envelope.method.as_deref().unwrap_or_default();
-    same(METHOD, method)?;
-    let name = match method {
-        "tools/call" | "prompts/get" => params.name,
-        "resources/read" => params.uri,
-        // SEP-2663, "Streamable HTTP: Routing Headers".
-        "tasks/get" | "tasks/update" | "tasks/cancel" => params.task,
-        _ => None,
-    };
-    let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
-    let Some(name) = name else {
+    same(Repeated::METHOD, method)?;
+    let Some(name) = params.name(method) else {
         return Ok(capabilities.get());
     };
-    same(NAME, &name)?;
-    let arguments = || serde_json::from_str(params.arguments?.get()).ok();
+    same(Repeated::NAME, &name)?;
+    let arguments = || params.arguments();
     if method == "tools/call" && !tools.agree(&name, arguments, headers) {
         let what = "the headers do not repeat the arguments as the tool demands";
         return Err(fault(HEADER_MISMATCH, what));
     }
     Ok(capabilities.get())
-}
-
-#[derive(Default, Deserialize)]
-struct Params<'a> {
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    uri: Option<&'a RawValue>,
-    #[serde(borrow, rename = "taskId")]
-    task: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -84,7 +61,5 @@ struct Meta<'a> {
     capabilities: Option<&'a RawValue>,
 }
 
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;

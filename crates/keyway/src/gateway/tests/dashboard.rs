@@ -536,5 +536,5 @@ async fn requests_of_clients_are_recorded_with_who_asked_and_how_it_ended() {
         "{}",
         rows[1]
     );
-    assert!(rows[2].contains("initialize") && rows[2].contains("<td>one</td>"));
+    assert!(rows[2].contains("initialize") && rows[2].contains("a:</span>one</td>"));
 }

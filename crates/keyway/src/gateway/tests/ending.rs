@@ -146,7 +146,11 @@ async fn a_room_that_nobody_keeps_is_closed() {
     let open = async || {
         let connection = odd.open().await.unwrap();
         let tie = None;
-        let reached = Reached { connection, tie };
+        let reached = Reached {
+            connection,
+            tie,
+            roster: None,
+        };
         let opened = Room::open(reached, frame.clone(), Spoken::Legacy, &asked).await;
         opened.unwrap().0
     };

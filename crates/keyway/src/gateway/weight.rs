@@ -1,0 +1,117 @@
+//! How many bytes may wait for one client: large messages are weighed, from when the server sent
+//! them until they are written or given up.
+//!
+//! Queues count messages, which is bound enough for small ones. While a client has as much to read
+//! as it may, its server is read no further.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use keyway_transport::Frame;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// What one client may still be given; made with the first large message.
+#[derive(Debug, Default)]
+pub(super) struct Weights(OnceLock<Arc<Semaphore>>);
+
+impl Weights {
+    /// Waits until there is room for a message, and makes it take that room for as long as anybody
+    /// has its bytes; gives it back if the client reads nothing for too long.
+    pub(super) async fn weigh(&self, frame: Frame) -> Result<Frame, Frame> {
+        if frame.bytes().len() <= LIGHT {
+            return Ok(frame);
+        }
+        // Boxed like everything rare: whoever weighs anything would be as large.
+        let weighed = Box::pin(self.take_room(&frame)).await;
+        weighed.ok_or(frame)
+    }
+
+    async fn take_room(&self, frame: &Frame) -> Option<Frame> {
+        let room = self.0.get_or_init(|| Arc::new(Semaphore::new(ROOM)));
+        let units = frame.bytes().len().div_ceil(LIGHT);
+        let units = u32::try_from(units.min(ROOM)).unwrap_or(u32::MAX);
+        let taking = Arc::clone(room).acquire_many_owned(units);
+        let room = timeout(READ_TIME, taking).await.ok()?.ok()?;
+        let bytes = frame.bytes().clone();
+        Frame::new(Bytes::from_owner(Weighed { bytes, _room: room })).ok()
+    }
+}
+
+/// Bytes that take room.
+struct Weighed {
+    bytes: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Weighed {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Lets text that was made of a message take the room of that.
+pub(super) fn in_place_of(frame: &Frame, text: Bytes) -> Bytes {
+    if frame.bytes().len() <= LIGHT {
+        return text;
+    }
+    Bytes::from_owner(Made {
+        text,
+        _from: frame.bytes().clone(),
+    })
+}
+
+struct Made {
+    text: Bytes,
+    _from: Bytes,
+}
+
+impl AsRef<[u8]> for Made {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// Up to here a message is not weighed; beyond, it is in units of this.
+const LIGHT: usize = 64 * 1024;
+/// 16 MiB; a message that is larger takes all of it.
+const ROOM: usize = 256;
+/// As long as a reader may take who is given something.
+const READ_TIME: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use keyway_transport::MAX_FRAME_BYTES;
+
+    use super::*;
+    use crate::gateway::reply;
+
+    fn frame(bytes: usize) -> Frame {
+        Frame::new(vec![b'x'; bytes]).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_messages_wait_until_the_ones_before_are_read() {
+        let weights = Weights::default();
+        let first = weights.weigh(frame(10_000_000)).await.unwrap();
+        assert!(weights.weigh(frame(10_000_000)).await.is_err());
+        let small = weights.weigh(frame(1000)).await;
+        assert!(small.is_ok(), "small ones are bounded by their number");
+        // What was made of it takes its room, and gives it back.
+        let event = reply::event(&first, None);
+        drop(first);
+        assert!(weights.weigh(frame(10_000_000)).await.is_err());
+        drop(event);
+        assert!(weights.weigh(frame(10_000_000)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_largest_message_waits_until_nothing_else_does() {
+        let weights = Weights::default();
+        let before = weights.weigh(frame(100_000)).await.unwrap();
+        assert!(weights.weigh(frame(MAX_FRAME_BYTES)).await.is_err());
+        drop(before);
+        assert!(weights.weigh(frame(MAX_FRAME_BYTES)).await.is_ok());
+    }
+}
