@@ -4,18 +4,21 @@
 //! speak the same protocol era. Every request of the client gets exactly one answer: the server's,
 //! or an error that says what happened and what to do.
 
+pub(crate) mod notes;
 pub(crate) mod opening;
 pub(crate) mod output;
 pub(crate) mod settling;
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use keyway_auth::{Happening, Watch};
 use keyway_transport::{Connection, Event, Frame};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 
+use self::notes::Notes;
 use self::output::Output;
 
 /// Serves a client until it goes away, and then ends the connection in good order.
@@ -29,6 +32,19 @@ pub async fn bridge(
     connection: Connection,
 ) -> io::Result<()> {
     resume(Input::new(input), Output::new(output), connection).await
+}
+
+/// The same for a client of whom somebody notes what it asks.
+pub(crate) async fn bridge_noted(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send,
+    connection: Connection,
+    notes: Arc<dyn Notes>,
+) -> io::Result<()> {
+    let mut input = Input::new(input);
+    input.notes = Some(Arc::clone(&notes));
+    let output = Output::new(output).noted(notes);
+    resume(input, output, connection).await
 }
 
 /// The same for a client of whom something has been read already.
@@ -51,7 +67,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     output: &mut Output<W>,
     connection: &mut Connection,
 ) -> io::Result<()> {
-    let link = std::sync::Arc::clone(&connection.link);
+    let link = Arc::clone(&connection.link);
     let watch = connection.watch.clone();
     let (failures, mut failed) = mpsc::channel(FAILURES);
     let upwards = async {
@@ -102,6 +118,7 @@ pub(crate) struct Input<R> {
     front: VecDeque<Frame>,
     lines: BufReader<R>,
     line: Vec<u8>,
+    notes: Option<Arc<dyn Notes>>,
 }
 
 impl<R: AsyncRead + Unpin> Input<R> {
@@ -110,6 +127,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
             front: VecDeque::new(),
             lines: BufReader::with_capacity(READ_BYTES, input),
             line: Vec::new(),
+            notes: None,
         }
     }
 
@@ -144,6 +162,9 @@ impl<R: AsyncRead + Unpin> Input<R> {
             }
             let frame = Frame::new(std::mem::take(&mut self.line)).map_err(io::Error::other)?;
             if !frame.bytes().is_empty() {
+                if let Some(notes) = &self.notes {
+                    notes.asked(&frame);
+                }
                 return Ok(Some(frame));
             }
         }

@@ -384,3 +384,6 @@ const HTTP_PROBE: Duration = Duration::from_secs(30);
 /// Old servers may not answer a question that they do not know.
 const WS_PROBE: Duration = Duration::from_secs(3);
 const STDIO_PROBE: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests;

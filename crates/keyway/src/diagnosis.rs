@@ -4,8 +4,10 @@
 //! vocabulary. A code without a page does not compile.
 
 mod credential;
+mod next;
 mod refine;
 mod stage;
+mod talk;
 
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;
@@ -13,7 +15,7 @@ use keyway_auth::ports::Redirect;
 use keyway_transport::CallbackListener;
 
 pub use self::credential::credential_variables;
-pub use self::refine::{Evidence, Finding, refine};
+pub use self::refine::{Evidence, Finding, Speaks, refine, refine_session};
 pub use self::stage::Stage;
 
 /// A code with what a person has to know about it.

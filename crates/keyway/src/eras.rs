@@ -9,13 +9,12 @@ mod legacy_client;
 mod message;
 mod modern_client;
 pub(crate) mod names;
-mod splice;
 mod wear;
 
 use keyway_transport::{Connection, Envelope, Frame};
 
-use self::splice::Members;
 use self::wear::wear;
+use crate::splice::Members;
 
 /// Which era a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -70,7 +70,13 @@ impl LoadError {
                 let names: Vec<_> = names.map(|(name, _)| format!("`{name}`")).collect();
                 Some(format!("looked for {}", names.join(", ")))
             }
-            Self::Missing { .. } | Self::NotText { .. } | Self::Unreadable { .. } => None,
+            Self::Missing { .. } => {
+                Some("name a file or the folder of a plugin that is there".to_owned())
+            }
+            Self::NotText { .. } => {
+                Some("write the file anew, as UTF-8 and below 1 MiB".to_owned())
+            }
+            Self::Unreadable { .. } => Some("check who may read it: ls -l".to_owned()),
         }
     }
 

@@ -5,8 +5,10 @@
 
 mod documents;
 mod env_files;
+mod loaded;
 mod programs;
 mod prose;
+mod root;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
@@ -16,17 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_config::document::{Document, DocumentKind};
-use keyway_config::environment::{Environment as _, Variables};
 use keyway_config::plugin::{Plugin, Snapshot};
 use keyway_config::source::{MAX_BYTES, Source};
-use keyway_config::template::{Part, Template};
 
 use self::documents::Reader;
+pub use self::loaded::Loaded;
 use self::prose::Prose;
-use crate::env_file;
+use self::root::{Root, Target};
 use crate::error::LoadError;
 use crate::git::Repository;
-use crate::read::{self, shown};
+use crate::read;
 
 /// Reads plugins from disk. Knows of the outside world only what it is told.
 #[derive(Debug, Clone, Default)]
@@ -210,107 +211,6 @@ impl Around {
     }
 }
 
-/// A plugin together with where its files are.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The plugin.
-    pub plugin: Plugin,
-    paths: BTreeMap<Arc<str>, PathBuf>,
-}
-
-impl Loaded {
-    /// Returns the file behind the name that diagnostics and edits use; none for a stream.
-    #[must_use]
-    pub fn path_of(&self, file: &str) -> Option<&Path> {
-        self.paths.get(file).map(PathBuf::as_path)
-    }
-
-    /// Returns the text behind the name that diagnostics and edits use.
-    #[must_use]
-    pub fn source(&self, file: &str) -> Option<&Source> {
-        let snapshot = &self.plugin.snapshot;
-        let documents = self.plugin.documents.iter().map(|found| &found.source);
-        let scripts = snapshot.programs.values().filter_map(|p| p.script.as_ref());
-        documents
-            .chain(&snapshot.prose)
-            .chain(&snapshot.readme)
-            .chain(scripts)
-            .find(|source| source.path() == file)
-    }
-
-    /// Reads the variables of the files that entries name by `envFile`; of a repeated name any.
-    #[must_use]
-    pub fn named_variables(&self) -> Variables {
-        let root = Root {
-            given: self.plugin.root.clone(),
-            canonical: self.plugin.root.clone(),
-        };
-        let files = env_files::named(&root, &self.plugin);
-        let read = files.iter().filter_map(|file| env_file::load(file).ok());
-        Variables::joined(read)
-    }
-
-    /// Returns the file among those that entries name by `envFile` that sets a variable.
-    #[must_use]
-    pub fn file_of_variable(&self, name: &str) -> Option<PathBuf> {
-        let root = Root {
-            given: self.plugin.root.clone(),
-            canonical: self.plugin.root.clone(),
-        };
-        // Of a repeated name the last counts, as in `named_variables`.
-        let mut files = env_files::named(&root, &self.plugin).into_iter().rev();
-        let is_set = |file: &PathBuf| {
-            let variables = env_file::load(file).ok();
-            variables.is_some_and(|found| found.get(name).is_some())
-        };
-        files.find(is_set)
-    }
-
-    /// Returns every file that a change of the plugin's servers would show in: those that are
-    /// there, and those that could be.
-    #[must_use]
-    pub fn watched(&self) -> Vec<PathBuf> {
-        let root = &self.plugin.root;
-        let possible = CONFIG_FILES.iter().map(|(name, _)| root.join(name));
-        let documents = self.plugin.documents.iter();
-        let read = documents.filter_map(|document| self.paths.get(document.source.path()));
-        let at = Root {
-            given: root.clone(),
-            canonical: root.clone(),
-        };
-        let mut files: Vec<PathBuf> = possible.chain(read.cloned()).collect();
-        files.extend(env_files::named(&at, &self.plugin));
-        files.sort_unstable();
-        files.dedup();
-        files
-    }
-
-    /// Puts another text in place of a file's, as if it had been read; nothing is written.
-    pub fn set_text(&mut self, file: &str, text: &str) {
-        let source = Source::new(file, text.as_bytes());
-        for document in &mut self.plugin.documents {
-            if document.source.path() == file {
-                *document = Document::parse(source.clone(), document.kind);
-            }
-        }
-        let snapshot = &mut self.plugin.snapshot;
-        let scripts = snapshot
-            .programs
-            .values_mut()
-            .filter_map(|p| p.script.as_mut());
-        for other in snapshot
-            .prose
-            .iter_mut()
-            .chain(&mut snapshot.readme)
-            .chain(scripts)
-        {
-            if other.path() == file {
-                *other = source.clone();
-            }
-        }
-    }
-}
-
 /// Returns the top of the repository that a folder is part of.
 #[must_use]
 pub fn repository_of(folder: &Path) -> Option<PathBuf> {
@@ -327,100 +227,11 @@ enum Extent {
     EntriesOnly,
 }
 
-/// A folder under two names.
-#[derive(Debug, Clone)]
-struct Root {
-    /// As the person wrote it, for messages.
-    given: PathBuf,
-    /// Absolute, links followed.
-    canonical: PathBuf,
-}
-
-impl Root {
-    fn of(given: &Path) -> Result<Self, LoadError> {
-        let given = if given.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            given
-        };
-        match fs::canonicalize(given) {
-            Ok(canonical) => Ok(Self {
-                given: given.to_path_buf(),
-                canonical,
-            }),
-            Err(source) => Err(unreadable(given, source)),
-        }
-    }
-
-    fn has_configuration(&self) -> bool {
-        CONFIG_FILES
-            .iter()
-            .any(|(name, _)| self.given.join(name).symlink_metadata().is_ok())
-    }
-
-    /// Fills in the host variables of a path and makes it absolute; `None` if others remain.
-    fn resolve(&self, template: &Template) -> Option<PathBuf> {
-        let mut text = String::new();
-        for part in template.parts() {
-            match part {
-                Part::Literal { text: literal, .. } => text.push_str(literal),
-                Part::Variable(variable) if is_plugin_root(&variable.name) => {
-                    text.push_str(self.canonical.to_str()?);
-                }
-                _ => return None,
-            }
-        }
-        Some(self.canonical.join(text))
-    }
-}
-
-/// What a path on the command line means.
-struct Target {
-    root: Root,
-    /// The one file to read, or all of the root.
-    file: Option<PathBuf>,
-}
-
-impl Target {
-    fn of(path: &Path) -> Result<Self, LoadError> {
-        let metadata = fs::metadata(path).map_err(|source| unreadable(path, source))?;
-        if metadata.is_dir() {
-            let root = Root::of(path)?;
-            return Ok(Self { root, file: None });
-        }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let is_manifest_folder = folder
-            .file_name()
-            .is_some_and(|name| MANIFEST_FOLDERS.iter().any(|folder| name == *folder));
-        let root = match folder.parent() {
-            Some(above) if is_manifest_folder => Root::of(above)?,
-            _ => Root::of(folder)?,
-        };
-        Ok(Self {
-            root,
-            file: Some(path.to_path_buf()),
-        })
-    }
-}
-
 fn kind_of(file: &Path) -> DocumentKind {
     if file.file_name().is_some_and(|name| name == "plugin.json") {
         DocumentKind::Manifest
     } else {
         DocumentKind::Entries
-    }
-}
-
-fn is_plugin_root(name: &str) -> bool {
-    let (host, aliases) = ("HOST_PLUGIN_ROOT", ["CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"]);
-    name == host || aliases.contains(&name)
-}
-
-fn unreadable(path: &Path, source: io::Error) -> LoadError {
-    let path = shown(path);
-    match source.kind() {
-        io::ErrorKind::NotFound => LoadError::Missing { path },
-        _ => LoadError::Unreadable { path, source },
     }
 }
 
@@ -432,8 +243,6 @@ pub const CONFIG_FILES: &[(&str, DocumentKind)] = &[
     (".claude-plugin/plugin.json", DocumentKind::Manifest),
     (".codex-plugin/plugin.json", DocumentKind::Manifest),
 ];
-
-const MANIFEST_FOLDERS: &[&str] = &[".claude-plugin", ".codex-plugin"];
 
 #[cfg(test)]
 mod tests;

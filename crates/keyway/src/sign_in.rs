@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 pub use keyway_auth::oauth::OAuth;
 use keyway_auth::oauth::{Ports, Server};
-use keyway_auth::ports::Interaction;
 use keyway_config::method::Method;
 use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
 use keyway_transport::OAuthHttp;
@@ -22,9 +21,10 @@ use keyway_vault::{Folders, GrantKey};
 use url::Url;
 
 pub use keyway_auth::oauth::{
-    Asking, OAuthError, Revoked, SignIn, SignInCause, SignedOut, client_metadata, scope_in_words,
+    Asking, OAuthError, Revoked, SignIn, SignInCause, SignedOut, client_metadata,
+    is_client_address, scope_in_words,
 };
-pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, InteractionError};
+pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
 pub use keyway_auth::{AuthError, Fault};
 
 pub use self::consent::{Loopback, Presenter, Typed};

@@ -1,27 +1,25 @@
-//! Changes to single members of a JSON object that leave every other byte as it was written.
+//! JSON objects as text: members are read, replaced and added, and the rest stays as it was written.
 
-use std::fmt;
+mod members;
 
-use serde::Deserializer;
-use serde::de::{MapAccess, Visitor};
-use serde_json::value::RawValue;
+pub(crate) use self::members::Members;
 
 /// Returns a member of an object as written; of members with one name, the last.
-pub(crate) fn member<'a>(object: &'a str, key: &str) -> Option<&'a RawValue> {
-    members(object, key)?.pop()
+pub(crate) fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    Members::read(object)?.all(key).last()
 }
 
 /// Returns a member that is a string.
 pub(crate) fn string(object: &str, key: &str) -> Option<String> {
-    serde_json::from_str(member(object, key)?.get()).ok()
+    serde_json::from_str(member(object, key)?).ok()
 }
 
-/// Returns the object with `value`, which is JSON, as the member `key`.
+/// Returns the object with `value`, which is JSON, as the member `key`; every other byte stays.
 ///
 /// The member keeps its place; where it is written twice, both are replaced, so that no reader can
 /// see the old one. One that is missing comes first. `None` means that `object` is no object.
 pub(crate) fn with_member(object: &str, key: &str, value: &str) -> Option<String> {
-    let found = members(object, key)?;
+    let found: Vec<&str> = Members::read(object)?.all(key).collect();
     let mut text = String::with_capacity(object.len() + key.len() + value.len() + 8);
     if found.is_empty() {
         let rest = object.trim_start().strip_prefix('{')?;
@@ -30,17 +28,17 @@ pub(crate) fn with_member(object: &str, key: &str, value: &str) -> Option<String
         } else {
             ","
         };
-        let key = serde_json::Value::from(key);
+        let key = quoted(key);
         text.push_str(&format!("{{{key}:{value}{comma}"));
         text.push_str(rest);
         return Some(text);
     }
     let mut done = 0;
     for old in found {
-        let start = old.get().as_ptr() as usize - object.as_ptr() as usize;
+        let start = old.as_ptr() as usize - object.as_ptr() as usize;
         text.push_str(object.get(done..start)?);
         text.push_str(value);
-        done = start + old.get().len();
+        done = start + old.len();
     }
     text.push_str(object.get(done..)?);
     Some(text)
@@ -49,34 +47,6 @@ pub(crate) fn with_member(object: &str, key: &str, value: &str) -> Option<String
 /// Returns a string as JSON.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// Returns every member of that name, in order; `None` if there is no object.
-fn members<'a>(object: &'a str, key: &str) -> Option<Vec<&'a RawValue>> {
-    let mut reader = serde_json::Deserializer::from_str(object);
-    let found = reader.deserialize_map(Named(key)).ok()?;
-    reader.end().ok()?;
-    Some(found)
-}
-
-struct Named<'k>(&'k str);
-
-impl<'de> Visitor<'de> for Named<'_> {
-    type Value = Vec<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Vec::new();
-        while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
-            if key == self.0 {
-                found.push(value);
-            }
-        }
-        Ok(found)
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The states of a server that people and scripts see, and why one is not connected.
 
 use std::fmt;
+use std::time::Duration;
 
 use keyway_auth::AuthError;
 use keyway_auth::oauth::{OAuthError, SignInCause};
 use keyway_transport::TransportError;
 
-use crate::explain::explain;
+use crate::explain::{explain, explain_session};
 use crate::session::SessionError;
 
 /// What a server is doing. The names are part of the contract.
@@ -139,6 +140,8 @@ pub struct Trouble {
     pub hint: Option<String>,
     /// Whether trying again may help without anyone doing anything.
     pub is_transient: bool,
+    /// How long the server wants to be left alone, if it said so.
+    pub wait: Option<Duration>,
 }
 
 impl Trouble {
@@ -149,8 +152,12 @@ impl Trouble {
             standing: Standing::CONNECTING,
             code: "connecting",
             message: "the server has not answered yet".to_owned(),
-            hint: Some("its tools are listed as soon as it does".to_owned()),
+            hint: Some(
+                "its tools are listed as soon as it does; if it never does: keyway doctor --server SERVER"
+                    .to_owned(),
+            ),
             is_transient: true,
+            wait: None,
         }
     }
 }
@@ -164,6 +171,10 @@ impl From<&TransportError> for Trouble {
             message: explained.message,
             hint: explained.hint,
             is_transient: error.is_transient(),
+            wait: match error {
+                TransportError::Status { retry_after, .. } => retry_after.map(Duration::from_secs),
+                _ => None,
+            },
         }
     }
 }
@@ -180,15 +191,17 @@ impl From<&SessionError> for Trouble {
             return Self::from(error);
         }
         let is_late = matches!(error, SessionError::Timeout { .. });
+        let explained = explain_session(error);
         Self {
             standing: Standing {
                 state: State::Failed,
                 reason: is_late.then_some(Reason::NetworkError),
             },
             code: error.code(),
-            message: keyway_secret::printable(&error.to_string()),
-            hint: None,
+            message: explained.message,
+            hint: explained.hint,
             is_transient: is_late,
+            wait: None,
         }
     }
 }
@@ -208,7 +221,7 @@ fn standing(error: &TransportError) -> Standing {
         TransportError::Settings { .. }
         | TransportError::Spawn { .. }
         | TransportError::Forbidden { .. }
-        | TransportError::Redirect => (State::Failed, Reason::ConfigError),
+        | TransportError::Redirect { .. } => (State::Failed, Reason::ConfigError),
         TransportError::Unreachable { .. }
         | TransportError::Timeout { .. }
         | TransportError::Status { .. }
@@ -241,7 +254,9 @@ fn oauth_standing(error: &OAuthError) -> Standing {
             ..
         }
         | OAuthError::ScopeLimit { .. } => (State::NeedsAuth, Reason::InsufficientScope),
-        OAuthError::SignInUnderWay { .. } => (State::NeedsAuth, Reason::Authorizing),
+        OAuthError::SignInUnderWay { .. } | OAuthError::AskedElsewhere => {
+            (State::NeedsAuth, Reason::Authorizing)
+        }
         OAuthError::SignInRequired { .. } | OAuthError::GrantRejected { .. } => {
             (State::NeedsAuth, Reason::ReauthRequired)
         }
@@ -270,7 +285,10 @@ mod tests {
             (refused(403, Some("a")), "needs-auth/insufficient-scope"),
             (refused(403, None), "failed/auth-failed"),
             (TransportError::Closed, "failed/network-error"),
-            (TransportError::Redirect, "failed/config-error"),
+            (
+                TransportError::Redirect { to: String::new() },
+                "failed/config-error",
+            ),
             (TransportError::Protocol { what: "x" }, "failed"),
         ] {
             assert_eq!(Trouble::from(&error).standing.to_string(), expected);

@@ -3,59 +3,85 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How files look from outside; two that are the same stand for the same content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stamps(BTreeMap<PathBuf, Option<Stamp>>);
+pub struct Stamps {
+    files: BTreeMap<PathBuf, Option<Stamp>>,
+    are_own: bool,
+}
 
-/// How one file looks. The time of a change of its state cannot be set back by who wrote it.
+/// How one file looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
-    changed: (i64, i64),
+    /// The time of a change of its state, which cannot be set back by who wrote it.
+    changed: Option<(i64, i64)>,
 }
 
 impl Stamps {
     /// Looks at files, links followed; one that is not there counts as well.
     #[must_use]
     pub fn of(files: impl IntoIterator<Item = PathBuf>) -> Self {
-        let stamp = |file: &PathBuf| {
-            let found = fs::metadata(file).ok()?;
-            Some(Stamp {
-                device: found.dev(),
-                inode: found.ino(),
-                bytes: found.size(),
-                modified: (found.mtime(), found.mtime_nsec()),
-                changed: (found.ctime(), found.ctime_nsec()),
-            })
-        };
-        let files = files.into_iter();
-        Self(files.map(|file| (file.clone(), stamp(&file))).collect())
+        Self::look(files, false)
+    }
+
+    /// Looks at files that only we write. Their state may change when they are merely opened: the
+    /// database of the superuser sets their owner each time.
+    #[must_use]
+    pub fn of_own(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self::look(files, true)
+    }
+
+    fn look(files: impl IntoIterator<Item = PathBuf>, are_own: bool) -> Self {
+        let files = files.into_iter().map(|file| {
+            let stamp = stamp(&file, are_own);
+            (file, stamp)
+        });
+        Self {
+            files: files.collect(),
+            are_own,
+        }
     }
 
     /// Returns how these files look: those that are known as they were, others as they are now.
     #[must_use]
     pub fn with(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut now = Self::default();
+        let mut now = BTreeMap::new();
         for file in files {
-            match self.0.remove_entry(&file) {
-                Some((file, stamp)) => drop(now.0.insert(file, stamp)),
-                None if now.0.contains_key(&file) => {}
-                None => now.0.extend(Self::of([file]).0),
+            match self.files.remove_entry(&file) {
+                Some((file, stamp)) => drop(now.insert(file, stamp)),
+                None if now.contains_key(&file) => {}
+                None => {
+                    let stamp = stamp(&file, self.are_own);
+                    now.insert(file, stamp);
+                }
             }
         }
-        now
+        self.files = now;
+        self
     }
 
     /// Looks at the same files again.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self::of(self.0.keys().cloned())
+        Self::look(self.files.keys().cloned(), self.are_own)
     }
+}
+
+fn stamp(file: &Path, is_own: bool) -> Option<Stamp> {
+    let found = fs::metadata(file).ok()?;
+    Some(Stamp {
+        device: found.dev(),
+        inode: found.ino(),
+        bytes: found.size(),
+        modified: (found.mtime(), found.mtime_nsec()),
+        changed: (!is_own).then(|| (found.ctime(), found.ctime_nsec())),
+    })
 }
 
 #[cfg(test)]
@@ -80,5 +106,23 @@ mod tests {
         assert_ne!(appeared, renamed);
         fs::remove_file(folder.at("a")).unwrap();
         assert_ne!(before.again(), appeared);
+    }
+
+    #[test]
+    fn of_our_own_files_only_the_content_counts() {
+        let folder = Folder::new().file("a", "one");
+        let (own, foreign) = (
+            Stamps::of_own([folder.at("a")]),
+            Stamps::of([folder.at("a")]),
+        );
+        // What the database does to its files when the superuser opens them.
+        let metadata = fs::metadata(folder.at("a")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::os::unix::fs::chown(folder.at("a"), Some(metadata.uid()), Some(metadata.gid()))
+            .unwrap();
+        assert_eq!(own.again(), own);
+        assert_ne!(foreign.again(), foreign);
+        folder.put("a", "two and more");
+        assert_ne!(own.again(), own);
     }
 }

@@ -1,11 +1,13 @@
 //! What a client is written: frames as they came, and errors of our own in the same form.
 
 use std::io;
+use std::sync::Arc;
 
 use keyway_transport::{Event, RequestId, TransportError};
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use super::notes::Notes;
 use crate::explain::explain;
 
 /// Collects what there is to write and writes it at once.
@@ -14,6 +16,7 @@ pub(crate) struct Output<W> {
     buffer: Vec<u8>,
     /// The request whose answer the client has already.
     muted: Option<RequestId>,
+    notes: Option<Arc<dyn Notes>>,
 }
 
 impl<W: AsyncWrite + Unpin> Output<W> {
@@ -22,7 +25,14 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             output,
             buffer: Vec::new(),
             muted: None,
+            notes: None,
         }
+    }
+
+    /// Lets somebody note what the client is written.
+    pub(super) fn noted(mut self, notes: Arc<dyn Notes>) -> Self {
+        self.notes = Some(notes);
+        self
     }
 
     /// Drops the answer to a request that is sent for the second time.
@@ -35,6 +45,9 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         if self.muted.is_some() && self.muted == answered(&event) {
             self.muted = None;
             return;
+        }
+        if let Some(notes) = &self.notes {
+            notes.answered(&event);
         }
         match event {
             Event::Frame(frame) => self.line(frame.bytes()),

@@ -28,7 +28,7 @@ impl Link for Echo {
                 Some("gone") => return Err(TransportError::Closed),
                 Some("fail") => Event::Failed {
                     id,
-                    error: TransportError::Redirect,
+                    error: TransportError::Redirect { to: String::new() },
                 },
                 _ => {
                     let params = envelope.params.map_or("{}", |params| params.get());

@@ -147,11 +147,15 @@ fn is_scheme(word: &str) -> bool {
 
 fn is_placeholder(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    let is_only = |c: char| text.len() > 2 && text.chars().all(|found| found == c);
+    // `ghp_xxxxxx` and `sk-...` as well: what stands behind the last mark is the token.
+    let last = text.rsplit(['_', '-']).next().unwrap_or_default();
+    let is_only = |c: char| last.len() > 2 && last.chars().all(|found| found == c);
     let is_in = |open: char, close: char| text.starts_with(open) && text.ends_with(close);
-    let is_yours = ["your", "my-", "my_", "insert", "replace", "paste"]
-        .iter()
-        .any(|word| text.starts_with(word))
+    let is_yours = [
+        "your", "my-", "my_", "insert", "replace", "paste", "put", "enter", "add-", "add_",
+    ]
+    .iter()
+    .any(|word| text.starts_with(word))
         && ["token", "key", "secret", "here", "password", "credential"]
             .iter()
             .any(|word| text.contains(word));
@@ -240,6 +244,18 @@ mod tests {
                 Some(Flaw::Placeholder),
             ),
             ("X-Api-Key", "xxx".to_owned(), Some(Flaw::Placeholder)),
+            (
+                "Authorization",
+                "Bearer ghp_xxxxxxxxxxxx".to_owned(),
+                Some(Flaw::Placeholder),
+            ),
+            ("X-Api-Key", "sk-...".to_owned(), Some(Flaw::Placeholder)),
+            (
+                "X-Api-Key",
+                "put-your-key-here".to_owned(),
+                Some(Flaw::Placeholder),
+            ),
+            ("X-Api-Key", "ghp_xx7Kq2".to_owned(), None),
             (
                 "Authorization",
                 "Bearer Bearer q7Zt".to_owned(),

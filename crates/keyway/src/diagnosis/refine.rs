@@ -7,7 +7,10 @@ use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
 use keyway_transport::{NetworkCause, TransportError};
 
 use super::credential::{Fed, Flaw, credentials, tenant};
+use super::next::Next;
+use super::talk;
 use crate::health::now;
+use crate::session::{Era, SessionError};
 
 /// What was seen beside an error.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +19,17 @@ pub struct Evidence<'a> {
     pub spec: &'a ServerSpec,
     /// By how many seconds its clock is ahead of ours, if it is known.
     pub skew: Option<i64>,
-    /// The transport that it does speak, if another one was tried and worked.
-    pub speaks: Option<Transport>,
+    /// What it does speak, if another transport was tried and worked.
+    pub speaks: Option<&'a Speaks>,
+}
+
+/// How a server answers that is declared otherwise.
+#[derive(Debug, Clone)]
+pub struct Speaks {
+    /// The transport.
+    pub transport: Transport,
+    /// The protocol.
+    pub era: Era,
 }
 
 /// What is wrong, more precisely than the error alone says.
@@ -34,21 +46,39 @@ pub struct Finding {
 /// Says what is wrong, where more is known than the error itself says.
 #[must_use]
 pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding> {
+    let next = Next::about(evidence.spec);
     if let Some(speaks) = evidence.speaks {
-        return Some(wrong_transport(evidence.spec.transport, speaks));
+        return Some(wrong_transport(evidence.spec, speaks, &next));
     }
-    let next = Next::about(&evidence.spec.name);
     let remote = match &evidence.spec.endpoint {
         SpecEndpoint::Remote(remote) => Some(&**remote),
         _ => None,
     };
     match (error, remote) {
+        // Some servers say with 401 what 403 is for.
+        (
+            TransportError::Refused {
+                status: 401,
+                error: Some(told),
+                scope,
+            },
+            Some(remote),
+        ) if told == "insufficient_scope" && scope.is_some() => {
+            Some(forbidden(remote, 401, (told, scope.as_deref()), &next))
+        }
         (TransportError::Refused { status: 401, .. }, Some(remote)) => {
             Some(unauthorized(remote, evidence.skew, &next))
         }
-        (TransportError::Refused { error, scope, .. }, Some(remote)) => {
+        (
+            TransportError::Refused {
+                status,
+                error,
+                scope,
+            },
+            Some(remote),
+        ) => {
             let told = error.as_deref().unwrap_or_default();
-            Some(forbidden(remote, told, scope.as_deref(), &next))
+            Some(forbidden(remote, *status, (told, scope.as_deref()), &next))
         }
         (
             TransportError::Status {
@@ -58,52 +88,42 @@ pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding>
             _,
         ) => Some(limited(*retry_after, &next)),
         (TransportError::Auth(AuthError::OAuth(error)), _) => of_oauth(error, &next),
-        (error, _) => of_network(error.network_cause()?, &next),
+        (error, _) => match error.network_cause() {
+            Some(cause) => of_network(cause, &host_of(error), &next),
+            None => talk::of_transport(error, evidence.spec, &next),
+        },
     }
 }
 
-/// Words the commands that a person may run next.
-struct Next {
-    server: String,
-}
-
-impl Next {
-    fn about(server: &str) -> Self {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
-        let is_plain = !server.is_empty() && !server.starts_with('-');
-        let server = if is_plain && server.chars().all(is_word) {
-            server.to_owned()
-        } else {
-            "SERVER".to_owned()
-        };
-        Self { server }
+/// The same for a conversation, which may fail after the connection came about.
+#[must_use]
+pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Finding> {
+    if let SessionError::Transport(error) = error {
+        return refine(error, evidence);
     }
-
-    fn again(&self) -> String {
-        format!("keyway doctor --server {}", self.server)
-    }
-
-    /// A new value for the variables, or for the header where there are none.
-    fn renew(&self, fed: Option<&Fed>) -> String {
-        let again = self.again();
-        match fed.and_then(|fed| fed.variables.first()) {
-            Some(name) => format!("make a new one and set it: export {name}=…; then {again}"),
-            None => format!("make a new one and put it into the entry; then {again}"),
-        }
+    let next = Next::about(evidence.spec);
+    match evidence.speaks {
+        Some(speaks) => Some(wrong_transport(evidence.spec, speaks, &next)),
+        None => talk::of_session(error, evidence.spec, &next),
     }
 }
 
-fn wrong_transport(declared: Transport, speaks: Transport) -> Finding {
-    let scheme = match (declared, speaks) {
+fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
+    let Speaks { transport, era } = speaks;
+    let declared = spec.transport;
+    let scheme = match (declared, *transport) {
         (Transport::Ws, _) => ", and let `url` begin with `http` in the place of `ws`",
         (_, Transport::Ws) => ", and let `url` begin with `ws` in the place of `http`",
         _ => "",
     };
-    let (declared, speaks) = (declared.as_str(), speaks.as_str());
+    let (declared, speaks) = (declared.as_str(), transport.as_str());
+    let again = next.again();
     Finding {
         code: "wrong-transport",
-        message: format!("the entry says `{declared}`, and the server answers as `{speaks}`"),
-        hint: format!("change the entry to \"type\": \"{speaks}\"{scheme}"),
+        message: format!(
+            "the entry says `{declared}`, and the server answers as `{speaks}`, with {era}"
+        ),
+        hint: format!("change the entry to \"type\": \"{speaks}\"{scheme}; then {again}"),
     }
 }
 
@@ -139,10 +159,13 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
                 hint: next.renew(first),
             };
         }
-        None => (
-            "auth-rejected",
-            "it is wrong, revoked, or of another server",
-        ),
+        None => {
+            return Finding {
+                code: "auth-rejected",
+                message: format!("the server refused the credential with HTTP 401{source}"),
+                hint: next.renew(first),
+            };
+        }
     };
     let again = next.again();
     let variable = first.and_then(|fed| fed.variables.first());
@@ -176,7 +199,12 @@ fn described(fed: &Fed) -> String {
     format!("; `{header}` is made of {}, which is set", names.join(", "))
 }
 
-fn forbidden(remote: &RemoteSpec, told: &str, scope: Option<&str>, next: &Next) -> Finding {
+fn forbidden(
+    remote: &RemoteSpec,
+    status: u16,
+    (told, scope): (&str, Option<&str>),
+    next: &Next,
+) -> Finding {
     let told = told.to_ascii_lowercase();
     if ["admin", "approval", "consent_required"]
         .iter()
@@ -204,7 +232,7 @@ fn forbidden(remote: &RemoteSpec, told: &str, scope: Option<&str>, next: &Next) 
         return Finding {
             code: "insufficient-scope",
             message: format!(
-                "the server answered HTTP 403: the credential lacks the scope `{scope}`"
+                "the server answered HTTP {status}: the credential lacks the scope `{scope}`"
             ),
             hint,
         };
@@ -268,6 +296,13 @@ fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
             error.code(),
             format!("keyway logout {server} && keyway login {server}"),
         ),
+        OAuthError::Status {
+            retry_after: Some(seconds),
+            ..
+        } if error.is_transient() => (
+            error.code(),
+            format!("nothing was lost; {}", next.after(*seconds)),
+        ),
         error if error.is_transient() => (
             error.code(),
             format!("nothing was lost; try again: {}", next.again()),
@@ -281,37 +316,46 @@ fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
     })
 }
 
-fn of_network(cause: NetworkCause, next: &Next) -> Option<Finding> {
+fn host_of(error: &TransportError) -> String {
+    match error {
+        TransportError::Unreachable { host, .. } => format!("`{}`", keyway_secret::printable(host)),
+        _ => "the server".to_owned(),
+    }
+}
+
+fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
     let again = next.again();
     let (code, message, hint) = match cause {
         NetworkCause::Name => (
             "name-not-found",
-            "the name of its host cannot be resolved".to_owned(),
+            format!("the name {host} leads to no address"),
             "check the host in `url` and the variables in it",
         ),
         NetworkCause::CertificateExpired => (
             "certificate-expired",
-            "the certificate of the server has ended, or is not valid yet, by the clock of this machine".to_owned(),
+            format!(
+                "the certificate of {host} has ended, or is not valid yet, by the clock of this machine"
+            ),
             "compare the clock: date -u; if it is right, its operator has to renew the certificate",
         ),
         NetworkCause::CertificateUntrusted => (
             "certificate-untrusted",
-            "nobody that this machine trusts vouches for the certificate of the server".to_owned(),
+            format!("nobody that this machine trusts vouches for the certificate of {host}"),
             "if you know the authority, name its file in `config.toml`: [network] roots = [\"/path/to/ca.pem\"]",
         ),
         NetworkCause::CertificateName => (
             "certificate-name",
-            "the certificate of the server is made for another name".to_owned(),
+            format!("the certificate that {host} shows is made for another name"),
             "put the name that the certificate has into `url`",
         ),
         NetworkCause::Tls => (
             "tls-failed",
-            "the server was reached, and no encrypted connection came about".to_owned(),
+            format!("{host} was reached, and no encrypted connection came about"),
             "check the port in `url`, and whether the server wants a client certificate",
         ),
         NetworkCause::Proxy { status } => (
             "proxy-refused",
-            format!("a proxy stands between, and answered HTTP {status}"),
+            format!("a proxy stands before {host}, and answered HTTP {status}"),
             "check the proxy variables and the proxy's credential, or take the host out by NO_PROXY",
         ),
         _ => return None,

@@ -51,7 +51,17 @@ fn every_page_of_a_fault_says_what_why_and_what_to_do() {
     }
 }
 
-/// Every function `code` of an error, and every `code: "…"` of a finding.
+#[test]
+fn every_page_of_a_fault_names_the_command_that_comes_next() {
+    for page in ERRORS {
+        let (_, rest) = page.text.split_once("\n## What to do\n").unwrap();
+        let (advice, _) = rest.split_once("\n## Example\n").unwrap();
+        assert!(advice.contains("`keyway "), "{}: {advice}", page.code);
+        assert!(!advice.contains("keyway explain"), "{}", page.code);
+    }
+}
+
+/// Every function `code` of an error, and every code that is written down in a finding.
 #[test]
 fn no_code_in_the_sources_is_without_a_page() {
     let mut found = BTreeSet::new();
@@ -62,8 +72,9 @@ fn no_code_in_the_sources_is_without_a_page() {
             let body = body.split("\n    }\n").next().unwrap();
             found.extend(literals(body));
         }
-        for rest in text.split("code: \"").skip(1) {
-            found.extend(rest.split('"').next().map(str::to_owned));
+        for mark in ["code: \"", "Diagnostic::new(\""] {
+            let named = text.split(mark).skip(1);
+            found.extend(named.filter_map(|rest| rest.split('"').next().map(str::to_owned)));
         }
         if file.ends_with("refine.rs") {
             let is_code = |text: &String| {
@@ -93,6 +104,7 @@ const SOURCES: &[&str] = &[
     "keyway-cli/src/error.rs",
     "keyway-transport/src/error.rs",
     "keyway/src/diagnosis/refine.rs",
+    "keyway/src/diagnosis/talk.rs",
     "keyway/src/session/error.rs",
     "keyway/src/states.rs",
 ];

@@ -1,6 +1,6 @@
 //! What a client declared, and which questions of a server it can answer.
 
-use super::splice::Members;
+use crate::splice::Members;
 
 /// Says whether a client with these capabilities can be asked this.
 pub(crate) fn can_answer(capabilities: &str, method: &str, params: Option<&str>) -> bool {

@@ -20,8 +20,8 @@ use self::listening::{Ending, Listening};
 use super::greeting;
 use super::message;
 use super::names::{MAX_PENDING, SUBSCRIPTION_ID};
-use super::splice::Members;
-use super::wear::{Face, Outbox};
+use super::wear::{Face, Outbox, Said};
+use crate::splice::Members;
 
 /// Asks the server what it is; gives the connection back if it is not a modern one.
 pub(super) async fn greet(
@@ -288,6 +288,29 @@ impl LegacyClient {
         }
     }
 
+    fn next_id(&mut self) -> RequestId {
+        self.last_id += 1;
+        message::own_id("", self.last_id)
+    }
+}
+
+impl Face for LegacyClient {
+    fn client_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
+        match said {
+            Said::Request(method, id) => self.request(&method, id, &frame, out),
+            Said::Note(method) => self.note(&method, frame, out),
+            Said::Answer(_) | Said::Nothing => self.answer(frame, out),
+        }
+    }
+
+    fn server_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
+        match said {
+            Said::Answer(id) => self.answered(&id, frame, out),
+            Said::Note(method) => self.told(&method, frame, out),
+            Said::Request(..) | Said::Nothing => out.client(Event::Frame(frame)),
+        }
+    }
+
     fn failed(&mut self, id: RequestId, error: TransportError, out: &mut Outbox) {
         if self.listening.is_about(&id) {
             let ending = match error.is_transient() {
@@ -308,45 +331,6 @@ impl LegacyClient {
             out.client(Event::Failed { id, error });
         }
         out.client(Event::Closed(reason));
-    }
-
-    fn next_id(&mut self) -> RequestId {
-        self.last_id += 1;
-        message::own_id("", self.last_id)
-    }
-}
-
-impl Face for LegacyClient {
-    fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
-        let Ok(envelope) = frame.envelope() else {
-            out.server(frame);
-            return;
-        };
-        let method = envelope.method.as_deref().map(str::to_owned);
-        match (method, envelope.id()) {
-            (Some(method), Some(id)) => self.request(&method, id, &frame, out),
-            (Some(method), None) => self.note(&method, frame, out),
-            (None, _) => self.answer(frame, out),
-        }
-    }
-
-    fn server_sent(&mut self, event: Event, out: &mut Outbox) {
-        let frame = match event {
-            Event::Frame(frame) => frame,
-            Event::Failed { id, error } => return self.failed(id, error, out),
-            Event::Closed(reason) => return self.closed(reason, out),
-            other => return out.client(other),
-        };
-        let Ok(envelope) = frame.envelope() else {
-            out.client(Event::Frame(frame));
-            return;
-        };
-        let method = envelope.method.as_deref().map(str::to_owned);
-        match (method, envelope.id()) {
-            (None, Some(id)) => self.answered(&id, frame, out),
-            (Some(method), None) => self.told(&method, frame, out),
-            _ => out.client(Event::Frame(frame)),
-        }
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -4,7 +4,7 @@ use keyway_transport::{Event, Frame, FrameError, RequestId, TransportError};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::splice::{Members, quoted};
+use crate::splice::{Members, quoted};
 
 /// Makes an id that is ours: a string, so that no counting peer comes up with it.
 pub(crate) fn own_id(kind: &str, number: u64) -> RequestId {

@@ -11,7 +11,6 @@ mod results;
 mod subscriptions;
 
 use keyway_transport::{Connection, Event, Frame, FrameError, RequestId, TransportError};
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use self::calls::{Call, Calls, Outcome};
@@ -20,8 +19,8 @@ use self::subscriptions::Subscriptions;
 use super::greeting;
 use super::message;
 use super::names::{LOG_LEVELS, MAX_PENDING, MODERN};
-use super::splice::{Members, quoted};
-use super::wear::{Face, Outbox};
+use super::wear::{Face, Outbox, Said};
+use crate::splice::{Members, quoted};
 
 /// Opens a session with the server; gives the connection back if it does not take part.
 pub(super) async fn greet(
@@ -182,6 +181,32 @@ impl ModernClient {
         }
     }
 
+    fn next_id(&mut self) -> RequestId {
+        self.last_id += 1;
+        message::own_id("", self.last_id)
+    }
+}
+
+impl Face for ModernClient {
+    fn client_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
+        match said {
+            Said::Request(method, id) => self.request(&method, id, &frame, out),
+            Said::Note(method) if method == "notifications/cancelled" => self.cancel(&frame, out),
+            _ => out.server(frame),
+        }
+    }
+
+    fn server_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
+        match said {
+            Said::Answer(id) => self.answered(&id, frame, out),
+            Said::Note(method) => self.told(&method, frame, out),
+            Said::Request(method, id) => {
+                self.asked(&method, id, message::params_of(&frame), out);
+            }
+            Said::Nothing => out.client(Event::Frame(frame)),
+        }
+    }
+
     fn failed(&mut self, id: RequestId, error: TransportError, out: &mut Outbox) {
         if self.subscriptions.answered(&id, false, out) {
             return;
@@ -200,49 +225,6 @@ impl ModernClient {
         }
         self.calls.stop();
         out.client(Event::Closed(reason));
-    }
-
-    fn next_id(&mut self) -> RequestId {
-        self.last_id += 1;
-        message::own_id("", self.last_id)
-    }
-}
-
-impl Face for ModernClient {
-    fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
-        let Ok(envelope) = frame.envelope() else {
-            out.server(frame);
-            return;
-        };
-        let method = envelope.method.as_deref().map(str::to_owned);
-        match (method, envelope.id()) {
-            (Some(method), Some(id)) => self.request(&method, id, &frame, out),
-            (Some(method), None) if method == "notifications/cancelled" => self.cancel(&frame, out),
-            _ => out.server(frame),
-        }
-    }
-
-    fn server_sent(&mut self, event: Event, out: &mut Outbox) {
-        let frame = match event {
-            Event::Frame(frame) => frame,
-            Event::Failed { id, error } => return self.failed(id, error, out),
-            Event::Closed(reason) => return self.closed(reason, out),
-            other => return out.client(other),
-        };
-        let Ok(envelope) = frame.envelope() else {
-            out.client(Event::Frame(frame));
-            return;
-        };
-        let method = envelope.method.as_deref().map(str::to_owned);
-        match (method, envelope.id()) {
-            (None, Some(id)) => self.answered(&id, frame, out),
-            (Some(method), None) => self.told(&method, frame, out),
-            (Some(method), Some(id)) => {
-                let params = envelope.params.map(RawValue::get);
-                self.asked(&method, id, params, out);
-            }
-            (None, None) => out.client(Event::Frame(frame)),
-        }
     }
 
     fn deadline(&self) -> Option<Instant> {

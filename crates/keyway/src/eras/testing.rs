@@ -29,7 +29,7 @@ impl Link for Recorder {
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
         let text = String::from_utf8(frame.bytes().to_vec()).unwrap();
         let sent = match text.contains("UNSENDABLE") {
-            true => Err(TransportError::Redirect),
+            true => Err(TransportError::Redirect { to: String::new() }),
             false => self.0.send(text).map_err(|_| TransportError::Closed),
         };
         Box::pin(std::future::ready(sent))

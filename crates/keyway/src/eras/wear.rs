@@ -15,11 +15,38 @@ use tokio::time::Instant;
 
 /// What happens between the two sides of a connection.
 pub(crate) trait Face: Send + 'static {
-    /// Takes a frame of the client.
-    fn client_sent(&mut self, frame: Frame, out: &mut Outbox);
+    /// Takes a message of the client.
+    fn client_said(&mut self, said: Said, frame: Frame, out: &mut Outbox);
 
-    /// Takes an event of the server.
-    fn server_sent(&mut self, event: Event, out: &mut Outbox);
+    /// Takes a message of the server.
+    fn server_said(&mut self, said: Said, frame: Frame, out: &mut Outbox);
+
+    /// Takes the end of a request that gets no answer.
+    fn failed(&mut self, id: RequestId, error: TransportError, out: &mut Outbox);
+
+    /// Takes the end of the connection.
+    fn closed(&mut self, reason: Option<TransportError>, out: &mut Outbox);
+
+    /// Takes a frame of the client; what is no message goes on as it is.
+    fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
+        match Said::of(&frame) {
+            Some(said) => self.client_said(said, frame, out),
+            None => out.server(frame),
+        }
+    }
+
+    /// Takes an event of the server; what is no message goes on as it is.
+    fn server_sent(&mut self, event: Event, out: &mut Outbox) {
+        match event {
+            Event::Frame(frame) => match Said::of(&frame) {
+                Some(said) => self.server_said(said, frame, out),
+                None => out.client(Event::Frame(frame)),
+            },
+            Event::Failed { id, error } => self.failed(id, error, out),
+            Event::Closed(reason) => self.closed(reason, out),
+            other => out.client(other),
+        }
+    }
 
     /// Returns when there is something to do that nobody asks for.
     fn deadline(&self) -> Option<Instant>;
@@ -29,6 +56,32 @@ pub(crate) trait Face: Send + 'static {
 
     /// Returns under which id the server works on a request of the client.
     fn upstream(&self, id: &RequestId) -> Option<RequestId>;
+}
+
+/// What a message is.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// A request: its method and its id.
+    Request(String, RequestId),
+    /// A notification: its method.
+    Note(String),
+    /// An answer to this id.
+    Answer(RequestId),
+    /// An answer to nobody.
+    Nothing,
+}
+
+impl Said {
+    fn of(frame: &Frame) -> Option<Self> {
+        let envelope = frame.envelope().ok()?;
+        let method = envelope.method.as_deref().map(str::to_owned);
+        Some(match (method, envelope.id()) {
+            (Some(method), Some(id)) => Self::Request(method, id),
+            (Some(method), None) => Self::Note(method),
+            (None, Some(id)) => Self::Answer(id),
+            (None, None) => Self::Nothing,
+        })
+    }
 }
 
 /// What a [`Face`] wants sent.

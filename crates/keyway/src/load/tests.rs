@@ -4,6 +4,7 @@ use keyway_config::plugin::{ProgramState, Reference};
 use keyway_testkit::Folder;
 
 use super::*;
+use crate::read::shown;
 
 fn load(folder: &Folder) -> Loaded {
     Loader::default().load(folder.path()).unwrap()

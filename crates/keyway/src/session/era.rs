@@ -1,5 +1,6 @@
 //! Which protocol era a server speaks: the modern one is tried first.
 
+use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -30,6 +31,14 @@ pub enum Era {
         /// The version.
         version: String,
     },
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Modern { version } | Self::Legacy { version }) = self;
+        let version = keyway_secret::printable(version);
+        write!(f, "MCP {version} ({})", self.word())
+    }
 }
 
 /// What a server said of itself.
@@ -69,6 +78,22 @@ pub enum Offer {
 }
 
 impl Era {
+    /// Returns the version in force.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        let (Self::Modern { version } | Self::Legacy { version }) = self;
+        version
+    }
+
+    /// Returns the word used in every format.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Modern { .. } => "modern",
+            Self::Legacy { .. } => "legacy",
+        }
+    }
+
     /// Returns the parameters as this era wants them; what is no object counts as empty.
     pub(super) fn params(
         &self,
@@ -77,7 +102,7 @@ impl Era {
         client: &ClientInfo,
         handler: &dyn Handler,
     ) -> String {
-        let meta = member(params, "_meta").map_or("{}", RawValue::get);
+        let meta = member(params, "_meta").unwrap_or("{}");
         let meta = with_member(meta, "progressToken", id.as_json());
         let mut meta = meta.unwrap_or_else(|| format!(r#"{{"progressToken":{}}}"#, id.as_json()));
         if let Self::Modern { version } = self {
@@ -156,7 +181,8 @@ async fn discover(
             choose_legacy(&supported(&error))
         }
         Err(SessionError::Rpc(_) | SessionError::Timeout { .. }) => Ok(None),
-        Err(SessionError::Transport(TransportError::Status { status, .. })) if status < 500 => {
+        // An old server may even break at a question that it does not know.
+        Err(SessionError::Transport(TransportError::Status { status, .. })) if status <= 501 => {
             Ok(None)
         }
         Err(error) => Err(error),

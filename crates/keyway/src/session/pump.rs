@@ -251,7 +251,7 @@ impl Exchange {
     /// Ends the answering of a question that the server takes back.
     fn take_back(&self, envelope: &Envelope<'_>) {
         let id = envelope.params.and_then(|p| member(p.get(), "requestId"));
-        let task = id.and_then(|id| self.lock().questions.remove(id.get()));
+        let task = id.and_then(|id| self.lock().questions.remove(id));
         if let Some(task) = task {
             task.abort();
         }
@@ -261,7 +261,7 @@ impl Exchange {
         let token = envelope
             .params
             .and_then(|p| member(p.get(), "progressToken"));
-        let Some(number) = token.and_then(|token| token.get().parse().ok()) else {
+        let Some(number) = token.and_then(|token| token.parse().ok()) else {
             return;
         };
         let waiting = self.lock();

@@ -368,14 +368,5 @@ pub(super) fn is_address(text: &str) -> bool {
 }
 
 fn diagnostic(code: &'static str, message: String) -> Diagnostic {
-    Diagnostic {
-        code,
-        severity: Severity::Error,
-        server: None,
-        location: None,
-        message,
-        hint: None,
-        related: None,
-        fix: None,
-    }
+    Diagnostic::new(code, Severity::Error, message)
 }

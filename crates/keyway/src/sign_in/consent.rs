@@ -6,6 +6,7 @@ use std::sync::Arc;
 use keyway_auth::BoxFuture;
 use keyway_auth::ports::{
     Callback, Consent, ConsentQuestion, DeviceQuestion, Interaction, InteractionError, Redirect,
+    ShownCode, Turn,
 };
 use keyway_secret::Secret;
 use keyway_transport::{CallbackListener, read_redirect};
@@ -25,25 +26,37 @@ pub trait Presenter: Send + Sync + Debug {
     /// Returns [`InteractionError::Nobody`] where nobody would see it.
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError>;
 
-    /// Shows a code for another device; returns at once.
+    /// Shows a code for another device; returns at once. Without it, nobody would see one.
     ///
     /// # Errors
     ///
     /// As [`Self::show`].
-    fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError>;
+    fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError> {
+        let _unseen = question;
+        Err(InteractionError::Nobody)
+    }
 
     /// Waits for the address that the page led to, typed in by hand; forever, where nobody types.
     ///
     /// # Errors
     ///
     /// Returns [`InteractionError::Cancelled`] if the person gives up.
-    fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>>;
+    fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>> {
+        Box::pin(std::future::pending())
+    }
 
     /// Says that what was typed is no answer, and why.
-    fn mistyped(&self, why: &str);
+    fn mistyped(&self, why: &str) {
+        let _unsaid = why;
+    }
 
     /// Says that the question is settled, one way or the other.
-    fn settled(&self);
+    fn settled(&self) {}
+
+    /// Says whether there is somebody who would see a question now.
+    fn is_anybody_there(&self) -> bool {
+        true
+    }
 
     /// Says that another process asks the same already, and that its answer is waited for.
     fn waiting(&self) {}
@@ -89,16 +102,26 @@ impl Interaction for Loopback {
         })
     }
 
-    fn show_code(&self, question: DeviceQuestion) -> BoxFuture<'_, Result<(), InteractionError>> {
-        Box::pin(async move { self.presenter.show_code(&question) })
+    fn show_code(
+        &self,
+        question: DeviceQuestion,
+    ) -> BoxFuture<'_, Result<Box<dyn ShownCode>, InteractionError>> {
+        Box::pin(async move {
+            self.presenter.show_code(&question)?;
+            Ok(Box::new(Shown(Arc::clone(&self.presenter))) as Box<dyn ShownCode>)
+        })
     }
 
-    fn turn(&self, key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Send + Sync>>> {
+    fn is_anybody_there(&self) -> bool {
+        self.presenter.is_anybody_there()
+    }
+
+    fn turn(&self, key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {
         let key = key.clone();
         Box::pin(async move {
             let vault = self.shared.as_ref()?;
             let turn = turn::take(vault, &key, || self.presenter.waiting()).await?;
-            Some(Box::new(turn) as Box<dyn Send + Sync>)
+            Some(Box::new(turn) as Box<dyn Turn>)
         })
     }
 }
@@ -124,15 +147,37 @@ impl Consent for Listening {
                 presenter,
             } = *self;
             presenter.show(&question)?;
+            let _settled = Shown(Arc::clone(&presenter));
             let redirect_uri = listener.redirect_uri().to_owned();
             let received = listener.wait(&question.state, question.patience);
             let typed = type_in(&presenter, &redirect_uri, &question.state);
-            let outcome = tokio::select! {
+            tokio::select! {
                 outcome = received => outcome,
                 outcome = typed => outcome,
-            };
-            presenter.settled();
-            outcome
+            }
+        })
+    }
+}
+
+/// Says that the question is settled, however it ends: nobody waits for who is told to stop.
+#[derive(Debug)]
+struct Shown(Arc<dyn Presenter>);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.settled();
+    }
+}
+
+impl ShownCode for Shown {
+    fn given_up(&self) -> BoxFuture<'_, InteractionError> {
+        Box::pin(async move {
+            loop {
+                // Nothing that is typed here answers a code.
+                if let Err(error) = self.0.typed().await {
+                    return error;
+                }
+            }
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The way into a server that wants a sign-in, for who serves it to a client.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_auth::oauth::OAuth;
@@ -20,6 +20,9 @@ pub struct Door {
     name: String,
     /// What is known to be stored, so that it is not stored again.
     kept: Mutex<Option<String>>,
+    entering: tokio::sync::Mutex<()>,
+    /// How often somebody tried to enter, and what became of it the last time.
+    entered: Mutex<(u64, Result<(), Trouble>)>,
 }
 
 impl Door {
@@ -29,7 +32,13 @@ impl Door {
             vault,
             name,
             kept: Mutex::new(None),
+            entering: tokio::sync::Mutex::const_new(()),
+            entered: Mutex::new((0, Ok(()))),
         }
+    }
+
+    fn entered(&self) -> MutexGuard<'_, (u64, Result<(), Trouble>)> {
+        self.entered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -42,8 +51,17 @@ impl fmt::Debug for Door {
 impl Entrance for Door {
     fn enter(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         Box::pin(async move {
-            let entered = self.oauth.sign_in(None).await;
-            entered.map(drop).map_err(|error| Trouble::from(&error))
+            let before = self.entered().0;
+            let _turn = self.entering.lock().await;
+            // Whoever waited for another's answer in this process has the same one.
+            let (tries, answer) = self.entered().clone();
+            if tries != before {
+                return answer;
+            }
+            let answer = self.oauth.enter().await;
+            let answer = answer.map_err(|error| Trouble::from(&error));
+            *self.entered() = (tries + 1, answer.clone());
+            answer
         })
     }
 

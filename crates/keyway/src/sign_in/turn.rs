@@ -1,11 +1,13 @@
 //! One question at a time: a lock that all processes of a person share and that dies with its holder.
 
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use blake2::{Blake2b256, Digest as _};
+use keyway_auth::ports::{Declined, Turn};
 use keyway_vault::GrantKey;
 use rustix::fs::{Mode, OFlags};
 
@@ -13,8 +15,9 @@ use super::KeptVault;
 
 /// The right to ask; given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
-    _lock: File,
+pub(super) struct Held {
+    lock: File,
+    declined: Option<Declined>,
 }
 
 /// Waits for the right to ask for a sign-in; `waiting` is called once if somebody else has it.
@@ -24,10 +27,11 @@ pub(super) async fn take(
     vault: &Arc<KeptVault>,
     key: &GrantKey,
     waiting: impl FnOnce(),
-) -> Option<Turn> {
+) -> Option<Held> {
     let (kept, name) = (Arc::clone(vault), name(key));
     let opened = tokio::task::spawn_blocking(move || open(&kept.locks()?.join(name)));
     let lock = opened.await.ok()??;
+    let before = Ending::read(&lock);
     let mut waiting = Some(waiting);
     let locked = async {
         loop {
@@ -44,7 +48,64 @@ pub(super) async fn take(
         }
     };
     let is_ours = tokio::time::timeout(PATIENCE, locked).await;
-    is_ours.unwrap_or(false).then_some(Turn { _lock: lock })
+    if !is_ours.unwrap_or(false) {
+        return None;
+    }
+    // What ended before we came is not about us.
+    let after = Ending::read(&lock).filter(|_| waiting.is_none());
+    let declined = after.filter(|after| before.is_none_or(|before| before.number != after.number));
+    Some(Held {
+        lock,
+        declined: declined.map(|ending| ending.how),
+    })
+}
+
+impl Turn for Held {
+    fn declined(&self) -> Option<Declined> {
+        self.declined
+    }
+
+    fn decline(&self, how: Declined) {
+        let number = Ending::read(&self.lock).map_or(0, |ending| ending.number);
+        let ending = Ending {
+            number: number.wrapping_add(1),
+            how,
+        };
+        // Who cannot be told asks again.
+        let _untold = self.lock.write_all_at(&ending.encode(), 0);
+    }
+}
+
+/// The last question that ended without a sign-in; the lock's own file says it.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    number: u64,
+    how: Declined,
+}
+
+impl Ending {
+    fn read(file: &File) -> Option<Self> {
+        let mut bytes = [0; 9];
+        file.read_exact_at(&mut bytes, 0).ok()?;
+        let [number @ .., how] = bytes;
+        Some(Self {
+            number: u64::from_be_bytes(number),
+            how: match how {
+                b'n' => Declined::Refused,
+                b's' => Declined::Silent,
+                _ => return None,
+            },
+        })
+    }
+
+    fn encode(self) -> Vec<u8> {
+        let mut bytes = self.number.to_be_bytes().to_vec();
+        bytes.push(match self.how {
+            Declined::Refused => b'n',
+            Declined::Silent => b's',
+        });
+        bytes
+    }
 }
 
 /// Opens the file, made for the person alone; it stays, since whoever removed it could not know
@@ -68,3 +129,6 @@ fn name(key: &GrantKey) -> String {
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(600);
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,11 @@ use keyway_transport::{Event, Frame, RequestId};
 use tokio::time::Instant;
 
 use super::super::names::MAX_PENDING;
-use super::super::splice::{Members, quoted};
 use super::super::wear::Outbox;
 use super::super::{capability, message};
 use super::Call;
 use super::facts::Client;
+use crate::splice::{Members, quoted};
 
 /// The requests that wait for answers of the client.
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::super::capability::offers;
 use super::super::message;
 use super::super::names::{LISTS, MAX_PENDING};
-use super::super::splice::quoted;
 use super::super::wear::Outbox;
+use crate::splice::quoted;
 
 /// What is listened to.
 #[derive(Debug)]

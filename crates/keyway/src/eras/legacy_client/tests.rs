@@ -390,7 +390,10 @@ async fn failures_come_under_the_clients_own_id_and_the_end_is_passed_on() {
     let id = bench.server.next_json().await["id"].clone();
     bench
         .server
-        .fails(&id.to_string(), TransportError::Redirect)
+        .fails(
+            &id.to_string(),
+            TransportError::Redirect { to: String::new() },
+        )
         .await;
     assert!(matches!(bench.event().await, Event::Failed { id, .. } if id.as_json() == "5"));
     bench

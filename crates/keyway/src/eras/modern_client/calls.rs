@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::super::capability::can_answer;
 use super::super::message;
-use super::super::splice::{Members, quoted};
 use super::super::wear::Outbox;
 use super::facts::Asker;
 use super::results;
+use crate::splice::{Members, quoted};
 
 /// The requests under way, by the id that the server knows.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use super::super::names::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, LOG_LEVEL, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION,
     SERVER_INFO,
 };
-use super::super::splice::{Members, quoted};
+use crate::splice::{Members, quoted};
 
 /// What a request says of the client that sent it.
 #[derive(Debug)]

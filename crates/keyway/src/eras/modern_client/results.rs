@@ -4,7 +4,7 @@ use keyway_transport::{Frame, FrameError, RequestId};
 use serde_json::value::RawValue;
 
 use super::super::message::{self, INVALID_PARAMS};
-use super::super::splice::{Members, quoted};
+use crate::splice::{Members, quoted};
 
 /// Returns an answer to `method` under the client's id, with what the modern era requires.
 pub(super) fn modern(method: &str, id: &RequestId, frame: &Frame) -> Result<Frame, FrameError> {

@@ -7,8 +7,8 @@ use keyway_transport::{Event, Frame, FrameError, RequestId};
 use super::super::capability::offers;
 use super::super::message;
 use super::super::names::{LISTS, MAX_PENDING, SUBSCRIPTION_ID};
-use super::super::splice::{Members, quoted};
 use super::super::wear::Outbox;
+use crate::splice::{Members, quoted};
 
 /// The open subscriptions.
 #[derive(Debug)]

@@ -427,7 +427,7 @@ async fn cancellation_and_failures_find_the_right_request() {
     let upstream = call(&mut bench, 2, "").await.to_string();
     bench
         .server
-        .fails(&upstream, TransportError::Redirect)
+        .fails(&upstream, TransportError::Redirect { to: String::new() })
         .await;
     assert!(matches!(bench.event().await, Event::Failed { id, .. } if id.as_json() == "2"));
     bench.send(r#"{"id":3,"method":"UNSENDABLE"}"#).await;

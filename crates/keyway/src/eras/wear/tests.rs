@@ -10,6 +10,22 @@ struct Plain {
 }
 
 impl Face for Plain {
+    fn client_said(&mut self, _: Said, frame: Frame, out: &mut Outbox) {
+        out.server(frame);
+    }
+
+    fn server_said(&mut self, _: Said, frame: Frame, out: &mut Outbox) {
+        out.client(Event::Frame(frame));
+    }
+
+    fn failed(&mut self, id: RequestId, error: TransportError, out: &mut Outbox) {
+        out.client(Event::Failed { id, error });
+    }
+
+    fn closed(&mut self, reason: Option<TransportError>, out: &mut Outbox) {
+        out.client(Event::Closed(reason));
+    }
+
     fn client_sent(&mut self, frame: Frame, out: &mut Outbox) {
         match frame.bytes().starts_with(b"remind") {
             true => self.remind_at = Some(out.now() + Duration::from_secs(5)),

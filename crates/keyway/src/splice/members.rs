@@ -10,6 +10,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::quoted;
+
 /// The members of one object, in order, names and values as written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members<'a>(Vec<Member<'a>>);
@@ -31,6 +33,15 @@ impl<'a> Members<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|member| member.is_called(name));
         found.map(|member| &*member.value)
+    }
+
+    /// Returns every value of one name, as it stands in the text that was read.
+    pub(super) fn all(self, name: &str) -> impl Iterator<Item = &'a str> {
+        let found = self.0.into_iter().filter(move |it| it.is_called(name));
+        found.filter_map(|member| match member.value {
+            Cow::Borrowed(value) => Some(value),
+            Cow::Owned(_) => None,
+        })
     }
 
     /// Returns a value that is a string.
@@ -138,11 +149,6 @@ impl Member<'_> {
         let inside = self.name.strip_prefix('"')?.strip_suffix('"')?;
         Some(Cow::Borrowed(inside))
     }
-}
-
-/// Writes a string as JSON.
-pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]

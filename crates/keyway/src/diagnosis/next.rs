@@ -1,0 +1,65 @@
+//! The commands that a person may run next, with the name of the server in them.
+
+use keyway_config::resolve::{ServerSpec, SpecEndpoint};
+
+use super::credential::Fed;
+use crate::explain::is_plain;
+
+/// Words the commands that a person may run next.
+pub(super) struct Next {
+    /// The server, as it is named on a command line.
+    pub(super) server: String,
+    /// Whether it is a program on this machine.
+    pub(super) is_local: bool,
+}
+
+impl Next {
+    pub(super) fn about(spec: &ServerSpec) -> Self {
+        let server = if is_plain(&spec.name) {
+            spec.name.clone()
+        } else {
+            "SERVER".to_owned()
+        };
+        Self {
+            server,
+            is_local: matches!(spec.endpoint, SpecEndpoint::Local(_)),
+        }
+    }
+
+    /// Looks once more.
+    pub(super) fn again(&self) -> String {
+        format!("keyway doctor --server {}", self.server)
+    }
+
+    /// Looks once more, and not before so many seconds.
+    pub(super) fn after(&self, seconds: u64) -> String {
+        format!("sleep {seconds} && {}", self.again())
+    }
+
+    /// A new value for the variables, or for the header where there are none.
+    pub(super) fn renew(&self, fed: Option<&Fed>) -> String {
+        let again = self.again();
+        match fed.and_then(|fed| fed.variables.first()) {
+            Some(name) => format!("make a new one and set it: export {name}=…; then {again}"),
+            None => format!("make a new one and put it into the entry; then {again}"),
+        }
+    }
+
+    /// Who can mend a fault of the server itself.
+    pub(super) const fn owner(&self) -> &'static str {
+        if self.is_local {
+            "its author"
+        } else {
+            "its operator"
+        }
+    }
+
+    /// What to give to them.
+    pub(super) fn evidence(&self) -> String {
+        let again = self.again();
+        format!(
+            "give {} what this writes: {again} --debug=transport --debug-file keyway-debug.txt",
+            self.owner()
+        )
+    }
+}

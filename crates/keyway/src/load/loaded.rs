@@ -1,0 +1,111 @@
+//! A plugin as it was read, and what can be asked of its files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use keyway_config::document::Document;
+use keyway_config::environment::{Environment as _, Variables};
+use keyway_config::plugin::Plugin;
+use keyway_config::source::Source;
+
+use super::root::Root;
+use super::{CONFIG_FILES, env_files};
+use crate::env_file;
+
+/// A plugin together with where its files are.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The plugin.
+    pub plugin: Plugin,
+    pub(super) paths: BTreeMap<Arc<str>, PathBuf>,
+}
+
+impl Loaded {
+    /// Returns the file behind the name that diagnostics and edits use; none for a stream.
+    #[must_use]
+    pub fn path_of(&self, file: &str) -> Option<&Path> {
+        self.paths.get(file).map(PathBuf::as_path)
+    }
+
+    /// Returns the text behind the name that diagnostics and edits use.
+    #[must_use]
+    pub fn source(&self, file: &str) -> Option<&Source> {
+        let snapshot = &self.plugin.snapshot;
+        let documents = self.plugin.documents.iter().map(|found| &found.source);
+        let scripts = snapshot.programs.values().filter_map(|p| p.script.as_ref());
+        documents
+            .chain(&snapshot.prose)
+            .chain(&snapshot.readme)
+            .chain(scripts)
+            .find(|source| source.path() == file)
+    }
+
+    /// Reads the variables of the files that entries name by `envFile`; of a repeated name any.
+    #[must_use]
+    pub fn named_variables(&self) -> Variables {
+        let files = env_files::named(&self.root(), &self.plugin);
+        let read = files.iter().filter_map(|file| env_file::load(file).ok());
+        Variables::joined(read)
+    }
+
+    /// Returns the file among those that entries name by `envFile` that sets a variable.
+    #[must_use]
+    pub fn file_of_variable(&self, name: &str) -> Option<PathBuf> {
+        // Of a repeated name the last counts, as in `named_variables`.
+        let mut files = env_files::named(&self.root(), &self.plugin)
+            .into_iter()
+            .rev();
+        let is_set = |file: &PathBuf| {
+            let variables = env_file::load(file).ok();
+            variables.is_some_and(|found| found.get(name).is_some())
+        };
+        files.find(is_set)
+    }
+
+    /// Returns every file that a change of the plugin's servers would show in: those that are
+    /// there, and those that could be.
+    #[must_use]
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let root = &self.plugin.root;
+        let possible = CONFIG_FILES.iter().map(|(name, _)| root.join(name));
+        let documents = self.plugin.documents.iter();
+        let read = documents.filter_map(|document| self.paths.get(document.source.path()));
+        let mut files: Vec<PathBuf> = possible.chain(read.cloned()).collect();
+        files.extend(env_files::named(&self.root(), &self.plugin));
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// Puts another text in place of a file's, as if it had been read; nothing is written.
+    pub fn set_text(&mut self, file: &str, text: &str) {
+        let source = Source::new(file, text.as_bytes());
+        for document in &mut self.plugin.documents {
+            if document.source.path() == file {
+                *document = Document::parse(source.clone(), document.kind);
+            }
+        }
+        let snapshot = &mut self.plugin.snapshot;
+        let scripts = snapshot
+            .programs
+            .values_mut()
+            .filter_map(|p| p.script.as_mut());
+        for other in snapshot
+            .prose
+            .iter_mut()
+            .chain(&mut snapshot.readme)
+            .chain(scripts)
+        {
+            if other.path() == file {
+                *other = source.clone();
+            }
+        }
+    }
+    fn root(&self) -> Root {
+        Root {
+            given: self.plugin.root.clone(),
+            canonical: self.plugin.root.clone(),
+        }
+    }
+}
