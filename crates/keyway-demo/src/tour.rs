@@ -291,6 +291,7 @@ fn broken(code: &'static str, message: &str) -> Trouble {
         message: keyway_secret::printable(message),
         hint: None,
         is_transient: false,
+        wait: None,
     }
 }
 

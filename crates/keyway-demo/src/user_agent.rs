@@ -5,8 +5,7 @@
 use std::io;
 use std::time::Duration;
 
-use keyway::connect::BoxFuture;
-use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
+use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -23,18 +22,6 @@ impl Presenter for UserAgent {
         drop(tokio::spawn(async move { agree(url).await }));
         Ok(())
     }
-
-    fn show_code(&self, _: &DeviceQuestion) -> Result<(), InteractionError> {
-        Err(InteractionError::Nobody)
-    }
-
-    fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>> {
-        Box::pin(std::future::pending())
-    }
-
-    fn mistyped(&self, _: &str) {}
-
-    fn settled(&self) {}
 }
 
 /// Opens a page, presses its button if it has one, and follows redirects; `None` where it got lost.
