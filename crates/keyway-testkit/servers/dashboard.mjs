@@ -5,6 +5,7 @@
 //   go: an address                     click: a selector, or text that a button or link has
 //   wait: text that has to appear      gone: text that has to go
 //   type: [selector, text]             choose: [selector, value]
+//   reach: text of what has to get the focus by the tab key alone
 //   press: a key, or several           tab: what is clicked opens a tab; do these steps there
 //   theme: "light" or "dark"           size: [width, height]
 //   script: false turns scripts off    axe: true looks for what keeps people from using the page
@@ -129,6 +130,15 @@ async function run(page, step) {
     case "press":
       for (const key of [value].flat()) await page.keyboard.press(key);
       break;
+    case "reach": {
+      const focused = () =>
+        page.evaluate(() => document.activeElement.textContent.trim().replace(/\s+/g, " "));
+      for (let tabs = 0; (await focused()) !== value; tabs += 1) {
+        if (tabs === 80) throw new Error("no way there");
+        await page.keyboard.press("Tab");
+      }
+      break;
+    }
     case "theme":
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
       break;

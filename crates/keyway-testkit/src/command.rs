@@ -60,6 +60,14 @@ impl Keyway {
         self
     }
 
+    /// Returns a call of another program in the same surroundings, to which a variable names this.
+    #[must_use]
+    pub(crate) fn of_another(&self, program: &str, name: &str) -> Self {
+        let mut other = Self::new(program, &self.folder);
+        other.variables.clone_from(&self.variables);
+        other.env(name, &self.program)
+    }
+
     /// Runs the program to its end; panics if it cannot be started.
     #[must_use]
     #[expect(

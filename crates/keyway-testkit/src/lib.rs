@@ -2,28 +2,48 @@
 //!
 //! [`Folder`] builds a plugin folder, [`Keyway`] runs the built program in a clean environment,
 //! [`Canary`] finds a value in output under any encoding that could carry it, [`visit`] follows
-//! redirects as a browser does, and [`KeyringSession`] is a desktop session with a real keyring.
+//! redirects as a browser does, [`Gateway`] is `keyway serve` as a process, [`Terminal`] what a person
+//! types at, [`Tools`] finds programs of others, and [`KeyringSession`] a desktop session with a real keyring.
 //!
 //! With the feature `rig`, [`rig`] is a server that plays MCP server and authorization server, and the
-//! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it.
+//! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it. An
+//! [`Upstream`] is a server of one function, and a [`Client`] talks to `keyway run`.
 //!
 //! The binary `conformance-client` is what the official conformance suite tests; it alone needs the
 //! feature of that name, and with it the whole library.
 
 mod browser;
 mod canary;
+#[cfg(feature = "rig")]
+mod client;
 mod command;
 #[cfg(feature = "rig")]
 mod desk;
 mod folder;
+mod gateway;
+#[cfg(feature = "rig")]
+mod http;
 mod keyring_session;
 #[cfg(feature = "rig")]
 pub mod rig;
+mod terminal;
+mod tools;
+#[cfg(feature = "rig")]
+mod upstream;
 
 pub use self::browser::{Page, VisitError, visit};
 pub use self::canary::Canary;
+#[cfg(feature = "rig")]
+pub use self::client::Client;
 pub use self::command::{Keyway, Outcome, Running};
 #[cfg(feature = "rig")]
 pub use self::desk::{Desk, Person};
 pub use self::folder::Folder;
+pub use self::gateway::Gateway;
+#[cfg(feature = "rig")]
+pub use self::http::{Answer, Request};
 pub use self::keyring_session::KeyringSession;
+pub use self::terminal::Terminal;
+pub use self::tools::Tools;
+#[cfg(feature = "rig")]
+pub use self::upstream::{Upstream, mcp};

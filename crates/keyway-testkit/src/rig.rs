@@ -6,27 +6,30 @@
 //! levers over HTTP: see [`control`](self::control).
 
 mod authorization;
+mod clients;
 mod control;
-mod http;
 mod journal;
 mod resource;
 mod sessions;
 mod settings;
+mod streams;
 mod tokens;
 
-use std::io::BufReader;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use self::http::Request;
+pub use self::clients::{Confidential, SecretMethod};
 pub use self::journal::{Door, Seen};
 pub use self::settings::{Consent, Iss, Settings};
+pub use self::streams::Stream;
 pub use self::tokens::{End, Family, Redemption};
+pub use crate::http::Request;
 
-use self::http::Answer;
 use self::sessions::Sessions;
+use self::streams::{Streams, Tap};
 use self::tokens::Tokens;
+use crate::http::{self, Answer, Reply};
 
 /// A running rig; it lives as long as the process.
 #[derive(Debug, Clone)]
@@ -46,6 +49,7 @@ struct State {
     tokens: Tokens,
     journal: Vec<Seen>,
     sessions: Sessions,
+    streams: Streams,
 }
 
 impl Rig {
@@ -78,6 +82,12 @@ impl Rig {
     #[must_use]
     pub fn mcp(&self) -> String {
         format!("{}/mcp", self.origin())
+    }
+
+    /// Returns the address of the same MCP server over HTTP with SSE.
+    #[must_use]
+    pub fn sse(&self) -> String {
+        format!("{}/sse", self.origin())
     }
 
     /// Returns the origin, which is the issuer as well.
@@ -125,7 +135,8 @@ impl Rig {
     #[must_use]
     pub fn oauth_requests(&self) -> Vec<Seen> {
         let mut journal = self.journal();
-        journal.retain(|seen| seen.door == Door::Main && seen.request.path != "/mcp");
+        let is_oauth = |path: &str| !["/mcp", "/sse", "/messages"].contains(&path);
+        journal.retain(|seen| seen.door == Door::Main && is_oauth(&seen.request.path));
         journal
     }
 
@@ -151,6 +162,15 @@ impl Rig {
         self.state().tokens.families().to_vec()
     }
 
+    /// Returns every stream that was opened, in order.
+    #[must_use]
+    pub fn streams(&self) -> Vec<Stream> {
+        let now = self.0.started.elapsed();
+        let mut state = self.state();
+        state.streams.sweep(now);
+        state.streams.all().to_vec()
+    }
+
     /// Returns every code, access and refresh token that was ever issued.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
@@ -163,27 +183,24 @@ impl Rig {
 
     fn listen(&self, listener: TcpListener, door: Door) {
         let rig = self.clone();
-        drop(std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let rig = rig.clone();
-                drop(std::thread::spawn(move || rig.serve(stream, door)));
+        drop(http::serve(listener, move |request| {
+            let opens = (request.method.as_str(), request.path.as_str()) == STREAM;
+            let answer = rig.answer(request, door);
+            if opens && answer.status == 200 {
+                rig.stream()
+            } else {
+                Reply::Answer(answer)
             }
         }));
     }
 
-    fn serve(&self, stream: TcpStream, door: Door) {
-        let Ok(reading) = stream.try_clone() else {
-            return;
-        };
-        let mut reader = BufReader::new(reading);
-        let mut writer = stream;
-        while let Some(request) = http::read(&mut reader) {
-            let is_last = request.header("connection") == Some("close");
-            let answer = self.answer(request, door);
-            if http::write(&mut writer, &answer).is_err() || is_last {
-                return;
-            }
-        }
+    fn stream(&self) -> Reply {
+        let rig = self.clone();
+        Reply::Taken(Box::new(move |client| {
+            let now = rig.0.started.elapsed();
+            let tap = rig.state().streams.open(&client, now);
+            drop(tap.and_then(Tap::run));
+        }))
     }
 
     fn answer(&self, request: Request, door: Door) -> Answer {
@@ -191,30 +208,34 @@ impl Rig {
             return control::answer(self, &request);
         }
         let at = self.0.started.elapsed();
+        // Locked until it is noted: what is answered by a stream arrives before this returns.
+        let mut state = self.state();
         let (answer, wait) = match door {
-            Door::Main => self.route(&request, at),
+            Door::Main => self.route(&mut state, &request, at),
             Door::Elsewhere => (Answer::json(200, &serde_json::json!({})), Duration::ZERO),
         };
         let status = answer.status;
-        self.state().journal.push(Seen {
+        state.journal.push(Seen {
             at,
             door,
             request,
             status,
         });
+        drop(state);
         std::thread::sleep(wait);
         answer
     }
 
     /// Decides at once, as a server does that writes to its database and then is slow to answer.
-    fn route(&self, request: &Request, now: Duration) -> (Answer, Duration) {
-        let mut state = self.state();
+    fn route(&self, state: &mut State, request: &Request, now: Duration) -> (Answer, Duration) {
+        state.streams.sweep(now);
         let State {
             settings,
             tokens,
             sessions,
+            streams,
             ..
-        } = &mut *state;
+        } = state;
         if let Some(status) = settings.redirects.get(&request.path) {
             let to = format!("{}{}", self.elsewhere(), request.path);
             return (Answer::redirect(*status, &to), Duration::ZERO);
@@ -233,14 +254,27 @@ impl Rig {
                 let answer = resource::answer(request, settings, tokens, &place);
                 sessions.note(request, answer)
             }
+            "/sse" | "/messages" => {
+                let answer = resource::answer(request, settings, tokens, &place);
+                match request.parameter("stream") {
+                    Some(stream) if answer.status == 200 => {
+                        let is_open = streams.send(&stream, answer.body);
+                        Answer::empty(if is_open { 202 } else { 404 })
+                    }
+                    _ => answer,
+                }
+            }
             path if path.starts_with("/.well-known/oauth-protected-resource") => {
-                resource::metadata(settings, &place)
+                resource::metadata(path, settings, &place)
             }
             _ => authorization::answer(request, settings, tokens, &place),
         };
         (answer, wait)
     }
 }
+
+/// What opens a stream.
+const STREAM: (&str, &str) = ("GET", "/sse");
 
 /// Where and when a request is answered.
 struct Place {

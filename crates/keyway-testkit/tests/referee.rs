@@ -5,15 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use keyway_testkit::Tools;
+
 #[test]
 fn the_official_client_signs_in_refreshes_and_loses_its_grant_by_reuse() {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-    let given = std::env::var_os("KEYWAY_TOOLS").map(PathBuf::from);
-    let modules = given.clone().unwrap_or(beside).join("npm/node_modules");
-    if given.is_none() && !modules.join("oidc-provider").is_dir() {
-        println!("skipped: no `oidc-provider`; `cargo xtask tools --setup` installs it");
+    let Some(tools) = Tools::find(&["npm/node_modules/oidc-provider/package.json"]) else {
         return;
-    }
+    };
+    let modules = PathBuf::from(tools.modules());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/referee.mjs");
     let output = Command::new(modules.join(".bin/node"))
         .arg(script)

@@ -5,9 +5,10 @@ use serde_json::json;
 use url::Url;
 
 use super::Place;
-use super::http::{Answer, Request};
+use super::clients;
 use super::settings::{Consent, Iss, Settings};
 use super::tokens::{Asked, Tokens};
+use crate::http::{Answer, Request};
 
 /// Answers all but the MCP server's own addresses.
 pub(super) fn answer(
@@ -21,10 +22,7 @@ pub(super) fn answer(
         ("POST", "/register") => register(request, tokens),
         ("GET", "/authorize") => authorize(request, settings, tokens, place),
         ("POST", "/token") => token(request, settings, tokens, place),
-        ("POST", "/revoke") => {
-            tokens.revoke(&request.field("token").unwrap_or_default());
-            Answer::empty(200)
-        }
+        ("POST", "/revoke") => revoke(request, settings, tokens),
         _ => Answer::empty(404),
     }
 }
@@ -45,8 +43,8 @@ fn metadata(settings: &Settings, place: &Place) -> Answer {
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none"],
-            "revocation_endpoint_auth_methods_supported": ["none"],
+            "token_endpoint_auth_methods_supported": clients::methods(settings),
+            "revocation_endpoint_auth_methods_supported": clients::methods(settings),
             "authorization_response_iss_parameter_supported": settings.iss == Iss::Named,
             "scopes_supported": ["tools"],
         }),
@@ -77,13 +75,14 @@ fn register(request: &Request, tokens: &mut Tokens) -> Answer {
 fn authorize(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Place) -> Answer {
     let parameter = |name| request.parameter(name).unwrap_or_default();
     let (client, redirect_uri) = (parameter("client_id"), parameter("redirect_uri"));
-    let is_sound = tokens.knows(&client, &redirect_uri)
-        && parameter("response_type") == "code"
-        && parameter("code_challenge_method") == "S256"
-        && parameter("resource") == format!("{}/mcp", place.origin);
     let Ok(mut to) = Url::parse(&redirect_uri) else {
         return refusal("invalid_request");
     };
+    let is_known = tokens.knows(&client, &redirect_uri) || clients::knows(settings, &client, &to);
+    let is_sound = is_known
+        && parameter("response_type") == "code"
+        && parameter("code_challenge_method") == "S256"
+        && is_resource(&parameter("resource"), place);
     if !is_sound {
         return refusal("invalid_request");
     }
@@ -116,18 +115,25 @@ fn token(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Pl
     if let Some(status) = settings.token_status {
         return Answer::empty(status);
     }
+    let client = match clients::authenticate(request, settings) {
+        Ok(client) => client,
+        Err(refused) => return refused,
+    };
     let field = |name| request.field(name).unwrap_or_default();
-    if field("resource") != format!("{}/mcp", place.origin) {
+    if !is_resource(&field("resource"), place) {
         return refusal("invalid_target");
     }
     let life = (place.now, settings.expires_in);
     let issued = match field("grant_type").as_str() {
         "authorization_code" => {
-            let (client, redirect_uri) = (field("client_id"), field("redirect_uri"));
+            let redirect_uri = field("redirect_uri");
             let (code, verifier) = (field("code"), field("code_verifier"));
             tokens.exchange(&code, &verifier, (&client, &redirect_uri), life)
         }
-        "refresh_token" => tokens.rotate(&field("refresh_token"), settings.grace, life),
+        "refresh_token" => {
+            let refresh = field("refresh_token");
+            tokens.rotate((&client, &refresh), settings.grace, life)
+        }
         _ => return refusal("unsupported_grant_type"),
     };
     let Some(issued) = issued else {
@@ -143,6 +149,26 @@ fn token(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Pl
         body.insert("expires_in".to_owned(), seconds.into());
     }
     Answer::json(200, &body).with("cache-control", "no-store")
+}
+
+/// RFC 7009 section 2: for the client that a token was issued to, and for no other.
+fn revoke(request: &Request, settings: &Settings, tokens: &mut Tokens) -> Answer {
+    let client = match clients::authenticate(request, settings) {
+        Ok(client) => client,
+        Err(refused) => return refused,
+    };
+    let token = request.field("token").unwrap_or_default();
+    if tokens.revoke(&client, &token) {
+        Answer::empty(200)
+    } else {
+        refusal("unauthorized_client")
+    }
+}
+
+/// Says whether a name is that of the MCP server, by one transport or the other.
+fn is_resource(name: &str, place: &Place) -> bool {
+    let path = name.strip_prefix(&place.origin);
+    matches!(path, Some("/mcp" | "/sse"))
 }
 
 fn refusal(code: &str) -> Answer {

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Rig;
-use super::http::{Answer, Request};
 use super::settings::Settings;
+use crate::http::{Answer, Request};
 
 /// Answers whoever holds the levers.
 pub(super) fn answer(rig: &Rig, request: &Request) -> Answer {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::http::Request;
+use crate::http::Request;
 
 /// One request and what became of it.
 #[derive(Debug, Clone, Serialize)]

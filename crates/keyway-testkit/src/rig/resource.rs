@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Place;
-use super::http::{Answer, Request};
 use super::settings::Settings;
 use super::tokens::Tokens;
+use crate::http::{Answer, Request};
 
-/// Answers `/mcp`.
+/// Answers `/mcp`; also `/sse` and `/messages`, up to how the answer gets to the client.
 pub(super) fn answer(
     request: &Request,
     settings: &Settings,
@@ -19,7 +19,7 @@ pub(super) fn answer(
         .and_then(|value| value.strip_prefix("Bearer "));
     let is_known = token.is_some_and(|token| tokens.accepts(token, place.now));
     if settings.rejects_all || !is_known {
-        return challenge(token.is_some(), settings, place);
+        return challenge(request, token.is_some(), settings, place);
     }
     if let Some(scope) = &settings.wants_scope
         && !tokens.agreed().split(' ').any(|agreed| agreed == scope)
@@ -27,16 +27,21 @@ pub(super) fn answer(
         let told = format!(r#"Bearer error="insufficient_scope", scope="{scope}""#);
         return Answer::empty(403).with("www-authenticate", &told);
     }
-    match request.method.as_str() {
-        "POST" => respond(&request.body, settings),
-        "DELETE" => Answer::empty(200),
+    match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/sse") | ("DELETE", "/mcp") => Answer::empty(200),
+        ("POST", "/mcp" | "/messages") => respond(&request.body, settings),
         _ => Answer::empty(405),
     }
 }
 
-/// Answers the metadata of the resource.
-pub(super) fn metadata(settings: &Settings, place: &Place) -> Answer {
-    let own = format!("{}/mcp", place.origin);
+/// Answers the metadata of the resource that the end of `path` names.
+pub(super) fn metadata(path: &str, settings: &Settings, place: &Place) -> Answer {
+    let end = if path.ends_with("/sse") {
+        "/sse"
+    } else {
+        "/mcp"
+    };
+    let own = format!("{}{end}", place.origin);
     Answer::json(
         200,
         &json!({
@@ -48,8 +53,15 @@ pub(super) fn metadata(settings: &Settings, place: &Place) -> Answer {
     )
 }
 
-fn challenge(had_token: bool, settings: &Settings, place: &Place) -> Answer {
-    let own = format!("{}/.well-known/oauth-protected-resource/mcp", place.origin);
+fn challenge(request: &Request, had_token: bool, settings: &Settings, place: &Place) -> Answer {
+    let end = match request.path.as_str() {
+        "/mcp" => "mcp",
+        _ => "sse",
+    };
+    let own = format!(
+        "{}/.well-known/oauth-protected-resource/{end}",
+        place.origin
+    );
     let at = settings.resource_metadata.as_ref().unwrap_or(&own);
     let error = if had_token {
         r#"error="invalid_token", "#

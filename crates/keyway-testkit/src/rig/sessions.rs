@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::http::{Answer, Request};
+use crate::http::{Answer, Request};
 
 /// The sessions that are open.
 #[derive(Debug, Default)]

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::clients::Confidential;
+
 /// How the rig behaves; the default is how a good server does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -40,6 +42,9 @@ pub struct Settings {
     pub modern: bool,
     /// The scope without which the MCP server refuses.
     pub wants_scope: Option<String>,
+    /// Clients that were registered beforehand, by identifier. All others register themselves and
+    /// have no secret.
+    pub clients: BTreeMap<String, Confidential>,
 }
 
 impl Default for Settings {
@@ -59,6 +64,7 @@ impl Default for Settings {
             iss: Iss::Named,
             modern: true,
             wants_scope: None,
+            clients: BTreeMap::new(),
         }
     }
 }

@@ -1,5 +1,9 @@
 //! The rig itself: it gives tokens, rotates them, and misbehaves on command.
 
+mod clients;
+
+use std::net::TcpStream;
+
 use super::*;
 use crate::visit;
 
@@ -23,21 +27,35 @@ fn post(url: &str, body: &str, headers: &str) -> (u16, String) {
     (status, body)
 }
 
-/// Signs in as a client does; returns the token endpoint's answer.
+/// Signs in as a client does that registers itself; returns the token endpoint's answer.
 fn sign_in(rig: &Rig) -> serde_json::Value {
-    let back = TcpListener::bind("127.0.0.1:0").unwrap();
-    let redirect = format!(
-        "http://127.0.0.1:{}/callback",
-        back.local_addr().unwrap().port()
-    );
+    let redirect = "http://127.0.0.1:0/callback";
     let asked = serde_json::json!({ "redirect_uris": [redirect] }).to_string();
     let (_, registered) = post(&format!("{}/register", rig.origin()), &asked, "");
     let registered: serde_json::Value = serde_json::from_str(&registered).unwrap();
     let client = registered["client_id"].as_str().unwrap();
+    let (status, tokens) = exchange(rig, (client, redirect), &Shown::default());
+    assert_eq!(status, 200, "{tokens}");
+    tokens
+}
+
+/// What a client shows of its secret.
+#[derive(Default)]
+struct Shown {
+    headers: String,
+    fields: Vec<(&'static str, String)>,
+}
+
+/// Agrees on the consent page and exchanges the code; the answer also names the client.
+fn exchange(
+    rig: &Rig,
+    (client, redirect): (&str, &str),
+    shown: &Shown,
+) -> (u16, serde_json::Value) {
     let mut page = url::Url::parse(&format!("{}/authorize", rig.origin())).unwrap();
     page.query_pairs_mut()
         .append_pair("client_id", client)
-        .append_pair("redirect_uri", &redirect)
+        .append_pair("redirect_uri", redirect)
         .append_pair("response_type", "code")
         .append_pair(
             "code_challenge",
@@ -46,30 +64,40 @@ fn sign_in(rig: &Rig) -> serde_json::Value {
         .append_pair("code_challenge_method", "S256")
         .append_pair("resource", &rig.mcp())
         .append_pair("state", "s");
-    let visit = std::thread::spawn(move || visit(page.as_str()));
-    let (stream, _) = back.accept().unwrap();
-    let request = http::read(&mut BufReader::new(stream)).unwrap();
-    drop(visit.join());
-    let code = request.parameter("code").unwrap();
-    let mut form = url::form_urlencoded::Serializer::new(String::new());
-    form.append_pair("grant_type", "authorization_code")
-        .append_pair("code", &code)
-        .append_pair("code_verifier", "")
-        .append_pair("client_id", client)
-        .append_pair("redirect_uri", &redirect)
-        .append_pair("resource", &rig.mcp());
-    let (status, tokens) = post(&format!("{}/token", rig.origin()), &form.finish(), "");
-    assert_eq!(status, 200, "{tokens}");
-    serde_json::from_str(&tokens).unwrap()
+    // Nobody listens where the page leads to: the code is the last that was issued.
+    drop(visit(page.as_str()));
+    let code = rig.secrets().pop().unwrap_or_default();
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("code", &code),
+        ("code_verifier", ""),
+        ("redirect_uri", redirect),
+    ];
+    ask(rig, client, &fields, shown)
 }
 
-fn refresh(rig: &Rig, token: &str) -> (u16, serde_json::Value) {
+fn refresh(rig: &Rig, client: &str, token: &str) -> (u16, serde_json::Value) {
+    let fields = [("grant_type", "refresh_token"), ("refresh_token", token)];
+    ask(rig, client, &fields, &Shown::default())
+}
+
+/// Asks the token endpoint.
+fn ask(
+    rig: &Rig,
+    client: &str,
+    fields: &[(&str, &str)],
+    shown: &Shown,
+) -> (u16, serde_json::Value) {
     let mut form = url::form_urlencoded::Serializer::new(String::new());
-    form.append_pair("grant_type", "refresh_token")
-        .append_pair("refresh_token", token)
+    form.extend_pairs(fields)
+        .extend_pairs(&shown.fields)
+        .append_pair("client_id", client)
         .append_pair("resource", &rig.mcp());
-    let (status, body) = post(&format!("{}/token", rig.origin()), &form.finish(), "");
-    (status, serde_json::from_str(&body).unwrap())
+    let to = format!("{}/token", rig.origin());
+    let (status, body) = post(&to, &form.finish(), &shown.headers);
+    let mut body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    body["client_id"] = client.into();
+    (status, body)
 }
 
 fn use_token(rig: &Rig, token: &str) -> u16 {
@@ -82,17 +110,16 @@ fn use_token(rig: &Rig, token: &str) -> u16 {
 fn a_refresh_token_that_comes_twice_ends_its_family() {
     let rig = Rig::start(Settings::default());
     let first = sign_in(&rig);
+    let client = first["client_id"].as_str().unwrap();
     let old = first["refresh_token"].as_str().unwrap();
-    let (_, second) = refresh(&rig, old);
+    let (_, second) = refresh(&rig, client, old);
     let access = second["access_token"].as_str().unwrap();
     assert_eq!(use_token(&rig, access), 200);
     assert!(rig.families()[0].is_chain());
-    assert_eq!(refresh(&rig, old).0, 400);
+    assert_eq!(refresh(&rig, client, old).0, 400);
     assert_eq!(use_token(&rig, access), 401);
-    assert_eq!(
-        refresh(&rig, second["refresh_token"].as_str().unwrap()).0,
-        400
-    );
+    let newest = second["refresh_token"].as_str().unwrap();
+    assert_eq!(refresh(&rig, client, newest).0, 400);
     assert_eq!(rig.families()[0].ended, Some(End::Reuse));
     assert!(!rig.families()[0].is_chain());
 }
@@ -106,7 +133,8 @@ fn a_reset_refuses_what_was_issued_and_nothing_later() {
         use_token(&rig, first["access_token"].as_str().unwrap()),
         401
     );
-    let (_, second) = refresh(&rig, first["refresh_token"].as_str().unwrap());
+    let client = first["client_id"].as_str().unwrap();
+    let (_, second) = refresh(&rig, client, first["refresh_token"].as_str().unwrap());
     assert_eq!(
         use_token(&rig, second["access_token"].as_str().unwrap()),
         200

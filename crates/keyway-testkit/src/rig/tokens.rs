@@ -18,6 +18,8 @@ pub(super) struct Tokens {
     access: HashMap<String, Access>,
     refresh: HashMap<String, Place>,
     families: Vec<Family>,
+    /// The clients of the families, in the same order.
+    owners: Vec<String>,
     secrets: Vec<String>,
     era: u64,
     /// The scopes that were agreed to last, with blanks between.
@@ -143,18 +145,23 @@ impl Tokens {
             return None;
         }
         self.families.push(Family::default());
+        self.owners.push(known.client);
         let family = self.families.len() - 1;
         Some(self.issue(Place { family, number: 0 }, life))
     }
 
-    /// Exchanges a refresh token; one that comes again ends its family, unless within `grace`.
+    /// Exchanges a refresh token of a client; one that comes again ends its family, unless within
+    /// `grace`.
     pub(super) fn rotate(
         &mut self,
-        refresh: &str,
+        (client, refresh): (&str, &str),
         grace: Duration,
         life: (Duration, Option<u64>),
     ) -> Option<Issued> {
         let place = *self.refresh.get(refresh)?;
+        if self.owners.get(place.family).map(String::as_str) != Some(client) {
+            return None;
+        }
         let (now, _) = life;
         let family = self.families.get_mut(place.family)?;
         let earlier = family.redemptions.iter();
@@ -188,13 +195,19 @@ impl Tokens {
         })
     }
 
-    pub(super) fn revoke(&mut self, token: &str) {
+    /// Ends the family of a token; returns `false` if it is another client's.
+    pub(super) fn revoke(&mut self, client: &str, token: &str) -> bool {
         let by_refresh = self.refresh.get(token).map(|place| place.family);
         let by_access = || self.access.get(token).map(|access| access.family);
-        let family = by_refresh.or_else(by_access);
-        if let Some(family) = family.and_then(|index| self.families.get_mut(index)) {
+        let Some(index) = by_refresh.or_else(by_access) else {
+            // RFC 7009 section 2.2: what does not count need not be revoked.
+            return true;
+        };
+        let is_own = self.owners.get(index).is_some_and(|owner| owner == client);
+        if let Some(family) = self.families.get_mut(index).filter(|_| is_own) {
             family.ended.get_or_insert(End::SignOut);
         }
+        is_own
     }
 
     pub(super) const fn reset(&mut self) {

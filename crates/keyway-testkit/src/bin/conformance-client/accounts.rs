@@ -4,11 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use keyway::connect::BoxFuture;
 use keyway::settings::{Around, Settings};
 use keyway::sign_in::{
-    Accounts, Asking, ConsentQuestion, DeviceQuestion, InteractionError, KeptVault, Loopback,
-    Presenter,
+    Accounts, Asking, ConsentQuestion, InteractionError, KeptVault, Loopback, Presenter,
 };
 use keyway::trust::{Folders, KeySources, Vault};
 use keyway_testkit::visit;
@@ -126,18 +124,6 @@ impl Presenter for Agreeing {
         drop(std::thread::spawn(move || drop(visit(&url))));
         Ok(())
     }
-
-    fn show_code(&self, _question: &DeviceQuestion) -> Result<(), InteractionError> {
-        Err(InteractionError::Nobody)
-    }
-
-    fn typed(&self) -> BoxFuture<'_, Result<keyway::sign_in::Typed, InteractionError>> {
-        Box::pin(std::future::pending())
-    }
-
-    fn mistyped(&self, _why: &str) {}
-
-    fn settled(&self) {}
 }
 
 const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";

@@ -1,7 +1,10 @@
 //! Just enough HTTP/1.1: requests in, answers out, one after the other on a connection.
 
+use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -49,16 +52,34 @@ fn value_of(encoded: &str, name: &str) -> Option<String> {
     found.map(|(_, value)| value.into_owned())
 }
 
+/// Writes the request as it came, but for the letters of header names.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.query.is_empty() { "" } else { "?" };
+        let (method, path, query) = (&self.method, &self.path, &self.query);
+        write!(f, "{method} {path}{mark}{query} HTTP/1.1\r\n")?;
+        for (name, value) in &self.headers {
+            write!(f, "{name}: {value}\r\n")?;
+        }
+        write!(f, "\r\n{}", self.body)
+    }
+}
+
 /// What is answered.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) body: String,
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// All headers but the length.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: String,
 }
 
 impl Answer {
-    pub(super) fn json(status: u16, body: &Value) -> Self {
+    /// Makes an answer of JSON.
+    #[must_use]
+    pub fn json(status: u16, body: &Value) -> Self {
         Self {
             status,
             headers: vec![("content-type", "application/json".to_owned())],
@@ -66,7 +87,9 @@ impl Answer {
         }
     }
 
-    pub(super) const fn empty(status: u16) -> Self {
+    /// Makes an answer without a body.
+    #[must_use]
+    pub const fn empty(status: u16) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -74,18 +97,74 @@ impl Answer {
         }
     }
 
-    pub(super) fn redirect(status: u16, to: &str) -> Self {
+    /// Makes an answer that leads elsewhere.
+    #[must_use]
+    pub fn redirect(status: u16, to: &str) -> Self {
         Self::empty(status).with("location", to)
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: &str) -> Self {
+    /// Adds a header.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 }
 
+/// What becomes of a request.
+pub(crate) enum Reply {
+    /// It is answered, and the next may come.
+    Answer(Answer),
+    /// Its connection is taken, and answered in another way.
+    Taken(Box<dyn FnOnce(TcpStream)>),
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+/// Answers whoever comes, each connection on a thread of its own, as long as the process lives;
+/// returns how many have come.
+pub(crate) fn serve<R: Into<Reply>>(
+    listener: TcpListener,
+    answer: impl Fn(Request) -> R + Send + Sync + 'static,
+) -> Arc<AtomicUsize> {
+    let answer = Arc::new(answer);
+    let accepted: Arc<AtomicUsize> = Arc::default();
+    let count = Arc::clone(&accepted);
+    drop(std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            count.fetch_add(1, Ordering::SeqCst);
+            let answer = Arc::clone(&answer);
+            drop(std::thread::spawn(move || attend(stream, &*answer)));
+        }
+    }));
+    accepted
+}
+
+fn attend<R: Into<Reply>>(stream: TcpStream, answer: impl Fn(Request) -> R) {
+    let Ok(reading) = stream.try_clone() else {
+        return;
+    };
+    let mut reader = BufReader::new(reading);
+    let mut writer = stream;
+    while let Some(request) = read(&mut reader) {
+        let is_last = request.header("connection") == Some("close");
+        match answer(request).into() {
+            Reply::Taken(take) => return take(writer),
+            Reply::Answer(answer) => {
+                if write(&mut writer, &answer).is_err() || is_last {
+                    return;
+                }
+            }
+        }
+    }
+}
+
 /// Reads the next request; `None` when there is none, or nothing that is one.
-pub(super) fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
+pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     let start = line(reader)?;
     let mut words = start.split(' ');
     let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
@@ -118,7 +197,7 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 }
 
 /// Writes an answer.
-pub(super) fn write(writer: &mut TcpStream, answer: &Answer) -> io::Result<()> {
+fn write(writer: &mut TcpStream, answer: &Answer) -> io::Result<()> {
     let mut head = format!("HTTP/1.1 {} Rig\r\n", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
