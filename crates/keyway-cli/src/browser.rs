@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use keyway_config::names::path_segment;
 use keyway_secret::Secret;
 
 use crate::environment::ProcessEnvironment;
@@ -82,16 +83,9 @@ fn way(file: &Path, link: &Secret<String>) -> io::Result<()> {
 
 /// Writes a path as an address.
 fn file_url(path: &Path) -> String {
-    let mut url = "file://".to_owned();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                url.push(char::from(*byte));
-            }
-            byte => url.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    url
+    let parts = path.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    let parts: Vec<String> = parts.map(path_segment).collect();
+    format!("file://{}", parts.join("/"))
 }
 
 #[cfg(target_os = "macos")]

@@ -1,12 +1,10 @@
 //! Asking a person to sign in: on a terminal, in a browser, or both.
 
 mod countdown;
-mod line;
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use keyway::connect::BoxFuture;
 use keyway::sign_in::{
@@ -16,6 +14,7 @@ use keyway_secret::{Secret, printable};
 
 use self::countdown::Countdown;
 use crate::browser::Browser;
+use crate::hidden_input::{self, Hidden};
 
 /// Asks on the terminal's error stream, which a client's protocol never uses.
 #[derive(Debug)]
@@ -26,6 +25,8 @@ pub(crate) struct Terminal {
     /// Whether the address may be typed in by hand: where no browser was opened.
     takes_typing: AtomicBool,
     countdown: Mutex<Option<Countdown>>,
+    /// What is pasted holds a code.
+    hidden: Mutex<Option<Hidden>>,
 }
 
 impl Terminal {
@@ -38,14 +39,20 @@ impl Terminal {
             is_attended,
             takes_typing: AtomicBool::new(false),
             countdown: Mutex::new(None),
+            hidden: Mutex::new(None),
         })
     }
 
     fn start(&self, countdown: Option<Countdown>) {
-        *self
-            .countdown
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = countdown;
+        *lock(&self.countdown) = countdown;
+    }
+
+    /// Hides what is typed until it is settled.
+    fn hide_typing(&self) {
+        let mut hidden = lock(&self.hidden);
+        if hidden.is_none() {
+            *hidden = Hidden::input();
+        }
     }
 }
 
@@ -88,6 +95,7 @@ impl Presenter for Terminal {
             ));
         }
         say(&text);
+        self.takes_typing.store(false, Ordering::Relaxed);
         self.start(Countdown::start(question.patience));
         Ok(())
     }
@@ -95,10 +103,11 @@ impl Presenter for Terminal {
     fn typed(&self) -> BoxFuture<'_, Result<Secret<String>, InteractionError>> {
         Box::pin(async move {
             let typing = async {
-                if self.takes_typing.load(Ordering::Relaxed)
-                    && let Some(line) = line::read().await
-                {
-                    return line;
+                if self.takes_typing.load(Ordering::Relaxed) {
+                    self.hide_typing();
+                    if let Some(line) = hidden_input::pasted().await {
+                        return line;
+                    }
                 }
                 std::future::pending().await
             };
@@ -117,7 +126,7 @@ impl Presenter for Terminal {
 
     fn settled(&self) {
         self.start(None);
-        line::show_typing();
+        *lock(&self.hidden) = None;
     }
 
     fn waiting(&self) {
@@ -161,7 +170,12 @@ fn scopes(all: &[String], new: &[String]) -> String {
     text
 }
 
-fn say(text: &str) {
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says something on the error stream at once, whatever else is buffered.
+pub(crate) fn say(text: &str) {
     let mut stream = io::stderr().lock();
     drop(
         stream

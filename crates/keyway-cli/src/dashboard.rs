@@ -1,6 +1,7 @@
 //! The dashboard's steward: does for a person at a browser what the commands do for one at a
 //! terminal, by the same ways.
 
+mod both;
 mod screen;
 mod slots;
 mod views;
@@ -9,21 +10,23 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use keyway::connect::{BoxFuture, Host};
-use keyway::dashboard::{ServerId, ServerView, Steward};
+use keyway::dashboard::{ServerId, ServerView, Steward, WantedBy};
 use keyway::events::Kind;
 use keyway::gateway::Gateway;
 use keyway::load::Loaded;
 use keyway::session::Nobody;
-use keyway::sign_in::{Asking, Loopback};
+use keyway::sign_in::{Asking, Loopback, Presenter};
 use keyway::states::{Reason, Standing, State, Trouble};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use self::both::Both;
 use self::screen::Screen;
 use self::slots::Slots;
 use crate::commands::{call, doctor, login, logout};
+use crate::consent::Terminal;
 use crate::error::CliError;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, approve, find, with_ledger};
 use crate::session::Session;
@@ -42,17 +45,13 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Begins to look after the servers of plugins.
-    pub(crate) fn new(
-        reach: &Reach,
-        session: &Session,
-        plugins: Vec<Arc<Loaded>>,
-    ) -> Result<Arc<Self>, CliError> {
+    /// Begins to look after servers, of which it is told later.
+    pub(crate) fn new(reach: &Reach, session: &Session) -> Result<Arc<Self>, CliError> {
         let host = reach.host(session, NOBODY)?;
         Ok(Arc::new_cyclic(|myself| Self {
             reach: reach.unattended(),
             session: session.clone(),
-            plugins: RwLock::new(plugins),
+            plugins: RwLock::default(),
             host,
             slots: Arc::default(),
             gateway: OnceLock::new(),
@@ -70,6 +69,20 @@ impl Desk {
     pub(crate) fn serves(&self, plugins: Vec<Arc<Loaded>>) {
         *self.plugins.write().unwrap_or_else(PoisonError::into_inner) = plugins;
         self.slots.tell();
+        if let Some(desk) = self.myself.upgrade().filter(|it| it.slots.is_watched()) {
+            drop(tokio::spawn(async move { desk.opened().await }));
+        }
+    }
+
+    /// Returns a host like `host` for one server, whose questions are shown here as well.
+    pub(crate) fn witnessing(
+        &self,
+        host: &Host,
+        terminal: Option<Terminal>,
+        id: &ServerId,
+    ) -> Host {
+        let screen = Screen::new(id, &self.slots, WantedBy::Client);
+        asking(host, Arc::new(Both::new(terminal, screen)))
     }
 
     fn plugins(&self) -> Vec<Arc<Loaded>> {
@@ -115,23 +128,21 @@ impl Desk {
     async fn examined(&self, id: &ServerId) -> slots::Seen {
         let loaded = match self.loaded(id) {
             Ok(loaded) => loaded,
-            Err(error) => return views::failed(&error.trouble()),
+            Err(error) => return views::failed(&error.trouble(), id),
         };
         let who = (&self.reach, &self.session);
         match doctor::diagnose(&loaded, &id.name, who, &self.host).await {
             Ok(Some(verdict)) => views::seen(&verdict),
             Ok(None) => slots::Seen::default(),
-            Err(error) => views::failed(&error.trouble()),
+            Err(error) => views::failed(&error.trouble(), id),
         }
     }
 
     async fn enter(&self, id: &ServerId) -> Result<(), CliError> {
         let ready = self.ready(id)?;
-        let mut host = self.host.clone();
-        let screen = Screen::new(id, &self.slots);
+        let screen = Screen::new(id, &self.slots, WantedBy::Person);
+        let mut host = asking(&self.host, Arc::new(screen));
         if let Some(accounts) = &mut host.accounts {
-            let asking = Loopback::new(Arc::new(screen));
-            accounts.interaction = Some(Arc::new(asking.in_turn(Arc::clone(&accounts.vault))));
             accounts.asking = Asking::WhenNeeded;
         }
         let server = ready.spec.name.clone();
@@ -204,7 +215,7 @@ impl Steward for Desk {
     fn opened(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             for view in self.servers().await {
-                if view.question.is_none() && !self.slots.knows(&view.id) {
+                if view.question.is_none() && (!self.slots.knows(&view.id) || is_in_by_now(&view)) {
                     drop(self.look_at(&view.id));
                 }
             }
@@ -235,13 +246,13 @@ impl Steward for Desk {
             let entering = tokio::spawn(async move {
                 let entered = desk.enter(&id).await;
                 drop(turn);
-                desk.slots.ask(&id, None);
                 match &entered {
                     Ok(()) => {
                         desk.reconnect(&id);
                         drop(desk.look_at(&id));
                     }
-                    Err(error) => desk.slots.note(&id, views::failed(&error.trouble())),
+                    Err(_) if desk.slots.was_given_up(&id) => {}
+                    Err(error) => desk.slots.note(&id, views::failed(&error.trouble(), &id)),
                 }
                 entered.map_err(|error| error.trouble())
             });
@@ -308,6 +319,26 @@ impl Steward for Desk {
     }
 }
 
+/// Returns a host that asks by `presenter`.
+fn asking(host: &Host, presenter: Arc<dyn Presenter>) -> Host {
+    let mut host = host.clone();
+    if let Some(accounts) = &mut host.accounts {
+        let asking = Loopback::new(presenter);
+        accounts.interaction = Some(Arc::new(asking.in_turn(Arc::clone(&accounts.vault))));
+    }
+    host
+}
+
+/// Says whether somebody signed in since the server was looked at.
+fn is_in_by_now(view: &ServerView) -> bool {
+    let kept = view.sign_in.as_ref();
+    let is_missed = view
+        .fault
+        .as_ref()
+        .is_some_and(|it| it.code == "sign-in-required");
+    is_missed && kept.is_some_and(|kept| !kept.sign_in.ended)
+}
+
 fn changed() -> Trouble {
     Trouble {
         standing: Standing::new(State::Pending, Reason::PendingTrust),
@@ -316,6 +347,7 @@ fn changed() -> Trouble {
             .to_owned(),
         hint: Some("read it again, as it is now".to_owned()),
         is_transient: false,
+        wait: None,
     }
 }
 

@@ -165,6 +165,14 @@ impl CliError {
         }
     }
 
+    /// Returns what a conversation said, where one had begun.
+    pub(crate) const fn conversation(&self) -> Option<&SessionError> {
+        match self {
+            Self::Reach(ReachError::Talk { error, .. }) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Returns what the transport said, where it had a say.
     pub(crate) const fn transport(&self) -> Option<&TransportError> {
         match self {
@@ -210,6 +218,7 @@ impl CliError {
             message: self.to_string(),
             hint: self.hint(),
             is_transient: false,
+            wait: None,
         }
     }
 
@@ -250,6 +259,11 @@ impl CliError {
             | Self::UnknownCode {
                 near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
+            Self::UnknownServer { .. } => Some(
+                "list them: keyway status; those of another plugin: keyway status --config PATH"
+                    .to_owned(),
+            ),
+            Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::NameTaken { .. } => Some(
                 "`--replace` puts ours in its place; `keyway uninstall` brings it back".to_owned(),
             ),

@@ -1,22 +1,27 @@
-//! Asks on the terminal itself for something that must not be seen: nothing typed is echoed.
+//! Reads what must not be seen: nothing that is typed is shown.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 
 use keyway_secret::Secret;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
-/// Asks for one line; `None` if the person cancelled with Ctrl-C, or ended with Ctrl-D.
+/// Asks for one line on the terminal itself; `None` if the person cancelled with Ctrl-C, or ended
+/// with Ctrl-D.
 ///
 /// # Errors
 ///
 /// Returns what is wrong with the terminal.
 pub(crate) fn ask(question: &str) -> io::Result<Option<Secret<String>>> {
     let terminal = OpenOptions::new().read(true).write(true).open(TERMINAL)?;
-    let mut quiet = Quiet::new(terminal)?;
-    quiet.terminal.write_all(question.as_bytes())?;
-    let line = read_line(&mut quiet.terminal);
-    quiet.terminal.write_all(b"\n")?;
+    // Without signals, Ctrl-C arrives here instead of ending the process while nothing is shown.
+    let unwanted = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+    // What was typed ahead was typed for something else, and was seen.
+    let mut hidden = Hidden::new(terminal, unwanted, OptionalActions::Flush)?;
+    hidden.terminal.write_all(question.as_bytes())?;
+    let line = read_line(&mut hidden.terminal);
+    hidden.terminal.write_all(b"\n")?;
     line
 }
 
@@ -27,28 +32,53 @@ pub(crate) fn tell(text: &str) {
     }
 }
 
-/// A terminal that shows nothing and sends no signals, until this is dropped.
+/// Reads a line of standard input, while others wait for something else; `None` at its end.
 ///
-/// Without signals, Ctrl-C arrives here instead of ending the process while the echo is off.
-struct Quiet {
+/// On a terminal it is seen, unless a [`Hidden`] is kept meanwhile.
+pub(crate) async fn pasted() -> Option<Secret<String>> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    // A thread of its own: nothing waits for one that sits in a read when the command ends.
+    drop(std::thread::spawn(move || {
+        // Never grows, so that no copy is left behind.
+        let mut line = String::with_capacity(LONGEST);
+        let most = u64::try_from(LONGEST).unwrap_or(u64::MAX);
+        let read = io::stdin().lock().take(most).read_line(&mut line);
+        let line = Secret::new(line);
+        drop(sender.send(match read {
+            Ok(1..) => Some(line),
+            _ => None,
+        }));
+    }));
+    let line = receiver.await.ok().flatten()?;
+    Some(Secret::new(line.expose().trim().to_owned()))
+}
+
+/// A terminal that shows nothing of what is typed, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hidden {
     terminal: File,
     before: Termios,
 }
 
-impl Quiet {
-    fn new(terminal: File) -> io::Result<Self> {
+impl Hidden {
+    /// Hides what is typed into standard input; `None` if it is no terminal, or hides it already.
+    pub(crate) fn input() -> Option<Self> {
+        let terminal = io::stdin().as_fd().try_clone_to_owned().ok()?;
+        let hidden = Self::new(terminal.into(), LocalModes::ECHO, OptionalActions::Now).ok()?;
+        let was_shown = hidden.before.local_modes.contains(LocalModes::ECHO);
+        was_shown.then_some(hidden)
+    }
+
+    fn new(terminal: File, unwanted: LocalModes, when: OptionalActions) -> io::Result<Self> {
         let before = termios::tcgetattr(&terminal)?;
-        let mut quiet = before.clone();
-        quiet
-            .local_modes
-            .remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        // What was typed ahead was typed for something else, and was seen.
-        termios::tcsetattr(&terminal, OptionalActions::Flush, &quiet)?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(unwanted);
+        termios::tcsetattr(&terminal, when, &hidden)?;
         Ok(Self { terminal, before })
     }
 }
 
-impl Drop for Quiet {
+impl Drop for Hidden {
     fn drop(&mut self) {
         let _unchanged = termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }

@@ -13,16 +13,16 @@ use keyway::sharing;
 use keyway::sign_in::Door;
 use keyway::states::Trouble;
 use keyway_secret::Secret;
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::error::CliError;
 use crate::reach::{Reach, ReachError, Ready, find};
 use crate::session::Session;
 use crate::shared::Shared;
 
-/// A server that is made ready each time it is connected to, so that an approval given meanwhile
-/// counts.
+/// A server that is made ready when it is connected to, so that an approval given meanwhile counts.
 #[derive(Debug)]
 pub(crate) struct Lazy {
     reach: Reach,
@@ -35,6 +35,14 @@ pub(crate) struct Lazy {
     presence: Presence,
     around: Arc<[Secret<Vec<u8>>]>,
     shared: Option<Shared>,
+    made: Mutex<Option<Made>>,
+}
+
+/// A server that was made ready a moment ago.
+#[derive(Debug)]
+struct Made {
+    ready: Arc<Ready>,
+    at: Instant,
 }
 
 /// Whether a connection was made with a sign-in, for who has to notice its end.
@@ -59,6 +67,7 @@ impl Lazy {
             presence: Presence::default(),
             around: Arc::default(),
             shared: None,
+            made: Mutex::default(),
         }
     }
 
@@ -101,16 +110,34 @@ impl Lazy {
     }
 
     /// The same aside: files are read and the vault is opened, which may take a second, and there is
-    /// one thread for everybody.
-    async fn ready_aside(&self) -> Result<Ready, CliError> {
+    /// one thread for everybody. Who comes right afterwards gets the same.
+    async fn ready_aside(&self) -> Result<Arc<Ready>, CliError> {
+        let mut made = self.made.lock().await;
+        if let Some(made) = made.as_ref().filter(|it| it.at.elapsed() < FRESH) {
+            return Ok(Arc::clone(&made.ready));
+        }
+        let at = Instant::now();
         let (reach, session) = (self.reach.clone(), self.session.clone());
         let (loaded, server) = (Arc::clone(&self.loaded), self.server.clone());
-        let made = spawn_blocking(move || {
+        let (host, has_door) = (Arc::clone(&self.host), self.door.get().is_some());
+        let making = spawn_blocking(move || {
             let entry = find(&loaded, Some(&server))?;
-            reach.prepare(&session, &loaded, entry)
+            let ready = reach.prepare(&session, &loaded, entry)?;
+            let door = (!has_door).then(|| ready.door(&host));
+            Ok::<_, CliError>((ready, door))
         });
-        made.await
-            .unwrap_or_else(|_| Err(ReachError::Cancelled.into()))
+        let made_aside = making.await;
+        let made_aside = made_aside.unwrap_or_else(|_| Err(ReachError::Cancelled.into()));
+        let (ready, door) = made_aside?;
+        if let Some(door) = door {
+            self.door.get_or_init(|| door);
+        }
+        let ready = Arc::new(ready);
+        *made = Some(Made {
+            ready: Arc::clone(&ready),
+            at,
+        });
+        Ok(ready)
     }
 }
 
@@ -141,12 +168,15 @@ impl Connector for Lazy {
         })
     }
 
+    fn look(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            drop(self.ready_aside().await);
+        })
+    }
+
     fn entrance(&self) -> Option<&dyn Entrance> {
-        let door = self.door.get_or_init(|| {
-            let ready = self.ready().ok()?;
-            ready.door(&self.host)
-        });
-        door.as_ref().map(|door| door as &dyn Entrance)
+        let door = self.door.get()?.as_ref()?;
+        Some(door as &dyn Entrance)
     }
 }
 
@@ -194,3 +224,5 @@ impl Ready {
 }
 
 const PROBE_WAIT: Duration = Duration::from_secs(3);
+/// How long an approval that was taken back may still be used.
+const FRESH: Duration = Duration::from_secs(1);

@@ -41,7 +41,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 
 fn main() -> ExitCode {
-    panics::keep_quiet();
+    panics::end_at_once();
     // Children are started by this very binary, before anything else of it comes to life.
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == LAUNCH_WORD {
@@ -63,6 +63,9 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
+    if arguments.command.wants_json() {
+        panics::owe_object();
+    }
     let mut session = Session::open(&arguments.global);
     let recorded = session.record(&arguments.global);
     let outcome = recorded.and_then(|()| commands::run(&arguments.command, &mut session));

@@ -1,32 +1,83 @@
-//! What is said when Keyway itself breaks: where, and never what it held in its hands.
+//! What happens when Keyway itself breaks: the process ends at once, and says where, never what it
+//! held in its hands.
 //!
-//! The message of a panic may quote a value, so it is not shown.
+//! A task that is gone would leave whoever waits for it waiting, so no thread outlives another. A
+//! message that was put together may quote a value and is not shown; one that stands in the source
+//! as it is cannot.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, Write as _};
 use std::panic::{self, PanicHookInfo};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shows panics without their message from now on.
-pub(crate) fn keep_quiet() {
+/// Ends the process with the first panic from now on, in whatever thread or task it is.
+#[expect(
+    clippy::exit,
+    reason = "without this a panic in a task ends only the task, and others wait for it"
+)]
+pub(crate) fn end_at_once() {
     panic::set_hook(Box::new(|info| {
-        let text = words(info, &Backtrace::capture());
+        let fault = Fault::of(info);
+        let text = fault.words(&Backtrace::capture());
         drop(io::stderr().lock().write_all(text.as_bytes()));
+        if OWES_OBJECT.load(Ordering::Relaxed) {
+            drop(io::stdout().lock().write_all(fault.object().as_bytes()));
+        }
+        process::exit(FAILED);
     }));
 }
 
-fn words(info: &PanicHookInfo<'_>, trace: &Backtrace) -> String {
-    let place = match info.location() {
-        Some(at) => format!("{}:{}:{}", at.file(), at.line(), at.column()),
-        None => "an unknown place".to_owned(),
-    };
-    let mut text = format!(
-        "error: Keyway met a fault of its own, at {place}\n\nhint: please report it, with what `keyway doctor --bundle FILE` writes\n"
-    );
-    if trace.status() == BacktraceStatus::Captured {
-        text.push_str(&format!("\n{trace}\n"));
-    }
-    text
+/// Lets a panic also print the one object that a script waits for.
+pub(crate) fn owe_object() {
+    OWES_OBJECT.store(true, Ordering::Relaxed);
 }
+
+static OWES_OBJECT: AtomicBool = AtomicBool::new(false);
+
+struct Fault {
+    message: String,
+}
+
+impl Fault {
+    fn of(info: &PanicHookInfo<'_>) -> Self {
+        let place = match info.location() {
+            Some(at) => format!("{}:{}:{}", at.file(), at.line(), at.column()),
+            None => "an unknown place".to_owned(),
+        };
+        let said = info.payload().downcast_ref::<&'static str>();
+        let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+        let message = format!("Keyway met a fault of its own, at {place}{said}");
+        Self { message }
+    }
+
+    fn words(&self, trace: &Backtrace) -> String {
+        let mut text = format!("error: {}\n\nhint: {HINT}\n", self.message);
+        if trace.status() == BacktraceStatus::Captured {
+            text.push_str(&format!("\n{trace}\n"));
+        }
+        text
+    }
+
+    /// The diagnostic object of the contract.
+    fn object(&self) -> String {
+        let found = serde_json::json!({
+            "code": "internal",
+            "severity": "error",
+            "server": null,
+            "source": null,
+            "message": self.message,
+            "hint": HINT,
+        });
+        let object = serde_json::json!({ "schema_version": 1, "diagnostics": [found] });
+        format!("{object}\n")
+    }
+}
+
+const HINT: &str = "please report it, with what this writes: keyway doctor --bundle report.tar";
+
+/// The exit code of a command that failed.
+const FAILED: i32 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -36,23 +87,35 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_panic_tells_its_place_and_not_what_it_quotes() {
-        let canary = Canary::hidden("vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5");
+    /// Panics, and returns what would be said and what the panic itself says.
+    fn said(breaks: impl FnOnce() + panic::UnwindSafe) -> (String, Box<dyn std::any::Any + Send>) {
         let said = Arc::new(Mutex::new(String::new()));
         let told = Arc::clone(&said);
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            *told.lock().unwrap() = words(info, &Backtrace::force_capture());
+            let fault = Fault::of(info);
+            let words = fault.words(&Backtrace::force_capture());
+            *told.lock().unwrap() = format!("{words}{}", fault.object());
         }));
-        let value = canary.value().to_owned();
-        let caught = panic::catch_unwind(move || panic!("cannot slice `{value}`"));
+        let caught = panic::catch_unwind(breaks);
         panic::set_hook(before);
-        let payload = caught.unwrap_err();
+        let said = said.lock().unwrap().clone();
+        (said, caught.unwrap_err())
+    }
+
+    /// One test, because a process has one hook.
+    #[test]
+    fn a_panic_tells_its_place_and_its_words_but_not_what_it_quotes() {
+        let canary = Canary::hidden("vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5");
+        let value = canary.value().to_owned();
+        let (text, payload) = said(move || panic!("cannot slice `{value}`"));
         let quoted = payload.downcast_ref::<String>().unwrap();
         assert_eq!(canary.leak(quoted), Some("plain"), "it was quoted");
-        let said = said.lock().unwrap().clone();
-        assert_eq!(canary.leak(&said), None, "{said}");
-        assert!(said.contains("panics.rs:"), "{said}");
+        assert_eq!(canary.leak(&text), None, "{text}");
+        assert!(text.contains("panics.rs:"), "{text}");
+        assert!(!text.contains("cannot slice"), "{text}");
+        let (text, _) = said(|| panic!("nobody is left"));
+        assert!(text.contains(": nobody is left\n"), "{text}");
+        assert!(text.contains(r#""code":"internal""#), "{text}");
     }
 }

@@ -2,32 +2,24 @@
 //! resolve it, connect.
 
 mod approval;
+mod entry;
 mod error;
+mod preparing;
+mod ready;
 mod resolved;
 mod tail;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use keyway::connect::{
-    ConnectError, Connected, Host, Likeness, LikenessKey, Target, TransportError,
-};
-use keyway::events::{Events, Kind, Topic};
-use keyway::health::{Checked, Health};
+use keyway::connect::Host;
 use keyway::load::{Loaded, Loader};
-use keyway::session::{ClientInfo, DEFAULT_TIMEOUT, Handler, Session as Conversation};
-use keyway::settings::Confinement;
-use keyway::sign_in::{Accounts, Asking, AuthError, Door, KeptVault, Loopback, OAuth, SignIn};
-use keyway::trust::{Files, Ledger};
+use keyway::session::ClientInfo;
+use keyway::sign_in::{Accounts, Asking, KeptVault, Loopback};
+use keyway::trust::Ledger;
 use keyway::vault::Vault;
-use keyway_config::declared::{DeclaredServer, Transport};
-use keyway_config::document::Document;
-use keyway_config::environment::{HostVariables, Variables};
-use keyway_config::names::nearest_name;
-use keyway_config::resolve::{ServerSpec, SpecEndpoint, resolve};
-use keyway_secret::printable;
+use keyway_config::environment::Variables;
 
 use crate::browser::Browser;
 use crate::consent::Terminal;
@@ -35,14 +27,13 @@ use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::host;
 use crate::session::Session;
-use crate::surroundings::Surroundings;
 use crate::vault::{open_vault, sources};
 
 pub(crate) use self::approval::{approve, describe};
+pub(crate) use self::entry::find;
 pub(crate) use self::error::ReachError;
-use self::error::Said;
-use self::resolved::resolved;
-use self::tail::Tail;
+pub(crate) use self::ready::Ready;
+pub(crate) use self::tail::Tail;
 
 /// The flags of every command that connects.
 #[derive(Debug, Clone, Args)]
@@ -134,32 +125,6 @@ impl Default for Manner {
     }
 }
 
-/// How an entry comes to be approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Approval {
-    /// Before, or now by whoever is at the terminal.
-    Asked,
-    /// Before.
-    Kept,
-    /// By the command line.
-    Unneeded,
-    /// By nobody: what the entry would send is left out.
-    Spared,
-}
-
-/// A server that is approved and resolved.
-#[derive(Debug, Clone)]
-pub(crate) struct Ready {
-    /// The server.
-    pub(crate) spec: ServerSpec,
-    host: HostVariables,
-    grants: Vec<String>,
-    files: Option<Files>,
-    confinement: Confinement,
-    plugin: String,
-    events: Events,
-}
-
 impl Reach {
     /// Reads the plugin, `path` before `--config` before where the person stands.
     pub(crate) fn load(&self, session: &Session, path: Option<&Path>) -> Result<Loaded, CliError> {
@@ -220,6 +185,20 @@ impl Reach {
         }
     }
 
+    /// Returns where a person is asked; `None` where nobody would see it.
+    pub(crate) fn terminal(
+        &self,
+        session: &Session,
+        manner: Manner,
+    ) -> Result<Option<Terminal>, CliError> {
+        let named = self.browser_named(session)?;
+        let browser = match manner.way {
+            Way::Browser => Browser::find(named.as_deref()),
+            Way::Address | Way::Code => None,
+        };
+        Ok(Terminal::new(browser, manner.insists))
+    }
+
     /// Describes this process as a host that signs in as the flags say.
     pub(crate) fn host(&self, session: &Session, manner: Manner) -> Result<Host, CliError> {
         let mut host = host::open(session)?;
@@ -227,12 +206,7 @@ impl Reach {
         let Some(vault) = kept_vault()? else {
             return Ok(host);
         };
-        let named = self.browser_named(session)?;
-        let browser = match manner.way {
-            Way::Browser => Browser::find(named.as_deref()),
-            Way::Address | Way::Code => None,
-        };
-        let presenter = Terminal::new(browser, manner.insists);
+        let presenter = self.terminal(session, manner)?;
         let vault = Arc::new(vault);
         let interaction = presenter.map(|terminal| {
             let asking = Loopback::new(Arc::new(terminal));
@@ -252,247 +226,10 @@ impl Reach {
         });
         Ok(host)
     }
-
-    /// Makes one server ready: approved, by this run or before, and resolved.
-    pub(crate) fn prepare(
-        &self,
-        session: &Session,
-        loaded: &Loaded,
-        entry: (&Document, &DeclaredServer),
-    ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, self.approval(Approval::Asked))
-    }
-
-    /// The same where nobody is asked: what is not approved is refused.
-    pub(crate) fn prepare_quietly(
-        &self,
-        session: &Session,
-        loaded: &Loaded,
-        entry: (&Document, &DeclaredServer),
-    ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, self.approval(Approval::Kept))
-    }
-
-    const fn approval(&self, otherwise: Approval) -> Approval {
-        match (self.trust, self.asks_nobody) {
-            (true, _) => Approval::Unneeded,
-            (false, true) => Approval::Kept,
-            (false, false) => otherwise,
-        }
-    }
-
-    /// Makes one server ready to be signed out of: nothing of it runs and nothing is sent to it.
-    pub(crate) fn prepare_unasked(
-        &self,
-        session: &Session,
-        loaded: &Loaded,
-        entry: (&Document, &DeclaredServer),
-    ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, Approval::Spared)
-    }
-
-    fn make_ready(
-        &self,
-        session: &Session,
-        loaded: &Loaded,
-        (document, server): (&Document, &DeclaredServer),
-        approval: Approval,
-    ) -> Result<Ready, CliError> {
-        let surroundings = Surroundings::open(self.env_file.as_deref())?;
-        let surroundings = surroundings.trying(self.tried.clone());
-        let host = surroundings.host_variables(&loaded.plugin);
-        let events = &session.events;
-        let made = surroundings.with_scope(loaded, |scope| {
-            let around = keyway::trust::Surroundings {
-                plugin: &loaded.plugin.name(),
-                root: &loaded.plugin.root,
-                document,
-                host: &host,
-            };
-            let question = keyway::trust::Question::about(server, around, &scope);
-            let profile = || self.profile(session);
-            let mut spares_secret = false;
-            let grants = match (&question, approval) {
-                (None, _) => Vec::new(),
-                (Some(question), Approval::Unneeded) => {
-                    approval::granted(question, &profile()?).unwrap_or_default()
-                }
-                (Some(question), Approval::Spared) => {
-                    let granted = approval::granted(question, &profile()?);
-                    spares_secret = granted.is_none();
-                    granted.unwrap_or_default()
-                }
-                (Some(question), Approval::Asked) => {
-                    approval::require(events, Some(session), question, &profile()?)?
-                }
-                (Some(question), Approval::Kept) => {
-                    approval::require(events, None, question, &profile()?)?
-                }
-            };
-            let mut spec = resolve(server, &scope).map_err(|errors| {
-                let code = "unresolved-variable";
-                events.emit(Kind::ConfigSkipped, Some(&server.name), Some(code));
-                ReachError::Unresolved {
-                    server: server.name.clone(),
-                    errors,
-                }
-            })?;
-            if let SpecEndpoint::Remote(remote) = &mut spec.endpoint
-                && spares_secret
-            {
-                remote.oauth.retain(|(name, _)| name != "clientSecret");
-            }
-            if matches!(spec.endpoint, SpecEndpoint::NotConfigured) {
-                let code = "not-configured";
-                events.emit(Kind::ConfigSkipped, Some(&server.name), Some(code));
-            }
-            events.note(Topic::Config, Some(&server.name), || {
-                resolved(server, &spec, &scope)
-            });
-            let files = question.map(|question| question.files);
-            let id = format!("{}:{}", loaded.plugin.name(), server.name);
-            Ok(Ready {
-                confinement: session.settings()?.sandbox.of(&id),
-                spec,
-                host: host.clone(),
-                grants,
-                plugin: loaded.plugin.name(),
-                files,
-                events: session.events.clone(),
-            })
-        });
-        match (made, surroundings.take_trouble()) {
-            // What is missing may be where nobody could look.
-            (Err(CliError::Reach(ReachError::Unresolved { .. })), Some(error)) => Err(error.into()),
-            (made, _) => made,
-        }
-    }
-}
-
-impl Ready {
-    /// Returns how long to wait for a result: as asked for, as in the entry, or as usual.
-    pub(crate) fn timeout(&self, seconds: Option<u64>) -> Duration {
-        let entry = self.spec.timeout_ms.map(Duration::from_millis);
-        let asked = seconds.map(Duration::from_secs);
-        asked.or(entry).unwrap_or(DEFAULT_TIMEOUT)
-    }
-
-    /// Connects, or prepares to where the transport needs no greeting.
-    pub(crate) async fn connect(&self, host: &Host) -> Result<Connected, CliError> {
-        Ok(host.connect(self.target()).await?)
-    }
-
-    /// Returns the sign-in of this server; none if it is not by OAuth.
-    pub(crate) fn oauth(&self, host: &Host) -> Option<OAuth> {
-        host.oauth(self.target())
-    }
-
-    /// Returns the way in for who serves this server to a client.
-    pub(crate) fn door(&self, host: &Host) -> Option<Door> {
-        host.door(self.target())
-    }
-
-    /// Returns what is kept of its sign-in.
-    pub(crate) fn sign_in(&self, host: &Host) -> Result<Option<SignIn>, CliError> {
-        let (Some(accounts), SpecEndpoint::Remote(remote)) = (&host.accounts, &self.spec.endpoint)
-        else {
-            return Ok(None);
-        };
-        let kept = accounts.status(&self.plugin, &self.spec.name, remote);
-        Ok(kept.map_err(ReachError::from)?)
-    }
-
-    /// Returns what a connection would depend on; `around` is what else counts in this process.
-    pub(crate) fn likeness(&self, host: &Host, around: &[&[u8]], key: &LikenessKey) -> Likeness {
-        host.likeness(self.target(), around, key)
-    }
-
-    /// Returns the name of its plugin.
-    pub(crate) fn plugin(&self) -> &str {
-        &self.plugin
-    }
-
-    /// Returns the files that run.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let files = self.files.iter().flat_map(Files::paths);
-        files.map(Path::to_owned).collect()
-    }
-
-    /// Says whether the files that run are still those that were approved.
-    fn verify(&self) -> Result<(), CliError> {
-        let verified = self.files.as_ref().map_or(Ok(()), Files::verify);
-        verified.map_err(|file| ConnectError::from(TransportError::Changed { file }).into())
-    }
-
-    fn target(&self) -> Target<'_> {
-        Target {
-            plugin: &self.plugin,
-            spec: &self.spec,
-            host: &self.host,
-            grants: &self.grants,
-            files: self.files.as_ref(),
-            confinement: self.confinement,
-        }
-    }
-
-    /// Asks the server's health address.
-    pub(crate) async fn health(&self, host: &Host) -> Result<Health, CliError> {
-        Ok(host.health(self.target()).await?)
-    }
-
-    /// The same, with how far the server's clock is from ours.
-    pub(crate) async fn health_and_clock(&self, host: &Host) -> Result<Checked, CliError> {
-        Ok(host.health_and_clock(self.target()).await?)
-    }
-
-    /// Finds out whether the server offers a sign-in by OAuth.
-    pub(crate) async fn offers_oauth(&self, host: &Host) -> Result<(), AuthError> {
-        host.offers_oauth(self.target()).await
-    }
-
-    /// Returns the same server, spoken to in another way.
-    pub(crate) fn with_transport(&self, transport: Transport) -> Self {
-        let mut other = self.clone();
-        other.spec.transport = transport;
-        if let SpecEndpoint::Remote(remote) = &mut other.spec.endpoint
-            && let Some(address) = remote.address.over(transport)
-        {
-            remote.address = address;
-        }
-        other
-    }
-
-    /// Connects and greets the server.
-    pub(crate) async fn converse(
-        &self,
-        host: &Host,
-        handler: Arc<dyn Handler>,
-    ) -> Result<Conversation, CliError> {
-        let tail = Tail::default();
-        let Connected {
-            connection, offer, ..
-        } = self.connect(&tail.listen(host)).await?;
-        let opened = Conversation::open(connection, client_info(), handler, offer).await;
-        // By now a script has been read by whatever runs it.
-        if let Err(changed) = self.verify() {
-            self.events.failed(&self.spec.name, changed.code());
-            return Err(changed);
-        }
-        match opened {
-            Ok(conversation) => Ok(conversation),
-            Err(error) => {
-                let said = Said {
-                    withheld: host.withheld(self.target()),
-                    lines: tail.lines().await,
-                };
-                Err(ReachError::start(&self.spec, said, error).into())
-            }
-        }
-    }
 }
 
 /// Returns the vault, to be opened when it is needed; none without a place to keep anything.
-pub(crate) fn kept_vault() -> Result<Option<KeptVault>, CliError> {
+fn kept_vault() -> Result<Option<KeptVault>, CliError> {
     let Some(folders) = ProcessEnvironment::folders() else {
         return Ok(None);
     };
@@ -516,44 +253,6 @@ pub(crate) fn client_info() -> ClientInfo {
     ClientInfo {
         name: "keyway".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-/// Finds the entry that a name means: `SERVER`, or `PLUGIN:SERVER`; without a name, the only one.
-pub(crate) fn find<'a>(
-    loaded: &'a Loaded,
-    name: Option<&str>,
-) -> Result<(&'a Document, &'a DeclaredServer), CliError> {
-    let plugin = loaded.plugin.name();
-    let usable = |(document, _): &(&Document, &DeclaredServer)| document.is_usable();
-    let servers: Vec<_> = loaded.plugin.servers().filter(usable).collect();
-    let Some(name) = name else {
-        let enabled: Vec<_> = servers
-            .iter()
-            .filter(|(_, server)| !server.disabled)
-            .collect();
-        return match enabled.as_slice() {
-            [only] => Ok(**only),
-            several => Err(CliError::from(ReachError::WhichServer {
-                names: several
-                    .iter()
-                    .map(|(_, server)| server.name.clone())
-                    .collect(),
-            })),
-        };
-    };
-    let own = name.strip_prefix(&format!("{plugin}:")).unwrap_or(name);
-    // Of a name that stands twice the manifest's wins, which comes last.
-    let found = servers.iter().rev().find(|(_, server)| server.name == own);
-    match found {
-        Some((_, server)) if server.disabled => Err(CliError::from(ReachError::Disabled {
-            server: server.name.clone(),
-        })),
-        Some(found) => Ok(*found),
-        None => Err(CliError::UnknownServer {
-            name: printable(name),
-            near: nearest_name(own, servers.iter().map(|(_, server)| server.name.as_str())),
-        }),
     }
 }
 

@@ -10,6 +10,7 @@ use keyway::load::{Loaded, Loader};
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::session::Session;
 
 /// The flags that select plugins.
 #[derive(Debug, Clone, Default, Args)]
@@ -24,8 +25,24 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads what was selected, in the order given; each path fails on its own.
-    pub(crate) fn load(&self) -> Vec<Result<Loaded, LoadError>> {
+    /// Reads what was selected, and tells the session of it; each path fails on its own.
+    pub(crate) fn read(&self, session: &Session) -> (Vec<Loaded>, Vec<LoadError>) {
+        let mut plugins = Vec::new();
+        let mut failures = Vec::new();
+        for loaded in self.load() {
+            match loaded {
+                Ok(loaded) => {
+                    session.read(&loaded);
+                    plugins.push(loaded);
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        (plugins, failures)
+    }
+
+    /// Reads what was selected, in the order given.
+    fn load(&self) -> Vec<Result<Loaded, LoadError>> {
         let loader = Loader::default().home(ProcessEnvironment::home());
         let selected: Vec<&PathBuf> = self.paths.iter().chain(&self.config).collect();
         if selected.is_empty() {

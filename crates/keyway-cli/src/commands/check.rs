@@ -72,17 +72,7 @@ pub(crate) fn run(arguments: &Check, session: &Session) -> Result<Exit, CliError
         resolves: arguments.given.env || arguments.given.env_file.is_some(),
         surroundings: Surroundings::open(arguments.given.env_file.as_deref())?,
     };
-    let mut plugins = Vec::new();
-    let mut failures = Vec::new();
-    for loaded in arguments.selection.load() {
-        match loaded {
-            Ok(loaded) => {
-                session.read(&loaded);
-                plugins.push(loaded);
-            }
-            Err(error) => failures.push(error),
-        }
-    }
+    let (mut plugins, failures) = arguments.selection.read(session);
     let mut diagnostics = linter.lint_all(&plugins);
     let mut fixes = Fixes::default();
     if let Some(level) = mend {

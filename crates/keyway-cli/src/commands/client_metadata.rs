@@ -1,7 +1,7 @@
 //! `keyway client-metadata`: the document by which authorization servers know this client.
 
 use clap::Args;
-use keyway::sign_in::client_metadata;
+use keyway::sign_in::{client_metadata, is_client_address};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -12,8 +12,16 @@ use crate::session::Session;
 pub(crate) struct ClientMetadata {
     /// Where it will be hosted; `https`, with a path. Put the same into `config.toml` under
     /// `[oauth]` as `client_metadata_url`
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = hosted)]
     url: String,
+}
+
+/// Takes an address that authorization servers accept as a client's name.
+fn hosted(text: &str) -> Result<String, &'static str> {
+    match is_client_address(text) {
+        true => Ok(text.to_owned()),
+        false => Err("it has to be `https`, with a path, and without user or fragment"),
+    }
 }
 
 /// Runs the command.

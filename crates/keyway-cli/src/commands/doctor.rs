@@ -5,6 +5,7 @@
 mod board;
 mod bundle;
 mod fault;
+mod layout;
 mod offline;
 mod online;
 mod output;
@@ -29,7 +30,7 @@ use self::offline::Candidate;
 use super::tools::Format;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{NOBODY, Reach};
+use crate::reach::{NOBODY, Reach, ReachError};
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 
@@ -69,7 +70,12 @@ pub(crate) fn run(arguments: &Doctor, session: &Session) -> Result<Exit, CliErro
         offline::examine(&loaded, scope, &arguments.reach, session)
     });
     let candidates = chosen(found, &loaded, arguments.server.as_deref())?;
-    let examined = super::block_on(examine(candidates, arguments, session))?;
+    let examined = super::block_on(async {
+        tokio::select! {
+            examined = examine(candidates, arguments, session) => examined,
+            _ = tokio::signal::ctrl_c() => Err(ReachError::Cancelled.into()),
+        }
+    })?;
     let exit = exit_of(&examined);
     let text = match arguments.format {
         Format::Human => output::human(&examined, session),

@@ -98,6 +98,9 @@ pub(crate) fn in_words(done: &SignedOut) -> String {
         Revoked::NotOffered => {
             "the tokens were deleted here; the authorization server takes no revocations, so they count until they end"
         }
+        Revoked::NoProof => {
+            "the tokens were deleted here; the authorization server was not told, because the secret of the client is not there or not approved, so they count until they end"
+        }
         _ => {
             "the tokens were deleted here; the authorization server could not be told, so they count until they end"
         }
@@ -130,6 +133,7 @@ fn object((name, done): &(String, SignedOut)) -> Value {
     let revoked = match done.revoked {
         Revoked::Done => "done",
         Revoked::NotOffered => "not-offered",
+        Revoked::NoProof => "no-proof",
         Revoked::Nothing => "nothing",
         _ => "failed",
     };

@@ -79,18 +79,24 @@ pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError
 
 /// What the server offered.
 pub(super) struct Listed {
-    version: String,
+    era: Era,
     key: Option<&'static str>,
     items: Vec<Box<RawValue>>,
 }
 
 impl Listed {
     pub(super) fn in_words(&self) -> String {
-        let version = printable(&self.version);
-        match self.key {
-            Some(key) => format!("MCP {version}, {} {key}", self.items.len()),
-            None => format!("MCP {version}, offers nothing to list"),
+        let era = &self.era;
+        match (self.key, self.items.len()) {
+            (Some(key), 1) => format!("{era}, 1 {}", key.trim_end_matches('s')),
+            (Some(key), count) => format!("{era}, {count} {key}"),
+            (None, _) => format!("{era}, offers nothing to list"),
         }
+    }
+
+    /// Returns the protocol that is spoken.
+    pub(super) const fn era(&self) -> &Era {
+        &self.era
     }
 
     /// Returns the tools, as the server described them.
@@ -108,12 +114,8 @@ pub(super) async fn listed(ready: &Ready, host: &Host) -> Result<Listed, CliErro
     let listed = list(&conversation).await;
     conversation.close().await;
     let (key, items) = listed.map_err(|error| ReachError::talk(&ready.spec, error))?;
-    let version = match &conversation.facts().era {
-        Era::Modern { version } | Era::Legacy { version } => version.clone(),
-        _ => "of an unknown version".to_owned(),
-    };
     Ok(Listed {
-        version,
+        era: conversation.facts().era.clone(),
         key,
         items,
     })

@@ -85,13 +85,7 @@ pub(crate) fn run(arguments: &Readme, session: &Session) -> Result<Exit, CliErro
 
 fn finding(code: &'static str, message: String, hint: &str) -> Diagnostic {
     Diagnostic {
-        code,
-        severity: Severity::Error,
-        server: None,
-        location: None,
-        message,
         hint: Some(hint.to_owned()),
-        related: None,
-        fix: None,
+        ..Diagnostic::new(code, Severity::Error, message)
     }
 }

@@ -141,6 +141,7 @@ impl Runner {
             name: name.clone(),
             connector: connector(name),
             timeout: None,
+            place: None,
         });
         Ok(aggregate(members.collect(), settings))
     }

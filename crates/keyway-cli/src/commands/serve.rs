@@ -13,6 +13,7 @@ use keyway::gateway::{Gateway, ListenError, Listener, Reader, Register, Served, 
 use keyway::load::Loaded;
 use keyway::sharing;
 use keyway::vault::Vault;
+use keyway_config::names::path_segment;
 use keyway_secret::printable;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncReadExt as _;
@@ -56,14 +57,15 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
     let vault = Arc::new(open_vault()?);
     allow_many_connections();
     super::block_on_to_its_end(async {
-        let mut plugins = Plugins::open(arguments, session)?;
+        let desk = Desk::new(&arguments.reach, session)?;
+        let mut plugins = Plugins::open(arguments, session, &desk)?;
+        desk.serves(plugins.loaded());
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(route).collect();
         let reader: Reader = {
             let vault = Arc::clone(&vault);
             Arc::new(move || Register::new(&vault)?.list())
         };
-        let desk = Desk::new(&arguments.reach, session, plugins.loaded())?;
         let (activity, export) = traces::begin(session)?;
         let activity = Arc::new(activity);
         let dashboard = Dashboard::new(Arc::clone(&desk) as _, Arc::clone(&activity));
@@ -102,7 +104,7 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
         tokio::select! {
             () = serving => {}
             () = gateway.tend() => {}
-            () = plugins.follow(Arc::clone(&gateway), desk) => {}
+            () = plugins.follow(Arc::clone(&gateway)) => {}
         }
         // Children get to end in good order, but nobody waits for them forever.
         drop(tokio::time::timeout(CLOSE_TIME, gateway.close()).await);
@@ -184,21 +186,8 @@ impl Serve {
 }
 
 fn route(server: &Served) -> String {
-    format!("/mcp/{}/{}", encoded(&server.plugin), encoded(&server.name))
-}
-
-/// Writes a name as a part of a path.
-fn encoded(name: &str) -> String {
-    let mut text = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte));
-            }
-            byte => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
+    let (plugin, name) = (path_segment(&server.plugin), path_segment(&server.name));
+    format!("/mcp/{plugin}/{name}")
 }
 
 fn tell(session: &Session, routes: &[String], port: u16) {

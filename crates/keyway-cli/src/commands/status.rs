@@ -84,17 +84,7 @@ impl Listed<'_> {
 /// Runs the command.
 pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliError> {
     let surroundings = Surroundings::open(arguments.env_file.as_deref())?;
-    let mut plugins = Vec::new();
-    let mut failures = Vec::new();
-    for loaded in arguments.selection.load() {
-        match loaded {
-            Ok(loaded) => {
-                session.read(&loaded);
-                plugins.push(loaded);
-            }
-            Err(error) => failures.push(error),
-        }
-    }
+    let (plugins, failures) = arguments.selection.read(session);
     let all: Vec<&Loaded> = plugins.iter().collect();
     let (mut servers, diagnostics) = look(&all, &surroundings);
     let kept = look_further(&mut servers, &all, (&surroundings, session))?;

@@ -1,9 +1,11 @@
 //! A line that says how long a person has left, where it can be drawn.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
+
+use super::say;
 
 /// A line on the terminal that goes away when this is dropped.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ impl Countdown {
         Some(Self(tokio::spawn(async move {
             for frame in FRAMES.iter().cycle() {
                 let left = end.saturating_duration_since(Instant::now()).as_secs();
-                draw(&format!(
+                say(&format!(
                     "\r{frame} waiting for you, {}:{:02} left \u{1b}[K",
                     left / 60,
                     left % 60
@@ -33,17 +35,8 @@ impl Countdown {
 impl Drop for Countdown {
     fn drop(&mut self) {
         self.0.abort();
-        draw("\r\u{1b}[K");
+        say("\r\u{1b}[K");
     }
-}
-
-fn draw(text: &str) {
-    let mut stream = io::stderr().lock();
-    drop(
-        stream
-            .write_all(text.as_bytes())
-            .and_then(|()| stream.flush()),
-    );
 }
 
 const FRAMES: [&str; 4] = ["⠋", "⠙", "⠸", "⠴"];

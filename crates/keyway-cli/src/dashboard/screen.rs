@@ -1,9 +1,10 @@
-//! Shows the question of a sign-in on the dashboard, where the person came from.
+//! Shows the question of a sign-in on the dashboard.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use keyway::connect::BoxFuture;
-use keyway::dashboard::{Consent, ServerId};
+use keyway::dashboard::{Consent, ServerId, WantedBy};
 use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
 use tokio::sync::Notify;
 
@@ -14,57 +15,129 @@ use super::slots::Slots;
 pub(super) struct Screen {
     id: ServerId,
     slots: Arc<Slots>,
-    giving_up: Arc<Notify>,
+    wanted_by: WantedBy,
+    /// Tells that the person gave up the question that is shown.
+    giving_up: Mutex<Option<Arc<Notify>>>,
 }
 
 impl Screen {
-    pub(super) fn new(id: &ServerId, slots: &Arc<Slots>) -> Self {
+    pub(super) fn new(id: &ServerId, slots: &Arc<Slots>, wanted_by: WantedBy) -> Self {
         Self {
             id: id.clone(),
             slots: Arc::clone(slots),
-            giving_up: slots.giving_up(id),
+            wanted_by,
+            giving_up: Mutex::default(),
         }
+    }
+
+    fn ask(&self, consent: Consent) {
+        let giving_up = self.slots.ask(&self.id, consent);
+        let before = self.lock().replace(giving_up);
+        if let Some(before) = before {
+            self.slots.settle(&self.id, &before);
+        }
+    }
+
+    fn ends_at(patience: Duration) -> Instant {
+        let now = Instant::now();
+        now.checked_add(patience).unwrap_or(now)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Notify>>> {
+        self.giving_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Presenter for Screen {
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
-        let consent = Consent {
+        self.ask(Consent {
             page: question.url.clone(),
             issuer: question.issuer.clone(),
             client: Some(question.client.clone()),
             scopes: question.scopes.clone(),
             new_scopes: question.new_scopes.clone(),
             code: None,
-        };
-        self.slots.ask(&self.id, Some(consent));
+            ends_at: Self::ends_at(question.patience),
+            wanted_by: self.wanted_by,
+        });
         Ok(())
     }
 
     fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError> {
         let page = question.complete.as_ref().unwrap_or(&question.page);
-        let consent = Consent {
+        self.ask(Consent {
             page: page.clone(),
             issuer: question.issuer.clone(),
             client: None,
             scopes: question.scopes.clone(),
             new_scopes: question.scopes.clone(),
             code: Some(question.code.clone()),
-        };
-        self.slots.ask(&self.id, Some(consent));
+            ends_at: Self::ends_at(question.patience),
+            wanted_by: self.wanted_by,
+        });
         Ok(())
     }
 
     fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>> {
+        let giving_up = self.lock().clone();
         Box::pin(async move {
-            self.giving_up.notified().await;
+            match giving_up {
+                Some(giving_up) => giving_up.notified().await,
+                None => std::future::pending().await,
+            }
             Err(InteractionError::Cancelled)
         })
     }
 
-    fn mistyped(&self, _: &str) {}
-
     fn settled(&self) {
-        self.slots.ask(&self.id, None);
+        let shown = self.lock().take();
+        if let Some(shown) = shown {
+            self.slots.settle(&self.id, &shown);
+        }
+    }
+
+    fn is_anybody_there(&self) -> bool {
+        self.slots.is_watched()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway::sign_in::{Interaction as _, Loopback};
+
+    use super::*;
+
+    fn code() -> DeviceQuestion {
+        DeviceQuestion {
+            page: "https://as.example/activate".parse().unwrap(),
+            complete: None,
+            code: "ABCD-EFGH".to_owned(),
+            server: "s".to_owned(),
+            issuer: "as.example".to_owned(),
+            scopes: vec!["read".to_owned()],
+            patience: Duration::from_secs(600),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_code_that_is_given_up_on_the_dashboard_is_waited_for_no_longer() {
+        let slots = Arc::<Slots>::default();
+        let id = ServerId {
+            plugin: "p".to_owned(),
+            name: "s".to_owned(),
+        };
+        let screen = Screen::new(&id, &slots, WantedBy::Person);
+        let asking = Loopback::new(Arc::new(screen));
+        let shown = asking.show_code(code()).await.unwrap();
+        let consent = slots.of(&id).consent().cloned().unwrap();
+        assert_eq!(consent.code.as_deref(), Some("ABCD-EFGH"));
+        slots.cancel(&id);
+        assert_eq!(shown.given_up().await, InteractionError::Cancelled);
+        let shown = asking.show_code(code()).await.unwrap();
+        assert!(slots.asks(&id));
+        drop(shown);
+        assert!(!slots.asks(&id), "it is settled");
     }
 }

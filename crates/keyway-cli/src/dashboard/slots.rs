@@ -19,11 +19,27 @@ pub(super) struct Slots {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slot {
     pub(super) is_busy: bool,
-    pub(super) consent: Option<Consent>,
+    /// The questions that wait for an answer; the latest is shown.
+    asked: Vec<Asked>,
+    /// Whether the last question was given up on the dashboard.
+    given_up: bool,
     pub(super) seen: Option<Seen>,
     /// When the token that was last seen ends, and how long it had then.
     lifetime: Option<(i64, i64)>,
-    cancel: Arc<Notify>,
+}
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone)]
+struct Asked {
+    consent: Consent,
+    giving_up: Arc<Notify>,
+}
+
+impl Slot {
+    /// Returns what a person is asked.
+    pub(super) fn consent(&self) -> Option<&Consent> {
+        self.asked.last().map(|asked| &asked.consent)
+    }
 }
 
 /// How a server was when it was last looked at.
@@ -69,7 +85,12 @@ impl Slots {
 
     /// Says whether a person is asked about a server.
     pub(super) fn asks(&self, id: &ServerId) -> bool {
-        self.of(id).consent.is_some()
+        self.of(id).consent().is_some()
+    }
+
+    /// Says whether a person has a page open on which a question would appear.
+    pub(super) fn is_watched(&self) -> bool {
+        self.changed.receiver_count() > 0
     }
 
     /// Begins to do something about a server; `None` if somebody does already.
@@ -93,25 +114,41 @@ impl Slots {
         });
     }
 
-    /// Notes what a person is asked, or that nothing is asked any more.
-    pub(super) fn ask(&self, id: &ServerId, consent: Option<Consent>) {
-        self.change(id, |slot| slot.consent = consent);
+    /// Notes what a person is asked; returns what tells that they gave up.
+    pub(super) fn ask(&self, id: &ServerId, consent: Consent) -> Arc<Notify> {
+        let giving_up = Arc::<Notify>::default();
+        let asked = Asked {
+            consent,
+            giving_up: Arc::clone(&giving_up),
+        };
+        self.change(id, |slot| {
+            slot.given_up = false;
+            slot.asked.push(asked);
+        });
+        giving_up
     }
 
-    /// Returns what tells that a person gave up.
-    pub(super) fn giving_up(&self, id: &ServerId) -> Arc<Notify> {
+    /// Notes that a question is settled.
+    pub(super) fn settle(&self, id: &ServerId, giving_up: &Arc<Notify>) {
         self.change(id, |slot| {
-            slot.cancel = Arc::default();
-            Arc::clone(&slot.cancel)
-        })
+            slot.asked
+                .retain(|asked| !Arc::ptr_eq(&asked.giving_up, giving_up));
+        });
     }
 
     /// Gives up what a person is asked.
     pub(super) fn cancel(&self, id: &ServerId) {
         self.change(id, |slot| {
-            slot.consent = None;
-            slot.cancel.notify_one();
+            if let Some(asked) = slot.asked.pop() {
+                asked.giving_up.notify_one();
+                slot.given_up = true;
+            }
         });
+    }
+
+    /// Says whether the last question about a server was given up, which is no fault of anybody's.
+    pub(super) fn was_given_up(&self, id: &ServerId) -> bool {
+        self.of(id).given_up
     }
 
     /// Returns how long a token had when it was first seen.
@@ -153,6 +190,10 @@ impl Drop for Turn {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use keyway::dashboard::WantedBy;
+
     use super::*;
 
     fn id() -> ServerId {
@@ -170,6 +211,46 @@ mod tests {
         assert!(slots.knows(&id()));
         drop(turn);
         assert!(slots.begin(&id()).is_some());
+    }
+
+    fn consent(issuer: &str) -> Consent {
+        Consent {
+            page: "https://as.example/".parse().unwrap(),
+            issuer: issuer.to_owned(),
+            client: None,
+            scopes: Vec::new(),
+            new_scopes: Vec::new(),
+            code: None,
+            ends_at: Instant::now(),
+            wanted_by: WantedBy::Client,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_is_the_question_that_is_shown_and_no_other() {
+        let slots = Slots::default();
+        let shown = || slots.of(&id()).consent().map(|it| it.issuer.clone());
+        let first = slots.ask(&id(), consent("a"));
+        let second = slots.ask(&id(), consent("b"));
+        assert_eq!(shown().as_deref(), Some("b"));
+        slots.cancel(&id());
+        second.notified().await;
+        assert!(slots.was_given_up(&id()));
+        assert_eq!(shown().as_deref(), Some("a"));
+        slots.settle(&id(), &second);
+        assert!(slots.asks(&id()), "another's end is not its own");
+        slots.settle(&id(), &first);
+        assert!(!slots.asks(&id()));
+    }
+
+    #[test]
+    fn who_has_a_page_open_is_somebody_to_ask() {
+        let slots = Slots::default();
+        assert!(!slots.is_watched());
+        let page = slots.changes();
+        assert!(slots.is_watched());
+        drop(page);
+        assert!(!slots.is_watched());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keyway::dashboard::{Fault, Kept, ServerId, ServerView, Tool, Variable};
 use keyway::diagnosis::{Stage, page};
+use keyway::explain::naming;
 use keyway::load::Loaded;
 use keyway::states::{Reason, Standing, State, Trouble};
 use keyway::trust::Question;
@@ -80,6 +81,7 @@ impl Desk {
             sign_in,
         });
         let standing = standing(declared, &slot);
+        let consent = slot.consent().cloned();
         let seen = slot.seen.unwrap_or_default();
         let is_at_work = standing.state == State::Connected;
         ServerView {
@@ -91,7 +93,7 @@ impl Desk {
             sign_in: kept,
             variables: variables.collect(),
             question,
-            consent: slot.consent,
+            consent,
             fault: seen.fault.filter(|_| !is_at_work),
             offers: seen.offers.filter(|_| is_at_work),
             tools: seen.tools,
@@ -102,7 +104,7 @@ impl Desk {
 
 /// Puts together what the files say and how the server was when it was last looked at.
 fn standing(declared: Standing, slot: &Slot) -> Standing {
-    if slot.consent.is_some() {
+    if slot.consent().is_some() {
         return Standing::new(State::NeedsAuth, Reason::Authorizing);
     }
     match (declared.state, declared.reason) {
@@ -150,9 +152,10 @@ fn worded(fault: &doctor::Fault) -> Fault {
 }
 
 /// Words what kept something from being done.
-pub(super) fn failed(trouble: &Trouble) -> Seen {
+pub(super) fn failed(trouble: &Trouble, id: &ServerId) -> Seen {
     let stage = Stage::of_code(trouble.code).unwrap_or(Stage::Connect);
-    let hint = trouble.hint.clone();
+    let hint = trouble.hint.as_deref();
+    let hint = hint.map(|hint| naming(hint, Some(&id.plugin), &id.name));
     Seen {
         standing: Some(trouble.standing),
         fault: Some(Fault {
@@ -171,4 +174,21 @@ pub(super) fn failed(trouble: &Trouble) -> Seen {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_helps_names_the_server_itself() {
+        let id = ServerId {
+            plugin: "p".to_owned(),
+            name: "docs".to_owned(),
+        };
+        let mut trouble = CliError::from(ReachError::Cancelled).trouble();
+        trouble.hint = Some("sign in again and agree: keyway login SERVER".to_owned());
+        let fault = failed(&trouble, &id).fault.unwrap();
+        assert_eq!(fault.hint, "sign in again and agree: keyway login docs");
+    }
 }

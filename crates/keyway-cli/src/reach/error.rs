@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use keyway::connect::ConnectError;
 use keyway::connect::HelperFault;
 use keyway::connect::TransportError;
-use keyway::explain::{explain, explain_auth};
+use keyway::explain::{explain, explain_auth, explain_session, naming};
 use keyway::identity::IdentityError;
 use keyway::session::SessionError;
 use keyway::sign_in::{AuthError, Fault};
@@ -232,15 +232,20 @@ impl ReachError {
             Self::Talk {
                 error: SessionError::Transport(error),
                 method,
-                ..
-            } if is_sign_in(error, *method) => Some(SIGN_IN.to_owned()),
-            Self::Talk {
-                error: SessionError::Transport(error),
                 server,
                 ..
-            } => naming(server, explain(error).hint),
+            } if is_sign_in(error, *method) => Some(naming(SIGN_IN, None, server)),
+            Self::Talk { error, server, .. } => named(server, explain_session(error).hint),
             Self::Connect(ConnectError::Transport(error)) => explain(error).hint,
-            Self::SignIn { error, server } => naming(server, explain_auth(error).hint),
+            Self::SignIn { error, server } => named(server, explain_auth(error).hint),
+            Self::Disabled { .. } => {
+                Some("take `disabled` (or `enabled`) out of its entry to use it".to_owned())
+            }
+            Self::NoPassphrase { name } => Some(format!("export {}=…", printable(name))),
+            Self::Arguments { path, .. } => Some(format!(
+                "name a file that is there and that you may read: ls -l {}",
+                path.display()
+            )),
             Self::NotOAuth { method, .. } => Some(
                 match method {
                     Method::Static => "its credential is a header of its entry",
@@ -255,14 +260,8 @@ impl ReachError {
     }
 }
 
-/// Puts the server into a command that signs in, so that it can be copied as it is.
-fn naming(server: &str, hint: Option<String>) -> Option<String> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
-    let hint = hint?;
-    if server.is_empty() || server.starts_with('-') || !server.chars().all(is_word) {
-        return Some(hint);
-    }
-    Some(hint.replace(LOGIN, &format!("{LOGIN} {server}")))
+fn named(server: &str, hint: Option<String>) -> Option<String> {
+    hint.map(|hint| naming(&hint, None, server))
 }
 
 fn listed(errors: &[ResolveError]) -> String {
@@ -316,5 +315,4 @@ fn exit_of_auth(error: &AuthError) -> Exit {
     }
 }
 
-const LOGIN: &str = "keyway login";
-const SIGN_IN: &str = "the server refuses what this account asks for; if you have another one there, sign in as that: keyway login --account NAME";
+const SIGN_IN: &str = "the server refuses what this account asks for; if you have another one there, sign in as that: keyway login SERVER --account NAME";

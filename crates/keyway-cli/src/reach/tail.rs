@@ -1,4 +1,4 @@
-//! What the helper of a server wrote to standard error, for the case that it fails.
+//! What the programs of a server wrote to standard error, for the case that they fail.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +8,11 @@ use keyway::connect::{ChildStream, Host};
 
 /// The last lines, already redacted where they come from.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
     /// Returns the host as it was, except that what programs say is kept here as well.
-    pub(super) fn listen(&self, host: &Host) -> Host {
+    pub(crate) fn listen(&self, host: &Host) -> Host {
         let (kept, before) = (Arc::clone(&self.0), host.log.clone());
         Host {
             log: Some(Arc::new(move |stream, line| {
@@ -32,7 +32,7 @@ impl Tail {
     }
 
     /// Returns the lines; those that were written just before the end are still on their way.
-    pub(super) async fn lines(&self) -> Vec<String> {
+    pub(crate) async fn lines(&self) -> Vec<String> {
         tokio::time::sleep(ON_THEIR_WAY).await;
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()

@@ -3,8 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use keyway::connect::BoxFuture;
-use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
+use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -56,18 +55,6 @@ impl Presenter for Person {
         self.asked.notify_one();
         Ok(())
     }
-
-    fn show_code(&self, _: &DeviceQuestion) -> Result<(), InteractionError> {
-        Err(InteractionError::Nobody)
-    }
-
-    fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>> {
-        Box::pin(std::future::pending())
-    }
-
-    fn mistyped(&self, _: &str) {}
-
-    fn settled(&self) {}
 }
 
 /// How long the table waits for somebody in front of a browser.

@@ -1,9 +1,10 @@
 //! What is seen while the servers are visited: one line that changes, or one line per server.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use keyway_demo::Row;
 
+use crate::consent::say;
 use crate::session::{Session, Verbosity};
 
 /// Progress on the error stream; a line that changes goes away when this is dropped.
@@ -60,13 +61,4 @@ impl Drop for Progress {
             say("\r\u{1b}[K");
         }
     }
-}
-
-fn say(text: &str) {
-    let mut stream = io::stderr().lock();
-    drop(
-        stream
-            .write_all(text.as_bytes())
-            .and_then(|()| stream.flush()),
-    );
 }

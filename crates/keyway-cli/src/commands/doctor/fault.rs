@@ -1,7 +1,8 @@
 //! What was found out about one server.
 
 use keyway::connect::TransportError;
-use keyway::diagnosis::{Evidence, Stage, page, refine};
+use keyway::diagnosis::{Evidence, Stage, page, refine, refine_session};
+use keyway::session::Era;
 use keyway::states::{Reason, Standing, State};
 use keyway_config::diagnostic::Diagnostic;
 use serde_json::value::RawValue;
@@ -24,8 +25,10 @@ pub(crate) enum Verdict {
     Works {
         /// What.
         what: String,
+        /// The protocol that was spoken.
+        era: Era,
         /// What would be better.
-        advice: Option<Advice>,
+        advice: Option<Box<Advice>>,
         /// The tools among it.
         tools: Vec<Box<RawValue>>,
     },
@@ -100,10 +103,11 @@ impl Fault {
             stage,
             code: finding.code,
             message: finding.message.clone(),
-            hint: finding
-                .hint
-                .clone()
-                .unwrap_or_else(|| format!("keyway explain {}", finding.code)),
+            hint: match (&finding.hint, &finding.fix) {
+                (Some(hint), _) => hint.clone(),
+                (None, Some(_)) => "keyway check --fix".to_owned(),
+                (None, None) => "correct that place; then keyway doctor".to_owned(),
+            },
             exit: Exit::Failed,
             standing: UNUSABLE,
             place,
@@ -118,7 +122,10 @@ impl Fault {
         otherwise: Stage,
         evidence: Option<Evidence<'_>>,
     ) -> Self {
-        let refined = evidence.and_then(|evidence| refine(error.transport()?, evidence));
+        let refined = evidence.and_then(|evidence| match error.conversation() {
+            Some(error) => refine_session(error, evidence),
+            None => refine(error.transport()?, evidence),
+        });
         let (code, message, hint) = match refined {
             Some(found) => (found.code, found.message, Some(found.hint)),
             None => (error.code(), chain(error), error.hint()),
@@ -127,7 +134,7 @@ impl Fault {
             stage: Stage::of_code(code).unwrap_or(otherwise),
             code,
             message,
-            hint: hint.unwrap_or_else(|| format!("keyway explain {code}")),
+            hint: hint.unwrap_or_else(|| REPORT.to_owned()),
             exit: error.exit(),
             standing: error.trouble().standing,
             place: None,
@@ -141,6 +148,9 @@ impl Fault {
         page(self.code).map_or("", |page| page.why())
     }
 }
+
+/// What is left where nothing better is known.
+const REPORT: &str = "mend what the message names; if it names nothing of yours, report it with what this writes: keyway doctor --bundle report.tar";
 
 /// The state of a server whose entry cannot be used.
 const UNUSABLE: Standing = Standing::new(State::Failed, Reason::ConfigError);

@@ -44,7 +44,7 @@ pub(super) fn examine(
     let mut candidates: Vec<Candidate> = examined.collect();
     if candidates.is_empty() {
         candidates.extend(findings.first().map(|finding| Candidate {
-            name: "-".to_owned(),
+            name: NO_SERVER.to_owned(),
             outcome: Err(faulty(Fault::of_finding(Stage::File, finding))),
         }));
     }
@@ -58,8 +58,7 @@ fn standing(server: &ServerStatus<'_>, findings: &[Diagnostic]) -> Option<Verdic
             stage: Stage::Rules,
             code: "not-configured",
             message: "its `url` is empty".to_owned(),
-            hint: "set the variable that `url` is made of, or write the address into the entry"
-                .to_owned(),
+            hint: empty_url(server),
             exit: Exit::Failed,
             standing: Standing::new(State::Pending, Reason::NotConfigured),
             place: None,
@@ -78,14 +77,24 @@ fn standing(server: &ServerStatus<'_>, findings: &[Diagnostic]) -> Option<Verdic
             let mut fault = Fault::of_finding(stage, found);
             let is_unset = found.code == "unresolved-variable";
             if let Some(name) = unset(server).filter(|_| is_unset) {
-                fault.hint = match found.hint.as_deref() {
-                    Some(hint) if hint.contains("did you mean") => hint.to_owned(),
-                    _ => format!("export {name}=…"),
-                };
+                fault.hint = format!("{}, or keep it: keyway env set {name}", fault.hint);
             }
             Some(faulty(fault))
         }
         _ => None,
+    }
+}
+
+/// Says how an address that is empty gets filled in.
+fn empty_url(server: &ServerStatus<'_>) -> String {
+    let mut optional = server.variables.iter();
+    let found = optional.find(|variable| !variable.is_set && variable.has_default);
+    match found {
+        Some(variable) => {
+            let name = variable.name;
+            format!("set the address: export {name}=https://…; or write it into `url` of the entry")
+        }
+        None => "write the address into `url` of the entry".to_owned(),
     }
 }
 
@@ -109,6 +118,9 @@ fn ready(
     let ready = prepared.map_err(|error| faulty(Fault::of_error(&error, Stage::Trust, None)))?;
     Ok(Box::new(ready))
 }
+
+/// Stands for the name of a server where a whole file is meant.
+pub(super) const NO_SERVER: &str = "-";
 
 fn faulty(fault: Fault) -> Verdict {
     Verdict::Faulty(Box::new(fault))

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use keyway::connect::{Host, TransportError};
-use keyway::diagnosis::{Evidence, Stage, callback_port};
-use keyway::explain::explain_auth;
+use keyway::diagnosis::{Evidence, Speaks, Stage, callback_port};
+use keyway::explain::{explain_auth, naming};
 use keyway::session::{Nobody, SessionError};
 use keyway::sign_in::AuthError;
 use keyway::states::Trouble;
@@ -20,7 +20,7 @@ use super::fault::{Advice, Fault, Verdict};
 use crate::commands::probe::{Listed, listed};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{ReachError, Ready};
+use crate::reach::{ReachError, Ready, Tail};
 
 /// One server and what is needed to examine it.
 pub(super) struct Patient {
@@ -37,12 +37,14 @@ impl Patient {
     pub(super) async fn examine(&self) -> Verdict {
         let started = Instant::now();
         let skew = AtomicI64::new(UNKNOWN);
-        let outcome = timeout(self.limit, self.connect(&skew)).await;
+        let tail = Tail::default();
+        let outcome = timeout(self.limit, self.connect(&tail.listen(&self.host), &skew)).await;
         let error = match outcome {
             Ok(Ok(found)) => {
                 let left = self.limit.saturating_sub(started.elapsed());
                 return Verdict::Works {
                     what: found.in_words(),
+                    era: found.era().clone(),
                     advice: self.advice(left).await,
                     tools: found.into_tools(),
                 };
@@ -56,32 +58,44 @@ impl Patient {
         let evidence = Evidence {
             spec: &self.ready.spec,
             skew,
-            speaks,
+            speaks: speaks.as_ref(),
         };
         let stage = self.board.stage(self.at);
         let fault = Fault::of_error(&error, stage, Some(evidence));
-        Verdict::Faulty(Box::new(self.signed_in(fault, left).await))
+        let mut fault = self.signed_in(fault, left).await;
+        if fault.code == "timeout" {
+            // A program that hangs may have said why.
+            fault.lines = tail.lines().await;
+        }
+        Verdict::Faulty(Box::new(Fault {
+            hint: naming(
+                &fault.hint,
+                Some(self.ready.plugin()),
+                &self.ready.spec.name,
+            ),
+            ..fault
+        }))
     }
 
-    async fn connect(&self, skew: &AtomicI64) -> Result<Listed, CliError> {
+    async fn connect(&self, host: &Host, skew: &AtomicI64) -> Result<Listed, CliError> {
         self.board.enter(self.at, Stage::Health);
-        if let Ok(checked) = self.ready.health_and_clock(&self.host).await {
+        if let Ok(checked) = self.ready.health_and_clock(host).await {
             skew.store(checked.skew.unwrap_or(UNKNOWN), Ordering::Relaxed);
         }
         self.board.enter(self.at, Stage::Connect);
-        let found = listed(&self.ready, &self.host).await?;
+        let found = listed(&self.ready, host).await?;
         self.board.enter(self.at, Stage::List);
         Ok(found)
     }
 
     /// Says whether a server that takes a fixed credential also takes a sign-in.
-    async fn advice(&self, left: Duration) -> Option<Advice> {
+    async fn advice(&self, left: Duration) -> Option<Box<Advice>> {
         if self.ready.spec.method != Method::Static {
             return None;
         }
         let offered = self.ready.offers_oauth(&self.host);
         let offered = timeout(left.min(SHORT), offered).await;
-        matches!(offered, Ok(Ok(()))).then(|| Advice::prefer_oauth(&self.ready.spec.name))
+        matches!(offered, Ok(Ok(()))).then(|| Box::new(Advice::prefer_oauth(&self.ready.spec.name)))
     }
 
     fn late(&self) -> CliError {
@@ -91,7 +105,7 @@ impl Patient {
     }
 
     /// Tries the other transports where the declared one was not understood.
-    async fn other_transport(&self, error: &CliError, left: Duration) -> Option<Transport> {
+    async fn other_transport(&self, error: &CliError, left: Duration) -> Option<Speaks> {
         let is_misunderstood = match error {
             CliError::Reach(ReachError::Talk {
                 error: SessionError::Protocol { .. } | SessionError::Rpc(_),
@@ -122,7 +136,10 @@ impl Patient {
                 let ready = self.ready.with_transport(other);
                 if let Ok(conversation) = ready.converse(&self.host, Arc::new(Nobody)).await {
                     conversation.close().await;
-                    return Some(other);
+                    return Some(Speaks {
+                        transport: other,
+                        era: conversation.facts().era.clone(),
+                    });
                 }
             }
             None
@@ -164,13 +181,12 @@ impl Patient {
         let standing = Trouble::from(&error).standing;
         let server = self.ready.spec.name.clone();
         let exit = CliError::from(ReachError::SignIn { server, error }).exit();
+        let hint = explained.hint.unwrap_or_default();
         Fault {
             stage: Stage::of_code(explained.code).unwrap_or(Stage::Token),
             code: explained.code,
             message: explained.message,
-            hint: explained
-                .hint
-                .unwrap_or_else(|| format!("keyway explain {}", explained.code)),
+            hint,
             exit: match explained.code {
                 "callback-port-busy" => Exit::SignInNeeded,
                 _ => exit,

@@ -5,6 +5,8 @@ use keyway_secret::printable;
 use serde::Serialize;
 
 use super::fault::{Advice, Examined, Fault, Verdict};
+use super::layout::Layout;
+use super::offline::NO_SERVER;
 use crate::report::json::to_text;
 use crate::report::mask::in_name;
 use crate::session::Session;
@@ -25,21 +27,41 @@ pub(super) fn human(examined: &[Examined], session: &Session) -> String {
         table.push([shown(one), result.to_owned(), stage.to_owned(), what]);
     }
     let mut text = table.render(session.width(), session.head_style());
+    let layout = Layout {
+        width: session.width(),
+        name: session.head_style(),
+    };
+    let mut codes: Vec<&str> = Vec::new();
     for one in examined {
-        match &one.verdict {
-            Verdict::Faulty(fault) => text.push_str(&block(&shown(one), fault)),
+        let code = match &one.verdict {
+            Verdict::Faulty(fault) => {
+                text.push_str(&block(&headed(one, fault), fault, layout));
+                fault.code
+            }
             Verdict::Works {
                 advice: Some(advice),
                 ..
-            } => text.push_str(&better(&shown(one), advice)),
-            _ => {}
+            } => {
+                text.push_str(&layout.heading(&shown(one), advice.message, advice.code));
+                text.push_str(&layout.steps(&advice.hint));
+                advice.code
+            }
+            _ => continue,
+        };
+        if !codes.contains(&code) {
+            codes.push(code);
         }
+    }
+    match codes.as_slice() {
+        [] => {}
+        [code] => text.push_str(&format!("\nmore: keyway explain {code}\n")),
+        _ => text.push_str("\nmore about a code in brackets: keyway explain CODE\n"),
     }
     text
 }
 
-fn block(name: &str, fault: &Fault) -> String {
-    let mut text = format!("\n{name}: {} [{}]\n", printable(&fault.message), fault.code);
+fn block(name: &str, fault: &Fault, layout: Layout) -> String {
+    let mut text = layout.heading(name, &fault.message, fault.code);
     if let Some(place) = &fault.place {
         let file = printable(&place.file);
         text.push_str(&format!("  at    {file}:{}:{}\n", place.line, place.column));
@@ -47,21 +69,17 @@ fn block(name: &str, fault: &Fault) -> String {
     for line in &fault.lines {
         text.push_str(&format!("  | {}\n", printable(line)));
     }
-    let why = fault.why().split_whitespace().collect::<Vec<_>>().join(" ");
-    text.push_str(&format!("  why   {why}\n"));
-    text.push_str(&format!("  next  {}\n", printable(&fault.hint)));
-    text.push_str(&format!("  more  keyway explain {}\n", fault.code));
+    text.push_str(&layout.labelled("why", fault.why()));
+    text.push_str(&layout.steps(&fault.hint));
     text
 }
 
-fn better(name: &str, advice: &Advice) -> String {
-    let Advice {
-        code,
-        message,
-        hint,
-    } = advice;
-    let hint = printable(hint);
-    format!("\n{name}: {message} [{code}]\n  next  {hint}\n  more  keyway explain {code}\n")
+/// What is wrong with a whole file is told under its name.
+fn headed(one: &Examined, fault: &Fault) -> String {
+    match &fault.place {
+        Some(place) if one.name == NO_SERVER => printable(&place.file),
+        _ => shown(one),
+    }
 }
 
 /// A server is named so that no literal that stands in the place of a name is shown.
@@ -101,6 +119,13 @@ pub(super) fn json(examined: &[Examined]) -> String {
             Verdict::Off => "disabled in its file",
             Verdict::Faulty(fault) => &fault.message,
         },
+        protocol: match &one.verdict {
+            Verdict::Works { era, .. } => Some(Protocol {
+                version: era.version(),
+                era: era.word(),
+            }),
+            _ => None,
+        },
     });
     to_text(&Object {
         schema_version: 1,
@@ -123,6 +148,13 @@ struct Server<'a> {
     stage: &'static str,
     code: Option<&'static str>,
     what: &'a str,
+    protocol: Option<Protocol<'a>>,
+}
+
+#[derive(Serialize)]
+struct Protocol<'a> {
+    version: &'a str,
+    era: &'static str,
 }
 
 /// One diagnostic object of the contract, with the stage and the reason.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keyway::connect::{Host, LikenessKey};
+use keyway::dashboard::ServerId;
 use keyway::error::LoadError;
 use keyway::events::Events;
 use keyway::gateway::{Gateway, Served};
@@ -32,13 +33,17 @@ use crate::vault::folders;
 pub(super) struct Plugins {
     reach: Reach,
     session: Session,
+    desk: Arc<Desk>,
     together: Arc<Host>,
     direct: Arc<Host>,
+    /// The same for each server, whose questions the dashboard shows.
+    witnessed: HashMap<ServerId, Witnessed>,
     around: Arc<[Secret<Vec<u8>>]>,
     key: LikenessKey,
     plugins: Vec<Watched>,
     sign_ins: HashMap<(String, String), SignedIn>,
     stamps: Stamps,
+    vault: Stamps,
     settings: Stamps,
     /// Whether to look again in any case.
     in_doubt: bool,
@@ -54,6 +59,13 @@ struct Watched {
     is_missed: bool,
 }
 
+/// The two hosts of one server.
+#[derive(Clone)]
+struct Witnessed {
+    together: Arc<Host>,
+    direct: Arc<Host>,
+}
+
 /// Who was signed in to a server, and how often somebody was no longer.
 #[derive(Default)]
 struct SignedIn {
@@ -65,13 +77,13 @@ struct SignedIn {
 
 impl Plugins {
     /// Reads the plugins that the command line names.
-    pub(super) fn open(arguments: &Serve, session: &Session) -> Result<Self, CliError> {
+    pub(super) fn open(
+        arguments: &Serve,
+        session: &Session,
+        desk: &Arc<Desk>,
+    ) -> Result<Self, CliError> {
         let host = |asking| -> Result<Arc<Host>, CliError> {
-            let manner = Manner {
-                asking,
-                ..Manner::default()
-            };
-            Ok(Arc::new(arguments.reach.host(session, manner)?))
+            Ok(Arc::new(arguments.reach.host(session, manner(asking))?))
         };
         let folders = folders()?;
         let no_randomness = || std::io::Error::other("there is no randomness");
@@ -88,13 +100,16 @@ impl Plugins {
         Ok(Self {
             reach: arguments.reach.unattended(),
             session: session.clone(),
+            desk: Arc::clone(desk),
             together: host(Asking::Never)?,
             direct: host(Asking::AtMost(ENTRY_WAIT))?,
+            witnessed: HashMap::new(),
             around: settings::around().into(),
             key: key.map_err(|source| ReachError::Client { source })?,
             plugins: plugins.collect(),
             sign_ins: HashMap::new(),
             stamps: Stamps::default(),
+            vault: Stamps::of_own(VAULT_FILES.map(|name| folders.data.join(name))),
             settings: Stamps::of([folders.config.join("config.toml")]),
             in_doubt: false,
         })
@@ -107,7 +122,7 @@ impl Plugins {
     }
 
     /// Tells the gateway and its dashboard of every change; never returns.
-    pub(super) async fn follow(mut self, gateway: Arc<Gateway>, desk: Arc<Desk>) {
+    pub(super) async fn follow(mut self, gateway: Arc<Gateway>) {
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -123,7 +138,7 @@ impl Plugins {
             self = plugins;
             if let Some(servers) = found {
                 gateway.replace(servers);
-                desk.serves(self.loaded());
+                self.desk.serves(self.loaded());
             }
         }
     }
@@ -135,11 +150,13 @@ impl Plugins {
             self.settings = settings;
             self.say("`config.toml` has changed; what it says counts after a restart");
         }
-        let stamps = self.stamps.again();
-        if stamps == self.stamps && !std::mem::take(&mut self.in_doubt) {
+        let (stamps, vault) = (self.stamps.again(), self.vault.again());
+        let is_same = stamps == self.stamps && vault == self.vault;
+        if is_same && !std::mem::take(&mut self.in_doubt) {
             return None;
         }
         self.stamps = stamps;
+        self.vault = vault;
         self.load_again();
         Some(self.servers())
     }
@@ -153,18 +170,38 @@ impl Plugins {
                 let (digest, run) = self.digest(loaded, &name);
                 files.extend(run);
                 let key = (loaded.plugin.name(), name.clone());
+                let Witnessed { together, direct } = self.witnessed(&key);
                 let presence = &self.sign_ins.entry(key).or_default().presence;
-                let lazy = Lazy::new(&self.reach, &self.session, loaded, &name, &self.together);
-                let upstream = Arc::new(
-                    lazy.directly(&self.direct)
-                        .noting(presence)
-                        .amid(&self.around),
-                );
+                let lazy = Lazy::new(&self.reach, &self.session, loaded, &name, &together);
+                let upstream = Arc::new(lazy.directly(&direct).noting(presence).amid(&self.around));
                 servers.push(Served::new(loaded.plugin.name(), name, digest, upstream));
             }
         }
         self.stamps = std::mem::take(&mut self.stamps).with(files);
         servers
+    }
+
+    /// Returns the hosts by which a server is reached.
+    fn witnessed(&mut self, (plugin, name): &(String, String)) -> Witnessed {
+        let id = ServerId {
+            plugin: plugin.clone(),
+            name: name.clone(),
+        };
+        if let Some(known) = self.witnessed.get(&id) {
+            return known.clone();
+        }
+        let host = |host: &Host, asking| {
+            // What it depends on was read when the hosts were made.
+            let terminal = self.reach.terminal(&self.session, manner(asking));
+            let terminal = terminal.ok().flatten();
+            Arc::new(self.desk.witnessing(host, terminal, &id))
+        };
+        let witnessed = Witnessed {
+            together: host(&self.together, Asking::Never),
+            direct: host(&self.direct, Asking::AtMost(ENTRY_WAIT)),
+        };
+        self.witnessed.insert(id, witnessed.clone());
+        witnessed
     }
 
     /// Returns what a connection made now must not outlive, and which files are part of that.
@@ -271,10 +308,6 @@ impl Plugins {
             files.extend((!path.is_dir()).then(|| path.clone()));
         }
         files.extend(self.reach.env_file().map(Path::to_owned));
-        if let Ok(folders) = folders() {
-            files.push(folders.data.join("vault.db"));
-            files.push(folders.data.join("vault.db-wal"));
-        }
         files
     }
 
@@ -303,6 +336,13 @@ impl Watched {
     }
 }
 
+fn manner(asking: Asking) -> Manner {
+    Manner {
+        asking,
+        ..Manner::default()
+    }
+}
+
 /// Returns the names of the servers of a plugin that are not switched off.
 pub(super) fn names(loaded: &Loaded) -> Vec<String> {
     let usable = |(document, server): &(&Document, &DeclaredServer)| {
@@ -327,6 +367,8 @@ fn shown(path: &Path) -> String {
     format!("`{}`", printable(&path.to_string_lossy()))
 }
 
+/// Approvals, variables and sign-ins are in here.
+const VAULT_FILES: [&str; 2] = ["vault.db", "vault.db-wal"];
 const BEAT: Duration = Duration::from_secs(1);
 /// Less than the minute that most clients wait for a call.
 const ENTRY_WAIT: Duration = Duration::from_secs(45);

@@ -18,6 +18,7 @@ pub(crate) fn diagnostics(
         strict: false,
     };
     let mut found = lint(&context);
+    name_slips(&mut found);
     found.retain(|finding| is_about_a_file(finding) || servers.iter().any(|s| stops(finding, s)));
     for server in servers
         .iter()
@@ -28,6 +29,28 @@ pub(crate) fn diagnostics(
         }
     }
     found
+}
+
+/// What an entry lacks may be there under a name that is not quite right.
+fn name_slips(found: &mut [Diagnostic]) {
+    let slips = found
+        .iter()
+        .filter(|finding| finding.code == "unknown-field");
+    let slips: Vec<(Option<String>, String)> = slips
+        .filter_map(|slip| {
+            let near = slip.hint.as_ref()?;
+            Some((slip.server.clone(), format!("{}: {near}", slip.message)))
+        })
+        .collect();
+    for finding in found
+        .iter_mut()
+        .filter(|found| found.code == "invalid-entry")
+    {
+        let slip = slips.iter().find(|(server, _)| *server == finding.server);
+        if let (Some((_, slip)), Some(hint)) = (slip, &finding.hint) {
+            finding.hint = Some(format!("{slip}; otherwise {hint}"));
+        }
+    }
 }
 
 /// Says whether a finding is a reason for this server to fail.
@@ -63,14 +86,9 @@ fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
         }
     };
     Some(Diagnostic {
-        code: "config-error",
-        severity: Severity::Error,
         server: Some(server.entry.name.clone()),
         location: Some(location),
-        message,
-        hint: None,
-        related: None,
-        fix: None,
+        ..Diagnostic::new("config-error", Severity::Error, message)
     })
 }
 
