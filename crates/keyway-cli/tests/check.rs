@@ -94,7 +94,11 @@ fn path_that_cannot_be_read_fails_and_the_others_are_still_checked() {
     let outcome = check(&folder, &["nothing.json", ".mcp.json"]);
     assert_eq!(outcome.code, 1);
     assert!(outcome.stdout.contains("1 warning in 1 file"));
-    insta::assert_snapshot!(outcome.stderr, @"error: `nothing.json` does not exist");
+    insta::assert_snapshot!(outcome.stderr, @r"
+    error: `nothing.json` does not exist
+
+    hint: name a file or the folder of a plugin that is there
+    ");
     let json = check(&folder, &["nothing.json", "--format", "json"]);
     assert!(json.stdout.contains("\"code\": \"unreadable-file\""));
     let github = check(&folder, &["nothing.json", "--format", "github"]);

@@ -6,7 +6,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "tests start servers and a browser, and stop where they cannot"
 )]
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use keyway_testkit::{Folder, Keyway, Outcome, visit};
+use keyway_testkit::{Folder, Keyway, Outcome, Tools, visit};
 use serde_json::Value;
 
 #[test]
@@ -360,12 +359,6 @@ fn script(name: &str) -> PathBuf {
 
 /// Finds the npm packages; with `KEYWAY_TOOLS` they have to be there.
 fn modules() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-    let given = std::env::var_os("KEYWAY_TOOLS").map(PathBuf::from);
-    let modules = given.clone().unwrap_or(beside).join("npm/node_modules");
-    if given.is_none() && !modules.join("oidc-provider").is_dir() {
-        println!("skipped: no `oidc-provider`; `cargo xtask tools --setup` installs it");
-        return None;
-    }
-    modules.canonicalize().ok()
+    let tools = Tools::find(&["npm/node_modules/oidc-provider/package.json"])?;
+    Some(tools.modules().into())
 }

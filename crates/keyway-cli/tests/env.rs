@@ -35,6 +35,25 @@ fn given(folder: &Folder, call: Keyway) -> Option<String> {
     std::fs::read_to_string(folder.at("given")).ok()
 }
 
+/// A service has no shell from which a program could inherit it.
+#[test]
+fn a_kept_variable_reaches_a_program_only_if_it_was_granted() {
+    let entry = r#"{"mcpServers": {"s": {"command": "sh",
+        "args": ["-c", "printf %s \"$A_TOKEN\" > \"$HOST_PLUGIN_ROOT/given\""]}}}"#;
+    let folder = Folder::with_entries(entry).file("one.env", "A_TOKEN=of-the-file\n");
+    assert_eq!(set(&folder, "A_TOKEN", "kept").code, 0);
+    assert_eq!(keyway(&folder, &["trust", "grant", "s"]).run().code, 0);
+    let tools = || keyway(&folder, &["tools", "s"]);
+    assert_eq!(given(&folder, tools()).as_deref(), Some(""));
+    let grant = ["trust", "grant", "s", "--env", "A_TOKEN"];
+    assert_eq!(keyway(&folder, &grant).run().code, 0);
+    assert_eq!(given(&folder, tools()).as_deref(), Some("kept"));
+    let from_file = tools().args(["--env-file", "one.env"]);
+    assert_eq!(given(&folder, from_file).as_deref(), Some("of-the-file"));
+    let from_shell = tools().env("A_TOKEN", "of-the-shell");
+    assert_eq!(given(&folder, from_shell).as_deref(), Some("of-the-shell"));
+}
+
 #[test]
 fn a_kept_variable_counts_after_the_environment_and_the_file() {
     let folder = folder();

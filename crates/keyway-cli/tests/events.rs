@@ -7,11 +7,10 @@
 )]
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Write as _};
 
 use keyway_testkit::rig::{Consent, Settings};
-use keyway_testkit::{Desk, Running};
+use keyway_testkit::{Desk, Gateway, Running};
 use serde_json::Value;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
@@ -194,32 +193,10 @@ fn what_passes_through_unchanged_is_told_as_well() {
     );
 
     let before = told(&desk).len();
-    let words = [
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--events",
-        "events.jsonl",
-    ];
-    let token = desk.keyway(&["token", "new", "--name", "n"]).run();
-    let token = token.stdout.trim().to_owned();
-    let mut serve = desk.without_browser(&words).start();
-    let mut address = String::new();
-    let stdout = serve.child.stdout.as_mut().unwrap();
-    BufReader::new(stdout).read_line(&mut address).unwrap();
-    let host = address.trim().strip_prefix("http://").unwrap();
-    let host = host.strip_suffix("/mcp").unwrap();
+    let token = Gateway::capability(desk.keyway(&[]), &["--name", "n"]);
+    let serve = Gateway::start(desk.without_browser(&[]), &["--events", "events.jsonl"]);
     let plugin = desk.folder.path().file_name().unwrap().to_str().unwrap();
-    let head = format!(
-        "POST /mcp/{plugin}/s HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
-         accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
-         connection: close\r\ncontent-length: {}\r\n\r\n{HELLO}",
-        HELLO.len()
-    );
-    let mut stream = TcpStream::connect(host).unwrap();
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = String::new();
-    drop(stream.read_to_string(&mut answer));
+    let answer = serve.post(&format!("/mcp/{plugin}/s"), Some(&token), HELLO);
     assert!(answer.contains("serverInfo"), "{answer}");
     drop(serve);
     let told_of = told(&desk).split_off(before);

@@ -9,13 +9,11 @@
     reason = "tests start servers, and stop where they cannot"
 )]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Client, Folder, Keyway, Request, Upstream, mcp};
 use pkcs8::der::pem::LineEnding;
 use pkcs8::der::{Decode as _, SecretDocument};
 use pkcs8::{PrivateKeyInfoRef, pkcs5};
@@ -35,7 +33,7 @@ fn a_certificate_opens_the_door_and_a_rotated_one_does_without_a_restart() {
         "--cacert",
         "ca.pem",
     ];
-    rotate(&nginx, Client::start(&nginx, &arguments, &[]));
+    rotate(&nginx, Client::start(&nginx.keyway().args(arguments)));
 }
 
 #[test]
@@ -50,20 +48,18 @@ fn the_certificate_of_the_settings_is_rotated_as_well() {
         at = folder.path().display()
     );
     folder.put("home/config/config.toml", settings);
-    rotate(&nginx, Client::start(&nginx, &["run"], &[]));
+    rotate(&nginx, Client::start(&nginx.keyway().args(["run"])));
 }
 
 fn rotate(nginx: &Nginx, mut client: Client) {
-    let answer = client.ask("initialize", initialize());
-    assert_eq!(answer["result"]["serverInfo"]["name"], "behind", "{answer}");
-    client.tell("notifications/initialized");
-    let answer = client.ask("tools/list", json!({}));
-    assert_eq!(answer["result"]["tools"][0]["name"], "a", "{answer}");
+    assert_eq!(client.tools(), ["a"]);
     assert_eq!(nginx.upstream.last(), "CN=one");
 
     // The server no longer believes the first authority.
     nginx.believe(&nginx.second);
-    let refused = client.ask_until("tools/list", |answer| answer.get("error").is_some());
+    let refused = ask_until(&mut client, "tools/list", |answer| {
+        answer.get("error").is_some()
+    });
     assert!(
         refused["error"]["message"]
             .as_str()
@@ -72,10 +68,12 @@ fn rotate(nginx: &Nginx, mut client: Client) {
         "{refused}"
     );
     nginx.second.write(&nginx.folder, "client", "two");
-    let answer = client.ask_until("tools/list", |answer| answer.get("result").is_some());
+    let answer = ask_until(&mut client, "tools/list", |answer| {
+        answer.get("result").is_some()
+    });
     assert_eq!(answer["result"]["tools"][0]["name"], "a", "{answer}");
     assert_eq!(nginx.upstream.last(), "CN=two");
-    client.finish();
+    drop(client.leave());
 }
 
 #[test]
@@ -92,11 +90,10 @@ fn an_encrypted_key_is_opened_by_a_variable_that_is_named() {
         "PASS",
     ];
     let whole = [&["mtls", "--cacert", "ca.pem"], &arguments[..]].concat();
-    let mut client = Client::start(&nginx, &whole, &[("PASS", "CANARY-passphrase")]);
-    let answer = client.ask("initialize", initialize());
-    assert_eq!(answer["result"]["serverInfo"]["name"], "behind", "{answer}");
+    let call = nginx.keyway().args(whole).env("PASS", "CANARY-passphrase");
+    let client = Client::start(&call);
     assert_eq!(nginx.upstream.last(), "CN=locked");
-    client.finish();
+    drop(client.leave());
     for (arguments, pass, words) in [
         (
             &arguments[..],
@@ -188,14 +185,6 @@ fn a_certificate_is_shown_over_https_only() {
     }
 }
 
-fn initialize() -> Value {
-    json!({
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"}
-    })
-}
-
 /// Locks a key as OpenSSL does.
 fn lock(folder: &Folder, name: &str, passphrase: &str) {
     let (_, document) = SecretDocument::from_pem(&folder.read(name)).unwrap();
@@ -240,7 +229,7 @@ struct Nginx {
     folder: Folder,
     first: Authority,
     second: Authority,
-    upstream: Upstream,
+    upstream: Behind,
 }
 
 impl Nginx {
@@ -254,7 +243,7 @@ impl Nginx {
             return None;
         };
         let (first, second) = (Authority::new("first"), Authority::new("second"));
-        let upstream = Upstream::start();
+        let upstream = Behind::start();
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -275,7 +264,7 @@ impl Nginx {
              ssl_certificate_key {at}/server.key;\nssl_client_certificate {at}/clients.pem;\n\
              ssl_verify_client on;\nlocation / {{\nproxy_pass http://127.0.0.1:{};\n\
              proxy_set_header X-Client $ssl_client_s_dn;\n}}\n}}\n}}\n",
-            upstream.port
+            upstream.0.port()
         );
         folder.put("nginx.conf", settings);
         let child = Command::new(program)
@@ -335,155 +324,39 @@ impl Drop for Nginx {
     }
 }
 
-/// `keyway mtls` with pipes to talk to it.
-struct Client {
-    child: Child,
-    stdin: ChildStdin,
-    lines: mpsc::Receiver<String>,
-    next: u64,
-}
-
-impl Client {
-    fn start(nginx: &Nginx, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
-            .args(arguments)
-            .current_dir(nginx.folder.path())
-            .env("KEYWAY_HOME", nginx.folder.at("home"))
-            .env("API_URL", nginx.url())
-            .envs(variables.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self {
-            stdin: child.stdin.take().unwrap(),
-            child,
-            lines,
-            next: 1,
+/// Asks until the answer is as wanted: neither nginx nor files change at once.
+fn ask_until(client: &mut Client, method: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let answer = client.ask(method, &json!({}));
+        if is_wanted(&answer) {
+            return answer;
         }
-    }
-
-    fn send(&mut self, message: &Value) {
-        self.stdin
-            .write_all(format!("{message}\n").as_bytes())
-            .unwrap();
-    }
-
-    fn tell(&mut self, method: &str) {
-        self.send(&json!({"jsonrpc": "2.0", "method": method}));
-    }
-
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        let id = self.next;
-        self.next += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(20)).unwrap();
-            let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == id {
-                return answer;
-            }
-        }
-    }
-
-    /// Asks until the answer is as wanted: neither nginx nor files change at once.
-    fn ask_until(&mut self, method: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        let until = Instant::now() + Duration::from_secs(20);
-        loop {
-            let answer = self.ask(method, json!({}));
-            if is_wanted(&answer) {
-                return answer;
-            }
-            assert!(Instant::now() < until, "still {answer}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
-    fn finish(mut self) {
-        drop(self.stdin);
-        assert!(self.child.wait().unwrap().success());
+        assert!(Instant::now() < until, "still {answer}");
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 
 /// A server behind nginx that notes whom nginx let in.
-struct Upstream {
-    port: u16,
-    clients: Arc<Mutex<Vec<String>>>,
-}
+struct Behind(Upstream);
 
-impl Upstream {
+impl Behind {
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let clients: Arc<Mutex<Vec<String>>> = Arc::default();
-        let journal = Arc::clone(&clients);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let journal = Arc::clone(&journal);
-                std::thread::spawn(move || serve(stream, &journal));
-            }
-        });
-        Self { port, clients }
+        Self(Upstream::start(|request| {
+            mcp(request, |method, _| {
+                let tools = json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]});
+                (method == "tools/list").then_some(tools)
+            })
+        }))
     }
 
     fn seen(&self) -> Vec<String> {
-        self.clients.lock().unwrap().clone()
+        let seen = self.0.seen();
+        let client = |request: &Request| request.header("x-client").unwrap_or_default().to_owned();
+        seen.iter().map(client).collect()
     }
 
     fn last(&self) -> String {
         self.seen().pop().unwrap_or_default()
     }
-}
-
-fn serve(mut stream: TcpStream, journal: &Mutex<Vec<String>>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head).unwrap_or(0) == 0 {
-            return;
-        }
-    }
-    let header = |name: &str| {
-        let mut lines = head.lines().filter_map(|line| line.split_once(": "));
-        let found = lines.find(|(found, _)| found.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.to_owned()).unwrap_or_default()
-    };
-    journal.lock().unwrap().push(header("X-Client"));
-    let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
-    reader.read_exact(&mut body).unwrap();
-    let (status, answer) = match serde_json::from_slice::<Value>(&body) {
-        Ok(request) => answer(&request),
-        Err(_) => (405, String::new()),
-    };
-    let length = answer.len();
-    let text = format!(
-        "HTTP/1.0 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{answer}"
-    );
-    stream.write_all(text.as_bytes()).unwrap();
-}
-
-fn answer(request: &Value) -> (u16, String) {
-    let id = &request["id"];
-    let answer = match request["method"].as_str().unwrap() {
-        "initialize" => json!({"jsonrpc": "2.0", "id": id, "result": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "behind", "version": "1"}
-        }}),
-        "tools/list" => json!({"jsonrpc": "2.0", "id": id, "result": {
-            "tools": [{"name": "a", "inputSchema": {"type": "object"}}]
-        }}),
-        method if method.starts_with("notifications/") => return (202, String::new()),
-        _ => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}),
-    };
-    (200, answer.to_string())
 }

@@ -106,6 +106,35 @@ fn many_processes_that_need_a_sign_in_open_one_window() {
     assert_eq!(desk.windows().len(), 1);
 }
 
+/// Nor is a person asked again who said no, by those who waited for the same window.
+#[test]
+fn one_no_answers_many_processes() {
+    let desk = desk(|settings| settings.consent = Consent::Denies);
+    let mut calls: Vec<_> = (0..4).map(|_| desk.call().start()).collect();
+    let window = desk.window(1);
+    // Everybody is there by now.
+    thread::sleep(Duration::from_secs(2));
+    let _person = desk.person();
+    assert_eq!(visit(&window).unwrap().status, 200);
+    let mut elsewhere = 0;
+    for call in &mut calls {
+        let refused = call.outcome();
+        assert_eq!(refused.code, 1, "{}", refused.everything());
+        assert!(
+            refused.stderr.contains("keyway login"),
+            "{}",
+            refused.stderr
+        );
+        elsewhere += usize::from(refused.stderr.contains("declined in another window"));
+    }
+    assert_eq!((elsewhere, desk.windows().len()), (3, 1));
+    // Whoever comes later is asked.
+    desk.rig
+        .set(|settings| settings.consent = Consent::Approves);
+    assert_echo(&desk.call().run());
+    assert_eq!(desk.windows().len(), 2);
+}
+
 /// T4: expired by the clock, slow token endpoint.
 #[test]
 fn t4_many_processes_with_an_expired_token_refresh_once() {

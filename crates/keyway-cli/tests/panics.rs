@@ -1,4 +1,5 @@
-//! A fault of Keyway itself: its place is shown, and nothing that it held in its hands.
+//! A fault of Keyway itself: the command ends at once, its place is shown, and nothing that it held
+//! in its hands.
 
 #![expect(
     clippy::panic,
@@ -9,14 +10,17 @@
 #[path = "../src/panics.rs"]
 mod panics;
 
+use std::time::{Duration, Instant};
+
 use keyway_testkit::{Canary, Folder, Keyway, Outcome};
+use serde_json::Value;
 
 const VALUE: &str = "vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5";
 
 #[track_caller]
 fn assert_place_only(outcome: &Outcome, place: &str, payload: &str) {
     let all = outcome.everything();
-    assert_eq!(outcome.code, 101, "{all}");
+    assert_eq!(outcome.code, 1, "{all}");
     let told = "error: Keyway met a fault of its own, at ";
     let line = outcome.stderr.lines().find(|line| line.starts_with(told));
     assert!(line.is_some_and(|line| line.contains(place)), "{all}");
@@ -30,13 +34,15 @@ fn assert_place_only(outcome: &Outcome, place: &str, payload: &str) {
 #[test]
 fn a_panic_that_quotes_a_value_shows_its_place_only() {
     if let Ok(thread) = std::env::var("BREAKS_IN") {
-        panics::keep_quiet();
+        panics::end_at_once();
+        panics::owe_object();
         let breaks = || panic!("cannot slice `{VALUE}`");
         if thread == "main" {
             breaks();
         }
-        let Err(payload) = std::thread::spawn(breaks).join();
-        std::panic::resume_unwind(payload);
+        drop(std::thread::spawn(breaks).join());
+        // Nobody gets here: the whole process has ended.
+        std::thread::sleep(Duration::from_secs(60));
     }
     let this = std::env::current_exe().unwrap();
     let folder = Folder::new();
@@ -60,16 +66,30 @@ fn a_panic_of_the_program_itself_shows_its_place_only() {
         r#"{"s": {"type": "http", "url": "https://nowhere.invalid/mcp?key=${T}", "oauth": false,
             "headers": {"Authorization": "Bearer ${T}"}}}"#,
     );
-    for command in ["probe", "doctor"] {
+    for command in ["probe", "doctor", "tools"] {
         for backtrace in ["0", "full"] {
+            let began = Instant::now();
             let outcome = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
-                .args([command, "--trust", "--debug", "--verbose"])
+                .args([
+                    command,
+                    "--trust",
+                    "--debug",
+                    "--verbose",
+                    "--format",
+                    "json",
+                ])
                 .env("T", VALUE)
                 .env("RUST_MIN_STACK", (1_u64 << 60).to_string())
                 .env("RUST_BACKTRACE", backtrace)
                 .env("RUST_LOG", "trace")
                 .run();
             assert_place_only(&outcome, ".rs:", "OS can't spawn");
+            let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
+            let found = &object["diagnostics"][0];
+            assert_eq!(found["code"], "internal", "{}", outcome.everything());
+            assert!(found["hint"].as_str().unwrap().contains("--bundle"));
+            // Of whatever task it was, nobody waits for it.
+            assert!(began.elapsed() < Duration::from_secs(20), "{command}");
         }
     }
 }

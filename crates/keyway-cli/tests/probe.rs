@@ -1,67 +1,51 @@
 //! `keyway probe`: the health address first, the list call decides.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "tests stop where they cannot go on"
-)]
+use std::net::TcpListener;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-
-use keyway_testkit::{Folder, Keyway, Outcome};
-use serde_json::Value;
+use keyway_testkit::{Answer, Folder, Keyway, Outcome, Request, Upstream, mcp};
+use serde_json::{Value, json};
 
 #[test]
 fn a_server_with_a_health_address_that_lists_its_tools_works() {
-    let server = Server::start(200, 200);
+    let server = server(200, 200);
     let outcome = probe(&server, &["--format", "json"]);
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
     let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(object["health"]["result"], "ok");
     assert_eq!(object["connect"]["result"], "ok");
-    assert_eq!(object["connect"]["what"], "MCP 2025-06-18, 1 tools");
+    assert_eq!(object["connect"]["what"], "MCP 2025-11-25 (legacy), 1 tool");
     assert_eq!(object["diagnostics"], Value::Array(Vec::new()));
-    let asked = server.asked();
+    let asked = server.seen();
     // The path without its slash, no query, the entry's headers.
     assert!(
-        asked[0].starts_with("GET /mcp/health HTTP/1.1\r\n"),
+        is_health(&asked[0]) && asked[0].query.is_empty(),
         "{asked:?}"
     );
-    assert!(
-        asked[0]
-            .to_lowercase()
-            .contains("authorization: bearer canary-1\r\n")
-    );
-    assert!(
-        asked.iter().any(|request| request.contains("tools/list")),
-        "{asked:?}"
-    );
+    assert_eq!(asked[0].header("authorization"), Some("Bearer CANARY-1"));
+    let lists = |request: &Request| request.body.contains("tools/list");
+    assert!(asked.iter().any(lists), "{asked:?}");
     assert!(!outcome.everything().contains("CANARY"));
 }
 
 #[test]
 fn an_address_that_says_nothing_leaves_it_to_the_list_call() {
     for status in [302, 404, 405, 501, 500] {
-        let server = Server::start(status, 200);
+        let server = server(status, 200);
         let outcome = probe(&server, &[]);
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
         let line = format!("health   inconclusive  HTTP {status}");
         assert!(outcome.stdout.contains(&line), "{}", outcome.stdout);
         assert!(outcome.stdout.contains("connect  ok"), "{}", outcome.stdout);
-        let health = server
-            .asked()
-            .iter()
-            .filter(|asked| asked.contains("/health ") || asked.contains("/elsewhere"))
-            .count();
+        let asked = server.seen();
+        let asks = |request: &&Request| is_health(request) || request.path == "/elsewhere";
+        let health = asked.iter().filter(asks).count();
         assert_eq!(health, 1, "no redirect is followed, nothing asked again");
     }
 }
 
 #[test]
 fn a_refused_credential_is_explained_and_fails() {
-    let server = Server::start(401, 401);
+    let server = server(401, 401);
     let outcome = probe(&server, &["--format", "json"]);
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
     let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
@@ -72,17 +56,13 @@ fn a_refused_credential_is_explained_and_fails() {
     assert!(object["diagnostics"][0]["hint"].is_string());
     assert!(outcome.stderr.contains("HTTP 401"), "{}", outcome.stderr);
     assert!(!outcome.everything().contains("CANARY"));
-    let discovery = server
-        .asked()
-        .iter()
-        .filter(|asked| asked.contains("well-known"))
-        .count();
-    assert_eq!(discovery, 0);
+    let discovers = |request: &Request| request.path.contains("well-known");
+    assert!(!server.seen().iter().any(discovers));
 }
 
 #[test]
 fn a_healthy_address_alone_proves_nothing() {
-    let server = Server::start(200, 403);
+    let server = server(200, 403);
     let outcome = probe(&server, &[]);
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
     assert!(outcome.stdout.contains("health   ok"), "{}", outcome.stdout);
@@ -95,11 +75,11 @@ fn a_healthy_address_alone_proves_nothing() {
 
 #[test]
 fn nothing_is_asked_without_approval_and_nobody_there_is_the_network() {
-    let server = Server::start(200, 200);
-    let folder = folder(server.port);
+    let server = server(200, 200);
+    let folder = folder(server.port());
     let outcome = keyway(&folder).args(["probe", "s"]).run();
     assert_eq!(outcome.code, 4, "{}", outcome.everything());
-    assert!(server.asked().is_empty());
+    assert!(server.seen().is_empty());
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -117,19 +97,16 @@ fn nothing_is_asked_without_approval_and_nobody_there_is_the_network() {
 
 #[test]
 fn a_refused_helper_is_run_once_more() {
-    let server = Server::start(401, 401);
-    let port = server.port;
+    let server = server(401, 401);
+    let port = server.port();
     let folder = Folder::with_entries(&format!(
         r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp", "headersHelper": "./h.sh"}}}}"#
     ))
     .executable("h.sh", "#!/bin/sh\necho run >> \"$PLUGIN_ROOT/runs.txt\"\necho '{\"X-Key\": \"'$$'\"}'\n");
     let outcome = keyway(&folder).args(["probe", "s", "--trust"]).run();
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
-    let asked = server.asked();
-    let health = asked
-        .iter()
-        .filter(|asked| asked.starts_with("GET /mcp/health "))
-        .count();
+    let asked = server.seen();
+    let health = asked.iter().filter(|asked| is_health(asked)).count();
     assert_eq!(health, 2, "{asked:?}");
 }
 
@@ -146,81 +123,28 @@ fn folder(port: u16) -> Folder {
     ))
 }
 
-fn probe(server: &Server, arguments: &[&str]) -> Outcome {
-    let folder = folder(server.port);
+fn probe(server: &Upstream, arguments: &[&str]) -> Outcome {
+    let folder = folder(server.port());
     let call = keyway(&folder).args(["probe", "s", "--trust"]);
     call.args(arguments.iter().copied()).run()
 }
 
 /// A server whose health address and whose own address answer with what they are told to.
-struct Server {
-    port: u16,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    fn start(health: u16, own: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let journal = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let journal = Arc::clone(&journal);
-                std::thread::spawn(move || serve(stream, health, own, &journal));
-            }
-        });
-        Self { port, asked }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-}
-
-fn serve(mut stream: TcpStream, health: u16, own: u16, journal: &Mutex<Vec<String>>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if reader.read_line(&mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let lower = head.to_lowercase();
-        let length = lower.split("content-length: ").nth(1);
-        let length = length.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
-        let mut body = vec![0; length.unwrap_or(0)];
-        reader.read_exact(&mut body).unwrap();
-        let body = String::from_utf8(body).unwrap();
-        journal.lock().unwrap().push(format!("{head}{body}"));
-        let (status, answer) = if head.starts_with("GET /mcp/health ") {
-            (health, String::new())
-        } else if head.starts_with("POST /mcp") && own == 200 {
-            (own, answer(&body))
-        } else if head.starts_with("POST ") {
-            (own, String::new())
-        } else {
-            (405, String::new())
+fn server(health: u16, own: u16) -> Upstream {
+    Upstream::start(move |request| {
+        let answer = match request.method.as_str() {
+            "GET" if is_health(request) => Answer::empty(health),
+            "POST" if own == 200 => mcp(request, |method, _| {
+                let tools = json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]});
+                (method == "tools/list").then_some(tools)
+            }),
+            "POST" => Answer::empty(own),
+            _ => Answer::empty(405),
         };
-        let text = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nlocation: /elsewhere\r\ncontent-length: {}\r\n\r\n{answer}",
-            answer.len()
-        );
-        stream.write_all(text.as_bytes()).unwrap();
-    }
+        answer.with("location", "/elsewhere")
+    })
 }
 
-fn answer(body: &str) -> String {
-    let request: Value = serde_json::from_str(body).unwrap();
-    let id = &request["id"];
-    let outcome = match request["method"].as_str().unwrap() {
-        "initialize" => {
-            r#""result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}"#
-        }
-        "tools/list" => r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}"#,
-        method if method.starts_with("notifications/") => return String::new(),
-        _ => r#""error":{"code":-32601,"message":"no"}"#,
-    };
-    format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#)
+fn is_health(request: &Request) -> bool {
+    request.method == "GET" && request.path == "/mcp/health"
 }

@@ -3,19 +3,17 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "tests start servers, and stop where they cannot"
 )]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Answer, Folder, Keyway, Tools, Upstream};
 
 /// Whoever wrote the entry also wrote the file, and nobody has agreed to read it.
 #[test]
@@ -132,7 +130,7 @@ fn a_program_that_ends_at_once_is_reported_with_its_last_words_and_what_it_may_h
 /// Threat D19 and the seed's "Token not found".
 #[test]
 fn d19_an_unset_variable_sends_nothing() {
-    let server = Journal::answering("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
+    let server = Upstream::start(|_| Answer::empty(401));
     let folder = folder_for(
         &server,
         r#", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}"#,
@@ -144,14 +142,14 @@ fn d19_an_unset_variable_sends_nothing() {
         "{}",
         outcome.stderr
     );
-    assert!(server.requests().is_empty());
+    assert!(server.seen().is_empty());
 }
 
 #[test]
 fn a_rejected_static_token_is_never_followed_by_discovery() {
-    let server = Journal::answering(
-        "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer resource_metadata=\"/x\"\r\ncontent-length: 0\r\n\r\n",
-    );
+    let server = Upstream::start(|_| {
+        Answer::empty(401).with("www-authenticate", r#"Bearer resource_metadata="/x""#)
+    });
     let folder = folder_for(
         &server,
         r#", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
@@ -163,14 +161,12 @@ fn a_rejected_static_token_is_never_followed_by_discovery() {
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
     assert!(outcome.stderr.contains("HTTP 401"), "{}", outcome.stderr);
     assert!(!outcome.everything().contains("CANARY"));
-    let requests = server.requests();
-    assert_eq!(requests.len(), 1, "{requests:?}");
-    assert!(requests[0].starts_with("POST /mcp "), "{requests:?}");
-    assert!(
-        requests[0]
-            .to_lowercase()
-            .contains("authorization: bearer canary-4711")
-    );
+    let requests = server.seen();
+    let [only] = requests.as_slice() else {
+        panic!("{requests:?}");
+    };
+    assert_eq!((&*only.method, &*only.path), ("POST", "/mcp"));
+    assert_eq!(only.header("authorization"), Some("Bearer CANARY-4711"));
 }
 
 #[test]
@@ -199,18 +195,17 @@ fn a_server_that_is_not_there_is_a_network_error() {
 
 #[test]
 fn the_reference_server_answers_over_stdio_http_and_sse() {
-    let Some(script) = reference_server() else {
+    let Some(tools) = Tools::find(&[EVERYTHING]) else {
         return;
     };
+    let script = tools.at(EVERYTHING);
     let http = Reference::start(&script, "streamableHttp");
     let sse = Reference::start(&script, "sse");
     let folder = Folder::with_entries(&format!(
         r#"{{"local": {{"command": "node", "args": ["{}", "stdio"]}},
             "web": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}},
             "old": {{"type": "sse", "url": "http://127.0.0.1:{}/sse"}}}}"#,
-        script.display(),
-        http.port,
-        sse.port
+        script, http.port, sse.port
     ));
     for server in ["local", "web", "old"] {
         let call = |arguments: &[&str]| keyway(&folder).args(arguments.iter().copied()).run();
@@ -237,25 +232,21 @@ fn the_reference_server_answers_over_stdio_http_and_sse() {
 
 #[test]
 fn the_official_client_works_through_keyway_run() {
-    let Some(script) = reference_server() else {
+    let Some(tools) = Tools::find(&[EVERYTHING]) else {
         return;
     };
+    let script = tools.at(EVERYTHING);
     let http = Reference::start(&script, "streamableHttp");
-    let modules = tools().join("npm/node_modules");
     let folder = Folder::with_entries(&format!(
         r#"{{"local": {{"command": "node", "args": ["{}", "stdio"]}},
             "web": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}}}}"#,
-        script.display(),
-        http.port
+        script, http.port
     ));
     let client = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/reach/client.mjs");
     for server in ["local", "web"] {
         let output = Command::new("node")
-            .args([
-                &client,
-                &modules,
-                &PathBuf::from(env!("CARGO_BIN_EXE_keyway")),
-            ])
+            .arg(&client)
+            .args([&tools.modules(), env!("CARGO_BIN_EXE_keyway")])
             .arg("run")
             .arg(folder.path())
             .args(["--server", server, "--trust"])
@@ -311,11 +302,11 @@ fn a_client_may_read_from_a_file_what_it_asked_on_a_pipe() {
 
 #[test]
 fn one_endpoint_serves_all_servers_and_an_unapproved_one_says_so() {
-    let server = Journal::answering("HTTP/1.1 500 Nope\r\ncontent-length: 0\r\n\r\n");
+    let server = Upstream::start(|_| Answer::empty(500));
     let folder = Folder::with_entries(&format!(
         r#"{{"down": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}},
             "new": {{"command": "sh", "args": ["-c", "exit 0"]}}}}"#,
-        server.port
+        server.port()
     ));
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
@@ -368,27 +359,15 @@ fn keyway(folder: &Folder) -> Keyway {
         .env("PATH", path)
 }
 
-fn folder_for(server: &Journal, fields: &str) -> Folder {
-    let port = server.port;
+fn folder_for(server: &Upstream, fields: &str) -> Folder {
+    let url = server.url("/mcp");
     Folder::with_entries(&format!(
-        r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp"{fields}}}}}"#
+        r#"{{"s": {{"type": "http", "url": "{url}"{fields}}}}}"#
     ))
 }
 
-fn tools() -> PathBuf {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-    std::env::var_os("KEYWAY_TOOLS").map_or(beside, PathBuf::from)
-}
-
-fn reference_server() -> Option<PathBuf> {
-    let script =
-        tools().join("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-    if !script.is_file() {
-        println!("skipped: no reference server; `cargo xtask tools --setup` installs it");
-        return None;
-    }
-    script.canonicalize().ok()
-}
+/// Below `KEYWAY_TOOLS`: the reference server.
+const EVERYTHING: &str = "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 /// The reference server on a port of its own.
 struct Reference {
@@ -397,7 +376,7 @@ struct Reference {
 }
 
 impl Reference {
-    fn start(script: &PathBuf, transport: &str) -> Self {
+    fn start(script: &str, transport: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -426,59 +405,5 @@ impl Drop for Reference {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
-    }
-}
-
-/// Answers every request with the same bytes and keeps what was asked.
-struct Journal {
-    port: u16,
-    seen: Arc<Mutex<Vec<String>>>,
-}
-
-impl Journal {
-    fn answering(answer: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let journal = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let journal = Arc::clone(&journal);
-                std::thread::spawn(move || answer_all(stream, answer, &journal));
-            }
-        });
-        Self { port, seen }
-    }
-
-    fn requests(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
-    }
-}
-
-fn answer_all(stream: TcpStream, answer: &str, journal: &Mutex<Vec<String>>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut writer = stream;
-    loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if reader.read_line(&mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let length = head
-            .to_lowercase()
-            .split("content-length: ")
-            .nth(1)
-            .and_then(|rest| {
-                rest.split("\r\n")
-                    .next()
-                    .and_then(|length| length.parse().ok())
-            });
-        let mut body = vec![0; length.unwrap_or(0)];
-        reader.read_exact(&mut body).unwrap();
-        journal.lock().unwrap().push(head);
-        if writer.write_all(answer.as_bytes()).is_err() {
-            return;
-        }
     }
 }

@@ -5,18 +5,10 @@
     reason = "a test whose fixture is broken must stop"
 )]
 
-use std::path::{Path, PathBuf};
+use keyway_testkit::{Folder, Keyway, Tools};
 
-use keyway_testkit::{Folder, Keyway};
-
-fn schema_file() -> Option<PathBuf> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-    let named = option_env!("KEYWAY_TOOLS").map(PathBuf::from);
-    let found = named.into_iter().chain([own]);
-    found
-        .map(|tools| tools.join("sarif-schema-2.1.0.json"))
-        .find(|file| file.is_file())
-}
+/// Below `KEYWAY_TOOLS`: the schema.
+const SCHEMA: &str = "sarif-schema-2.1.0.json";
 
 fn sarif(folder: &Folder, arguments: &[&str]) -> serde_json::Value {
     let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
@@ -33,12 +25,11 @@ fn folder() -> Folder {
 
 #[test]
 fn output_validates_against_the_published_schema() {
-    let Some(file) = schema_file() else {
-        println!("skipped: no sarif-schema-2.1.0.json below KEYWAY_TOOLS or target/tools");
+    let Some(tools) = Tools::find(&[SCHEMA]) else {
         return;
     };
     // One of its patterns has a bracket too many, which our regular expressions refuse.
-    let schema = std::fs::read_to_string(file).unwrap();
+    let schema = std::fs::read_to_string(tools.at(SCHEMA)).unwrap();
     let schema = schema.replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}$");
     let schema = serde_json::from_str(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -8,13 +8,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Canary, Folder, KeyringSession, Keyway, Outcome};
+use keyway_testkit::{Canary, Folder, KeyringSession, Keyway, Outcome, Terminal};
 use serde_json::Value;
 
 /// A home in which several calls meet, each a process of its own.
@@ -429,35 +427,16 @@ fn damage_is_named_and_not_mended() {
     assert_eq!(before, home.files());
 }
 
-/// Runs the program on a terminal of its own, by way of `script`, and answers each question.
-#[expect(clippy::disallowed_methods, reason = "the harness has no terminal")]
+/// Runs the program on a terminal of its own and answers each question.
 fn on_a_terminal(home: &Home, arguments: &str, answers: &[(&str, &str)]) -> String {
-    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_keyway"));
-    let mut child = Command::new("/usr/bin/script")
-        .args(["-qec", &line, "/dev/null"])
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), home.folder.path())
         .env("KEYWAY_HOME", home.folder.at("keyway"))
-        .env("TENANT", "acme")
-        .current_dir(home.folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let mut shown = Vec::new();
+        .env("TENANT", "acme");
+    let mut terminal = Terminal::start(&call, &format!("\"$KEYWAY\" {arguments}"));
     for (question, answer) in answers {
-        let from = shown.len();
-        while !String::from_utf8_lossy(&shown[from..]).contains(question) {
-            let mut byte = [0];
-            stdout.read_exact(&mut byte).unwrap();
-            shown.extend(byte);
-        }
-        stdin.write_all(answer.as_bytes()).unwrap();
+        terminal.answer(question, answer);
     }
-    stdout.read_to_end(&mut shown).unwrap();
-    child.wait().unwrap();
-    String::from_utf8_lossy(&shown).into_owned()
+    terminal.end()
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! A gateway with a dashboard, and ways to look at it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -9,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Folder, Keyway, Outcome};
+use keyway_testkit::{Answer, Folder, Gateway, Keyway, Outcome, Tools, Upstream};
 use serde_json::Value;
 
 /// How every secret of a demo begins.
@@ -57,11 +56,9 @@ pub(crate) fn browse(steps: &[Value], expected: Complaints) -> Vec<Value> {
 
 /// Returns the npm packages, if the tools are installed.
 pub(crate) fn modules() -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-    let tools = std::env::var_os("KEYWAY_TOOLS").map_or(beside, PathBuf::from);
-    let modules = tools.join("npm/node_modules").canonicalize().ok()?;
-    let has_all = modules.join("axe-core").exists() && PathBuf::from("/usr/bin/chromium").exists();
-    has_all.then_some(modules)
+    let axe = "npm/node_modules/axe-core/package.json";
+    let tools = Tools::find(&[axe, "/usr/bin/chromium"])?;
+    Some(tools.modules().into())
 }
 
 /// `keyway demo`, whose dashboard is looked at.
@@ -137,10 +134,8 @@ impl Drop for Demo {
 
 /// `keyway serve` over a server that refuses everybody and one that runs here, neither approved.
 pub(crate) struct House {
-    child: Child,
+    pub(crate) gateway: Gateway,
     folder: Folder,
-    port: u16,
-    lines: Arc<Mutex<Vec<String>>>,
 }
 
 /// What a browser has after it was let in.
@@ -162,9 +157,13 @@ impl Pass {
 impl House {
     /// Starts it with a token in its environment.
     pub(crate) fn start(token: &str) -> Self {
-        let refusing = refusing();
+        let refusing = Upstream::start(|_| {
+            let told = r#"Bearer error="invalid_token""#;
+            Answer::empty(401).with("www-authenticate", told)
+        });
+        let refusing = refusing.url("/mcp");
         let entries = format!(
-            r#"{{"refusing": {{"type": "http", "url": "http://127.0.0.1:{refusing}/mcp",
+            r#"{{"refusing": {{"type": "http", "url": "{refusing}",
                   "headers": {{"Authorization": "Bearer ${{API_TOKEN}}"}}}},
                 "local": {{"command": "/bin/sh", "args": ["-c", "echo $API_TOKEN >&2; exit 3"],
                   "env": {{"API_TOKEN": "${{API_TOKEN}}"}}}}}}"#
@@ -173,33 +172,32 @@ impl House {
             "browser",
             "#!/bin/sh\necho \"$1\" > \"$0.new\" && mv \"$0.new\" \"$0.link\"\n",
         );
-        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
-            .args(["serve", "p", "--listen", "127.0.0.1:0"])
-            .current_dir(folder.path())
+        let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
             .env("KEYWAY_HOME", folder.at("home"))
-            .env("API_TOKEN", token)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = collect(child.stderr.take().unwrap());
-        let mut line = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut line).unwrap();
-        let port = line.trim().trim_end_matches("/mcp").rsplit_once(':');
-        let port = port.unwrap().1.parse().unwrap();
-        let house = Self {
-            child,
-            folder,
-            port,
-            lines,
-        };
+            .env("API_TOKEN", token);
+        let gateway = Gateway::start(call, &["p"]);
+        let house = Self { gateway, folder };
         // It prints a link of its own.
         wait_for("a link", || {
             house.said().contains("/dashboard/enter/").then(String::new)
         });
         house
+    }
+
+    /// Looks at a gateway that runs already.
+    pub(crate) fn of(gateway: Gateway) -> Self {
+        let folder = Folder::new();
+        Self { gateway, folder }
+    }
+
+    /// Returns the link that the gateway printed.
+    pub(crate) fn printed_link(&self) -> String {
+        wait_for("a link", || {
+            let said = self.said();
+            let mut lines = said.lines().map(str::trim);
+            let found = lines.find(|line| line.contains("/dashboard/enter/"));
+            found.map(str::to_owned)
+        })
     }
 
     /// Returns a link of `keyway open`.
@@ -219,7 +217,6 @@ impl House {
         call.run()
     }
 
-    /// Returns the link that the browser was given.
     /// Returns what a browser was given, and the link in the file that this leads to.
     pub(crate) fn shown_link(&self) -> (String, String) {
         let file = self.folder.at("browser.link");
@@ -236,12 +233,15 @@ impl House {
 
     /// Returns what the gateway printed beside its result.
     pub(crate) fn said(&self) -> String {
-        self.lines.lock().unwrap().join("\n")
+        self.gateway.said()
     }
 
     pub(crate) fn follow(&self, link: &str) -> String {
-        let path = link.split_once(&format!(":{}", self.port)).unwrap().1;
-        self.request("GET", path, "", "")
+        let path = link
+            .split_once(&format!(":{}", self.gateway.port()))
+            .unwrap()
+            .1;
+        self.gateway.request("GET", path, "", "")
     }
 
     /// Follows a link; returns what it gives.
@@ -265,7 +265,7 @@ impl House {
 
     pub(crate) fn get(&self, path: &str, pass: &Pass) -> String {
         let headers = format!("cookie: {}\r\n", pass.cookie);
-        self.request("GET", &pass.at(path), &headers, "")
+        self.gateway.request("GET", &pass.at(path), &headers, "")
     }
 
     /// The same as a user who is neither us nor the superuser; `None` where we cannot be that.
@@ -273,7 +273,7 @@ impl House {
         if !rustix::process::geteuid().is_root() {
             return None;
         }
-        let (port, path, cookie) = (self.port, pass.at(path), &pass.cookie);
+        let (port, path, cookie) = (self.gateway.port(), pass.at(path), &pass.cookie);
         let script = format!(
             "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET {path} HTTP/1.1\\r\\nhost: 127.0.0.1:{port}\\r\\n\
              cookie: {cookie}\\r\\nconnection: close\\r\\n\\r\\n' >&3; cat <&3"
@@ -288,15 +288,16 @@ impl House {
     }
 
     pub(crate) fn post(&self, path: &str, pass: &Pass, body: &str) -> String {
-        let origin = format!("http://127.0.0.1:{}", self.port);
+        let origin = self.gateway.url("");
         let headers = format!("cookie: {}\r\norigin: {origin}\r\n", pass.cookie);
-        self.request("POST", &pass.at(path), &headers, body)
+        self.gateway.request("POST", &pass.at(path), &headers, body)
     }
 
     /// Returns the beginning of the events of a page.
     pub(crate) fn stream(&self, page: &str, pass: &Pass) -> String {
         let path = pass.at(&format!("/events?page={page}"));
-        let mut stream = self.send("GET", &path, &format!("cookie: {}\r\n", pass.cookie), "");
+        let cookie = format!("cookie: {}\r\n", pass.cookie);
+        let mut stream = self.gateway.send("GET", &path, &cookie, "");
         stream
             .set_read_timeout(Some(Duration::from_millis(700)))
             .unwrap();
@@ -307,49 +308,6 @@ impl House {
         assert!(text.contains("event: region"), "{text}");
         text
     }
-
-    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
-        let headers = format!("{headers}connection: close\r\n");
-        let mut stream = self.send(method, path, &headers, body);
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let (port, length) = (self.port, body.len());
-        let text = format!(
-            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{headers}content-length: {length}\r\n\r\n{body}"
-        );
-        stream.write_all(text.as_bytes()).unwrap();
-        stream
-    }
-}
-
-impl Drop for House {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Refuses whatever comes, as a server does that does not like the token.
-fn refusing() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { continue };
-            std::thread::spawn(move || {
-                let mut piece = [0; 8192];
-                let _read = stream.read(&mut piece);
-                let answer = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer error=\"invalid_token\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-                let _sent = stream.write_all(answer.as_bytes());
-            });
-        }
-    });
-    port
 }
 
 fn collect(stream: impl std::io::Read + Send + 'static) -> Arc<Mutex<Vec<String>>> {
@@ -363,7 +321,7 @@ fn collect(stream: impl std::io::Read + Send + 'static) -> Arc<Mutex<Vec<String>
     lines
 }
 
-fn wait_for(what: &str, look: impl Fn() -> Option<String>) -> String {
+pub(crate) fn wait_for(what: &str, look: impl Fn() -> Option<String>) -> String {
     let begun = Instant::now();
     loop {
         if let Some(found) = look() {

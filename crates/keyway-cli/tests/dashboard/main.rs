@@ -9,6 +9,7 @@
 
 mod house;
 mod pictures;
+mod waiting;
 
 use serde_json::{Value, json};
 
@@ -19,7 +20,6 @@ use keyway_testkit::Canary;
 #[test]
 fn a_person_sees_every_server_and_approves_one() {
     if modules().is_none() {
-        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
         return;
     }
     let demo = Demo::start();
@@ -46,7 +46,6 @@ fn a_person_sees_every_server_and_approves_one() {
 #[test]
 fn a_person_signs_in_calls_a_tool_and_signs_out() {
     if modules().is_none() {
-        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
         return;
     }
     let demo = Demo::start();
@@ -80,6 +79,32 @@ fn a_person_signs_in_calls_a_tool_and_signs_out() {
 }
 
 /// Returns the pages that were read; none holds a secret of the demo.
+/// On a phone in the dark.
+#[test]
+fn a_person_without_a_mouse_gives_a_sign_in_up_and_reaches_what_comes_next() {
+    if modules().is_none() {
+        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
+        return;
+    }
+    let demo = Demo::start();
+    let steps = json!([
+        {"size": [360, 740]}, {"theme": "dark"}, {"go": demo.link()}, {"wait": "5 connected"},
+        {"reach": "docs"}, {"press": "Enter"}, {"wait": "Nobody is signed in."},
+        {"reach": "Sign in docs"}, {"press": "Enter"},
+        {"wait": "Go on at 127.0.0.1"}, {"wait": "min left"}, {"axe": true},
+        {"reach": "Give up docs"}, {"press": "Enter"}, {"wait": "The sign-in was given up."},
+        {"gone": "Go on at 127.0.0.1"},
+        {"reach": "Servers"}, {"press": "Enter"}, {"wait": "5 connected"},
+        {"reach": "signed"}, {"press": "Enter"}, {"wait": "Authenticates by"},
+        {"reach": "Run helper again signed"}, {"axe": true}, {"read": true},
+    ]);
+    let said = browse(&[steps], Complaints::None);
+    is_usable(&said);
+    let pages = pages(&said);
+    let url = pages[0]["url"].as_str().unwrap();
+    assert!(url.ends_with("/s/demo/signed"), "{url}");
+}
+
 fn pages(said: &[Value]) -> Vec<&Value> {
     let pages = said.iter().filter(|line| line.get("html").is_some());
     let pages: Vec<&Value> = pages.collect();
@@ -95,7 +120,6 @@ fn pages(said: &[Value]) -> Vec<&Value> {
 #[test]
 fn a_401_is_explained_and_nothing_needs_a_script() {
     if modules().is_none() {
-        println!("skipped: no browser; `cargo xtask tools --setup` installs it");
         return;
     }
     let token = Canary::hidden("wT7kQ2vX9mLz4Rb7Yc3NpH5");

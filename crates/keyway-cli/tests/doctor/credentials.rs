@@ -61,14 +61,21 @@ fn a_variable_that_is_not_set_is_named_and_nothing_is_sent() {
     let server = Server::wants("authorization: Bearer CANARY-good");
     let folder = entry(&server.url(), "Bearer ${TOKEN}");
     let outcome = doctor(&folder).env("TOKNE", "CANARY-near").run();
-    let found = assert_fault(&outcome, "unresolved-variable", 1, "TOK");
+    let fix = "`TOKNE` is set; is that the one? otherwise: export TOKEN=…, or keep it: keyway env set TOKEN";
+    let found = assert_fault(&outcome, "unresolved-variable", 1, fix);
     assert_eq!(found["stage"], "variables");
     assert_eq!(found["source"]["line"], 1);
     // A line break would end the header.
     let outcome = doctor(&folder).env("TOKEN", "CANARY-good\n").run();
-    let found = assert_fault(&outcome, "unusable-value", 1, "");
+    let fix = r#"export TOKEN="$(printf %s "$TOKEN" | tr -d '\r\n')""#;
+    let found = assert_fault(&outcome, "unusable-value", 1, fix);
     assert_eq!(found["stage"], "variables");
     assert!(server.asked().is_empty());
+    // The command, as a shell takes it.
+    let line = format!("{fix}; exec '{KEYWAY}' doctor --trust --format json");
+    let call = Keyway::new("/bin/sh", folder.path()).env("KEYWAY_HOME", folder.at("home"));
+    let call = call.env("TOKEN", "CANARY-good\r\n");
+    assert_works(&call.args(["-c", &line]).run());
     assert_works(&doctor(&folder).env("TOKEN", "CANARY-good").run());
 }
 
@@ -89,21 +96,43 @@ fn a_bare_token_is_mended_by_the_command_that_is_named() {
 fn a_forbidden_request_says_what_is_missing() {
     let admin = "www-authenticate: Bearer error=\"admin_approval_required\"\r\n";
     let scope = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"files:write\"\r\n";
-    for (told, more, code, fix) in [
+    for (status, told, more, code, fix) in [
         (
+            403,
             scope,
             "",
             "insufficient-scope",
             "with the scope `files:write`",
         ),
-        (admin, "", "admin-approval-needed", "ask the administrator"),
         (
+            401,
+            scope,
+            "",
+            "insufficient-scope",
+            "with the scope `files:write`",
+        ),
+        (
+            403,
+            admin,
+            "",
+            "admin-approval-needed",
+            "ask the administrator",
+        ),
+        (
+            403,
             "",
             r#", "X-Tenant-ID": "${TENANT}""#,
             "wrong-tenant",
             "export TENANT=…",
         ),
-        ("", "", "forbidden", "with more permissions"),
+        (
+            403,
+            "",
+            r#", "X-Workspace-ID": "${TENANT}""#,
+            "wrong-tenant",
+            "export TENANT=…",
+        ),
+        (403, "", "", "forbidden", "with more permissions"),
     ] {
         let told = told.to_owned();
         let server = Server::start(move |request| {
@@ -113,7 +142,7 @@ fn a_forbidden_request_says_what_is_missing() {
             {
                 return mcp(request);
             }
-            Answer::empty(403, &told)
+            Answer::empty(status, &told)
         });
         let folder = Folder::with_entries(&format!(
             r#"{{"s": {{"type": "http", "url": "{}", "headers": {{"Authorization": "Bearer ${{TOKEN}}"{more}}}}}}}"#,
@@ -125,7 +154,7 @@ fn a_forbidden_request_says_what_is_missing() {
                 .env("TENANT", "CANARY-other")
         };
         let found = assert_fault(&call("CANARY-x").run(), code, 1, fix);
-        assert_eq!(found["http"]["status"], 403);
+        assert_eq!(found["http"]["status"], status);
         assert_works(&call("CANARY-may").run());
     }
 }
@@ -148,4 +177,31 @@ fn a_clock_that_is_wrong_is_told_with_the_refusal() {
             .contains("behind this one")
     );
     assert_works(&doctor(&folder).env("TOKEN", "CANARY-good").run());
+}
+
+/// A tenant may stand in the address as well.
+#[test]
+fn a_tenant_in_the_address_is_named_by_its_variable_and_another_one_works() {
+    let server = Server::start(|request| {
+        if request.starts_with("POST /acme/mcp ") {
+            return mcp(request);
+        }
+        Answer::empty(403, "")
+    });
+    let origin = format!("http://127.0.0.1:{}", server.port);
+    let folder = entry(
+        &format!("{origin}/${{WORKSPACE_ID}}/mcp"),
+        "Bearer ${TOKEN}",
+    );
+    let call = |workspace: &str| {
+        let call = doctor(&folder).env("TOKEN", "CANARY-good");
+        call.env("WORKSPACE_ID", workspace).run()
+    };
+    let found = assert_fault(&call("other"), "wrong-tenant", 1, "export WORKSPACE_ID=…");
+    let message = found["message"].as_str().unwrap();
+    assert!(
+        message.contains("the address is made of `WORKSPACE_ID`"),
+        "{message}"
+    );
+    assert_works(&call("acme"));
 }

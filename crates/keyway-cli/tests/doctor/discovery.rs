@@ -99,11 +99,31 @@ fn entry(server: &Server) -> Folder {
 #[test]
 fn a_sign_in_that_could_not_begin_is_told_by_the_rule_that_is_broken() {
     for (code, stage, exit, fix) in [
-        ("bad-metadata", "discovery", 1, ""),
-        ("no-metadata", "discovery", 1, ""),
-        ("no-endpoint", "discovery", 1, ""),
-        ("redirect-refused", "discovery", 1, ""),
-        ("resource-mismatch", "discovery", 1, "check `url`"),
+        (
+            "bad-metadata",
+            "discovery",
+            1,
+            "its operator has to correct that document; until then, put a token into `headers`",
+        ),
+        ("no-metadata", "discovery", 1, "put `authServerMetadataUrl`"),
+        (
+            "no-endpoint",
+            "discovery",
+            1,
+            "its operator has to complete the metadata",
+        ),
+        (
+            "redirect-refused",
+            "discovery",
+            1,
+            "its operator has to publish the document where it is looked for",
+        ),
+        (
+            "resource-mismatch",
+            "discovery",
+            1,
+            "check `url`: if the address in the message is the right one",
+        ),
         (
             "pkce-unsupported",
             "discovery",
@@ -111,7 +131,12 @@ fn a_sign_in_that_could_not_begin_is_told_by_the_rule_that_is_broken() {
             r#"pkce = "assume-s256""#,
         ),
         ("dcr-unsupported", "registration", 1, "oauth.clientId"),
-        ("forbidden-address", "token", 1, "private_issuer = true"),
+        (
+            "forbidden-address",
+            "token",
+            1,
+            "its operator has to move the authorization server to an ordinary address",
+        ),
         ("network-error", "token", 5, "nothing was lost"),
     ] {
         let (server, mended) = world(code);
@@ -159,7 +184,7 @@ fn a_sign_in_that_is_refused_on_the_way_is_told_by_its_code() {
     for (code, fix) in [
         ("registration-refused", "oauth.clientId"),
         ("oauth-not-offered", "put a token for it into `headers`"),
-        ("client-authentication", ""),
+        ("client-authentication", "clientSecret"),
     ] {
         let (server, _) = world(code);
         let folder = entry(&server);
@@ -167,6 +192,22 @@ fn a_sign_in_that_is_refused_on_the_way_is_told_by_its_code() {
         assert_eq!(outcome.code, 1, "{}", outcome.everything());
         assert_eq!(told, code);
         assert!(outcome.stderr.contains(fix), "{}", outcome.stderr);
+    }
+    // The first and the third fix, followed: a client of the person's own.
+    for (fault, client) in [
+        ("registration-refused", r#""clientId": "mine""#),
+        (
+            "client-authentication",
+            r#""clientId": "mine", "clientSecret": "${CLIENT_SECRET}""#,
+        ),
+    ] {
+        let (server, _) = world(fault);
+        let folder = Folder::with_entries(&format!(
+            r#"{{"s": {{"type": "http", "url": "{}", "oauth": {{{client}}}}}}}"#,
+            server.url()
+        ));
+        let outcome = doctor(&folder).env("CLIENT_SECRET", "CANARY-own").run();
+        assert_fault(&outcome, "no-browser", 3, "keyway login s");
     }
     // The second fix, followed.
     let (server, _) = world("oauth-not-offered");

@@ -10,10 +10,12 @@ mod bundle;
 mod codes;
 mod credentials;
 mod discovery;
+mod ends;
 mod migrations;
 mod network;
 mod plain;
 mod programs;
+mod reader;
 mod rotate;
 mod server;
 mod sign_in;
@@ -42,10 +44,10 @@ fn assert_fault(outcome: &Outcome, code: &str, exit: i32, fix: &str) -> Value {
     let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let found = &object["diagnostics"][0];
     assert_eq!(found["code"], code, "{all}");
-    assert!(
-        found["hint"].as_str().unwrap().contains(fix),
-        "{fix}: {all}"
-    );
+    let hint = found["hint"].as_str().unwrap();
+    assert!(hint.contains(fix), "{fix}: {all}");
+    // A page is there to be read by who wants to know more; it is no next step.
+    assert!(hint.len() > 10 && !hint.contains("explain"), "{all}");
     assert!(found["why"].as_str().unwrap().len() > 15, "{all}");
     found.clone()
 }

@@ -36,7 +36,7 @@ fn a_literal_goes_only_after_the_variable_has_worked() {
     assert!(
         outcome
             .stderr
-            .contains("`s` was tested: MCP 2025-06-18, 1 tools")
+            .contains("`s` was tested: MCP 2025-06-18 (legacy), 1 tool")
     );
     assert!(!folder.read(".mcp.json").contains(TOKEN));
     assert!(!outcome.everything().contains(TOKEN));

@@ -1,10 +1,13 @@
 //! Names, certificates, proxies, limits and versions.
 
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyway_testkit::Folder;
 
-use crate::server::{Answer, Server, certificate, mcp, mcp_of};
+use crate::server::{Answer, Server, certificate, certificate_for, mcp, mcp_of};
 use crate::{assert_fault, assert_works, doctor};
 
 fn entry(url: &str) -> Folder {
@@ -24,6 +27,14 @@ fn a_name_that_leads_nowhere_is_told_as_such() {
         "check the host in `url`",
     );
     assert_eq!(found["stage"], "name");
+    let message = found["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("`{}.example`", "a".repeat(70))),
+        "{message}"
+    );
+    let server = Server::start(mcp);
+    folder.put(".mcp.json", entry(&server.url()).read(".mcp.json"));
+    assert_works(&doctor(&folder).run());
 }
 
 #[test]
@@ -33,12 +44,10 @@ fn nobody_at_the_port_is_the_network() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let folder = entry(&format!("http://{address}/mcp"));
-    assert_fault(
-        &doctor(&folder).run(),
-        "unreachable",
-        5,
-        "check the address",
-    );
+    let fix = "start the server, which runs on this machine, or correct the port in `url`; then keyway doctor --server s";
+    let found = assert_fault(&doctor(&folder).run(), "unreachable", 5, fix);
+    let message = found["message"].as_str().unwrap();
+    assert!(message.contains(&address), "{message}");
     let _server = Server::start_at(&address, None, mcp);
     assert_works(&doctor(&folder).run());
 }
@@ -47,7 +56,7 @@ fn nobody_at_the_port_is_the_network() {
 fn an_address_that_is_never_reached_is_told_and_another_host_works() {
     let server = Server::start(mcp);
     let folder = entry("https://169.254.169.254/mcp");
-    let fix = "check the host in `url`";
+    let fix = "put another host into `url`";
     assert_fault(&doctor(&folder).run(), "forbidden-address", 1, fix);
     let text = folder.read(".mcp.json");
     let text = text.replace("https://169.254.169.254/mcp", &server.url());
@@ -73,10 +82,17 @@ fn certificates_are_told_apart_and_a_named_root_is_believed() {
         }
         let found = assert_fault(&doctor(&folder).run(), code, 5, fix);
         assert_eq!(found["stage"], "tls");
-        if until > 2020 {
-            folder.put("home/config/config.toml", &settings);
-            assert_works(&doctor(&folder).run());
+        if until < 2020 {
+            // Its operator has renewed it.
+            let (root, tls) = certificate(2090);
+            let renewed = Server::start_with(Some(tls), mcp);
+            folder.put("ca.pem", root);
+            let text = folder.read(".mcp.json");
+            let (old, new) = (server.port.to_string(), renewed.port.to_string());
+            folder.put(".mcp.json", text.replace(&old, &new));
         }
+        folder.put("home/config/config.toml", &settings);
+        assert_works(&doctor(&folder).run());
     }
 }
 
@@ -90,6 +106,9 @@ fn a_server_in_the_clear_behind_https_is_no_certificate_trouble() {
         5,
         "check the port in `url`",
     );
+    let text = folder.read(".mcp.json").replace("https://", "http://");
+    folder.put(".mcp.json", text);
+    assert_works(&doctor(&folder).run());
 }
 
 #[test]
@@ -102,34 +121,174 @@ fn a_proxy_that_refuses_is_told_as_such() {
     assert!(found["message"].as_str().unwrap().contains("407"));
 }
 
+/// The credential that the hint speaks of, at a proxy that knows it.
 #[test]
-fn a_limit_is_told_with_the_time_to_wait() {
-    let server = Server::start(|_| Answer::empty(429, "retry-after: 7\r\n"));
-    let outcome = doctor(&entry(&server.url())).run();
-    let found = assert_fault(
-        &outcome,
-        "rate-limited",
-        1,
-        "sleep 7 && keyway doctor --server s",
-    );
-    assert_eq!(found["http"]["status"], 429);
+fn a_proxy_that_gets_its_credential_leads_to_the_server() {
+    let (root, tls) = certificate_for("mcp.example", 2090);
+    let server = Server::start_with(Some(tls), mcp);
+    // `u:CANARY-right` as RFC 7617 writes it.
+    let proxy = tunnel(server.port, "Basic dTpDQU5BUlktcmlnaHQ=");
+    let folder = entry("https://mcp.example/mcp").file("ca.pem", root);
+    let path = folder.at("ca.pem");
+    let settings = format!("[network]\nroots = [\"{}\"]\n", path.display());
+    folder.put("home/config/config.toml", settings);
+    let call = |credential: &str| {
+        let address = format!("http://{credential}@127.0.0.1:{proxy}");
+        doctor(&folder).env("HTTPS_PROXY", address).run()
+    };
+    let fix = "check the proxy variables and the proxy's credential";
+    let found = assert_fault(&call("u:CANARY-wrong"), "proxy-refused", 5, fix);
+    assert!(found["message"].as_str().unwrap().contains("`mcp.example`"));
+    assert_works(&call("u:CANARY-right"));
+}
+
+/// Starts a proxy that leads everybody with this credential to one port, whatever they ask for.
+fn tunnel(to: u16, basic: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut near in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                if near.read(&mut byte).unwrap_or(0) == 0 {
+                    break;
+                }
+                head.push(byte[0]);
+            }
+            if !String::from_utf8_lossy(&head).contains(basic) {
+                let refusal = "HTTP/1.1 407 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                drop(near.write_all(refusal.as_bytes()));
+                continue;
+            }
+            near.write_all(b"HTTP/1.1 200 x\r\n\r\n").unwrap();
+            let mut far = TcpStream::connect(("127.0.0.1", to)).unwrap();
+            let (mut from, mut into) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            std::thread::spawn(move || {
+                drop(std::io::copy(&mut from, &mut into));
+                drop(into.shutdown(Shutdown::Write));
+            });
+            std::thread::spawn(move || {
+                drop(std::io::copy(&mut far, &mut near));
+                drop(near.shutdown(Shutdown::Write));
+            });
+        }
+    });
+    port
 }
 
 #[test]
-fn a_server_of_no_known_version_says_what_it_offers() {
-    let server = Server::start(|request| mcp_of(request, "1999-01-01"));
-    let outcome = doctor(&entry(&server.url())).run();
-    let found = assert_fault(&outcome, "no-common-version", 1, "");
-    assert!(found["message"].as_str().unwrap().contains("1999-01-01"));
+fn a_limit_is_told_with_the_time_to_wait() {
+    for (headers, fix) in [
+        ("retry-after: 7\r\n", "sleep 7 && keyway doctor --server s"),
+        // A date counts by the clock of the server, whatever ours says.
+        (
+            "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:50:07 GMT\r\n",
+            "sleep 30 && keyway doctor --server s",
+        ),
+        (
+            "retry-after: soon\r\n",
+            "wait a minute; then keyway doctor --server s",
+        ),
+    ] {
+        let limits = Arc::new(AtomicBool::new(true));
+        let still = Arc::clone(&limits);
+        let server = Server::start(move |request| {
+            if still.load(Ordering::Relaxed) {
+                return Answer::empty(429, headers);
+            }
+            mcp(request)
+        });
+        let folder = entry(&server.url());
+        let found = assert_fault(&doctor(&folder).run(), "rate-limited", 1, fix);
+        assert_eq!(found["http"]["status"], 429);
+        // It is asked for its health and for tools once, and not again and again.
+        let asked = server.asked();
+        assert!(asked.len() <= 3, "{asked:?}");
+        limits.store(false, Ordering::Relaxed);
+        assert_works(&doctor(&folder).run());
+    }
+}
+
+#[test]
+fn a_server_of_no_known_version_says_what_it_offers_and_who_has_to_be_updated() {
+    for (version, fix) in [
+        (
+            "1999-01-01",
+            "the server is older than all that Keyway speaks",
+        ),
+        ("2031-01-01", "update Keyway; then keyway doctor --server s"),
+        ("latest", "give its operator what this writes"),
+    ] {
+        let server = Server::start(move |request| mcp_of(request, version));
+        let outcome = doctor(&entry(&server.url())).run();
+        let found = assert_fault(&outcome, "no-common-version", 1, fix);
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains(version), "{message}");
+        assert!(
+            message.contains("Keyway speaks 2026-07-28 (modern)"),
+            "{message}"
+        );
+    }
+}
+
+/// Old servers meet the modern question in many ways; some break.
+#[test]
+fn a_legacy_server_is_recognized_however_it_takes_the_modern_question() {
+    for status in [400, 404, 406, 500, 501] {
+        let server = Server::start(move |request| {
+            if request.contains("server/discover") {
+                return Answer::empty(status, "");
+            }
+            mcp(request)
+        });
+        let outcome = doctor(&entry(&server.url())).run();
+        assert_works(&outcome);
+        let object: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(
+            object["servers"][0]["protocol"]["era"], "legacy",
+            "{status}"
+        );
+    }
 }
 
 #[test]
 fn a_page_that_is_no_server_is_an_http_error() {
     let server = Server::start(|_| Answer::empty(404, ""));
-    assert_fault(
-        &doctor(&entry(&server.url())).run(),
-        "http-error",
-        1,
-        "check the path",
-    );
+    let folder = entry(&server.url());
+    let fix = "check the path of `url`, where nothing speaks MCP on any transport";
+    assert_fault(&doctor(&folder).run(), "http-error", 1, fix);
+    let right = Server::start(mcp);
+    let text = folder
+        .read(".mcp.json")
+        .replace(&server.url(), &right.url());
+    folder.put(".mcp.json", text);
+    assert_works(&doctor(&folder).run());
+}
+
+#[test]
+fn a_server_in_trouble_says_when_to_come_back_and_works_then() {
+    for (status, headers, fix) in [
+        (
+            503,
+            "retry-after: 9\r\n",
+            "sleep 9 && keyway doctor --server s",
+        ),
+        (500, "", "try again in a minute: keyway doctor --server s"),
+        (418, "", "check `url`, then keyway doctor --server s"),
+    ] {
+        let mended = Arc::new(AtomicBool::new(false));
+        let is_mended = Arc::clone(&mended);
+        let server = Server::start(move |request| {
+            if is_mended.load(Ordering::Relaxed) {
+                return mcp(request);
+            }
+            Answer::empty(status, headers)
+        });
+        let folder = entry(&server.url());
+        let found = assert_fault(&doctor(&folder).run(), "http-error", 1, fix);
+        assert_eq!(found["http"]["status"], status);
+        mended.store(true, Ordering::Relaxed);
+        assert_works(&doctor(&folder).run());
+    }
 }

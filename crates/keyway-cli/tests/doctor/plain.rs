@@ -37,11 +37,11 @@ fn assert_gave_up(outcome: &Outcome, code: &str, exit: i32) -> String {
 #[test]
 fn a_redirect_to_elsewhere_is_not_followed_and_its_target_works_once_it_is_named() {
     let target = Server::start(mcp);
-    let location = format!("location: {}\r\n", target.url());
+    let location = format!("location: {}?token=CANARY\r\n", target.url());
     let server = Server::start(move |_| Answer::empty(307, &location));
     let folder = entry(&server.url());
-    let fix = "put the address that the server redirects to into `url`";
-    assert_fault(&doctor(&folder).run(), "cross-origin-redirect", 1, fix);
+    let fix = format!("put `{}` into `url`, if you trust it", target.url());
+    assert_fault(&doctor(&folder).run(), "cross-origin-redirect", 1, &fix);
     assert!(target.asked().is_empty());
     assert_works(&doctor(&entry(&target.url())).run());
 }
@@ -82,31 +82,71 @@ fn faulty(
     (server, repaired)
 }
 
+/// Follows the hint up to the file that somebody else has to be given; returns what is in it.
+fn written_for_others(folder: &Folder, found: &Value) -> String {
+    let hint = found["hint"].as_str().unwrap();
+    let (_, command) = hint.split_once("what this writes: keyway ").unwrap();
+    let words: Vec<&str> = command.split(' ').chain(["--trust"]).collect();
+    let outcome = call(folder, &words);
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    let text = folder.read("keyway-debug.txt");
+    assert!(!text.contains("CANARY"), "{text}");
+    text
+}
+
 #[test]
 fn a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told() {
-    let (server, repaired) = faulty(|_| Some("hello".to_owned()));
+    let (server, repaired) = faulty(|_| Some("hello CANARY".to_owned()));
     let folder = entry(&server.url());
-    let fix = "keyway explain protocol-error";
-    assert_fault(&doctor(&folder).run(), "protocol-error", 1, fix);
-    let page = call(&folder, &["explain", "protocol-error"]);
-    assert!(page.stdout.contains("Check `url` and `type`"));
+    let fix = "check the path of `url`, where nothing speaks MCP on any transport; if it is right, give its operator";
+    let found = assert_fault(&doctor(&folder).run(), "protocol-error", 1, fix);
+    let written = written_for_others(&folder, &found);
+    assert!(written.contains("[protocol-error]"), "{written}");
     repaired.store(true, Ordering::Relaxed);
     assert_works(&doctor(&folder).run());
-    let (server, repaired) = faulty(|request| {
-        let body = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32050,"message":"closed"}}"#;
-        let is_first = request.contains("\"initialize\"");
-        let id = request.split("\"id\":").nth(1).filter(|_| is_first)?;
-        let id = id.split([',', '}']).next().unwrap();
-        Some(body.replace("ID", id))
-    });
-    let folder = entry(&server.url());
-    let fix = "keyway explain server-error";
-    let found = assert_fault(&doctor(&folder).run(), "server-error", 1, fix);
-    assert!(found["message"].as_str().unwrap().contains("-32050"));
-    let page = call(&folder, &["explain", "server-error"]);
-    assert!(page.stdout.contains("Read its message"));
-    repaired.store(true, Ordering::Relaxed);
-    assert_works(&doctor(&folder).run());
+    for (code, fix) in [
+        (-32050, "do what its message says"),
+        (-32603, "try again in a minute: keyway doctor --server s;"),
+        (-32601, "update it, or give its operator"),
+    ] {
+        let (server, repaired) = faulty(move |request| {
+            let body = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":CODE,"message":"closed"}}"#;
+            let is_first = request.contains("\"initialize\"");
+            let id = request.split("\"id\":").nth(1).filter(|_| is_first)?;
+            let id = id.split([',', '}']).next().unwrap();
+            Some(body.replace("ID", id).replace("CODE", &code.to_string()))
+        });
+        let folder = entry(&server.url());
+        let found = assert_fault(&doctor(&folder).run(), "server-error", 1, fix);
+        let message = found["message"].as_str().unwrap();
+        assert!(
+            message.contains(&format!("error {code}: closed")),
+            "{message}"
+        );
+        let written = written_for_others(&folder, &found);
+        assert!(written.contains("[server-error]"), "{written}");
+        repaired.store(true, Ordering::Relaxed);
+        assert_works(&doctor(&folder).run());
+    }
+}
+
+/// A program is its author's business, not an operator's.
+#[test]
+fn a_program_that_breaks_the_protocol_is_for_its_author() {
+    let script = r##"#!/bin/sh
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+  *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id" ;;
+  *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"##;
+    let folder = Folder::with_entries(r#"{"s": {"command": "./s.sh"}}"#).executable("s.sh", script);
+    let fix = "update the program; if that does not help, give its author";
+    let found = assert_fault(&doctor(&folder).run(), "protocol-error", 1, fix);
+    let written = written_for_others(&folder, &found);
+    assert!(written.contains("[protocol-error]"), "{written}");
 }
 
 #[test]
@@ -116,13 +156,18 @@ fn names_that_are_not_there_are_told_with_the_nearest() {
     let outcome = call(&folder, &["tools", "of", "--format", "json"]);
     let hint = assert_gave_up(&outcome, "unknown-server", 2);
     assert!(hint.contains("`off`"), "{hint}");
+    let outcome = call(&folder, &["tools", "qqqqqqq", "--format", "json"]);
+    let hint = assert_gave_up(&outcome, "unknown-server", 2);
+    assert!(hint.contains("list them: keyway status"), "{hint}");
+    assert!(call(&folder, &["status"]).stdout.contains("off"));
     let outcome = call(&folder, &["call", "s", "b", "--format", "json"]);
     assert!(assert_gave_up(&outcome, "unknown-tool", 2).contains("keyway tools s"));
     let outcome = call(
         &folder,
         &["tools", "s", "--format", "json", "--config", "nowhere"],
     );
-    let _hint = assert_gave_up(&outcome, "unreadable-file", 1);
+    let hint = assert_gave_up(&outcome, "unreadable-file", 1);
+    assert!(hint.contains("folder of a plugin that is there"), "{hint}");
     let outcome = call(&folder, &["call", "s", "a", "x", "--format", "json"]);
     let _hint = assert_gave_up(&outcome, "wrong-usage", 2);
     assert_eq!(call(&folder, &["tools", "s"]).code, 0);

@@ -41,9 +41,20 @@ fn a_program_that_ends_at_once_is_told_with_its_last_words() {
         Folder::with_entries(r#"{"s": {"command": "./s.sh", "env": {"TOKEN": "${TOKEN}"}}}"#)
             .executable("s.sh", script);
     let outcome = doctor(&folder).env("TOKEN", "CANARY-of-the-child").run();
-    let found = assert_fault(&outcome, "child-ended", 1, "run the command by hand");
+    let fix = "do what its last lines say, or run `./s.sh` by hand, with its `args`; then keyway doctor --server s";
+    let found = assert_fault(&outcome, "child-ended", 1, fix);
     assert_eq!(found["last_lines"][0], "DATABASE_URL is not set");
     assert_eq!(found["stage"], "connect");
+    let silent = folder.executable("s.sh", "#!/bin/sh\nexit 3\n");
+    let outcome = doctor(&silent).env("TOKEN", "CANARY-of-the-child").run();
+    assert_fault(
+        &outcome,
+        "child-ended",
+        1,
+        "it said nothing: run `./s.sh` by hand",
+    );
+    let mended = silent.executable("s.sh", SPEAKS);
+    assert_works(&doctor(&mended).env("TOKEN", "CANARY-of-the-child").run());
 }
 
 #[test]
@@ -53,6 +64,22 @@ fn a_program_that_is_not_there_cannot_be_started() {
         &doctor(&folder).run(),
         "spawn-failed",
         1,
-        "installed and in PATH",
+        "install `no-such-program-anywhere`, or write its whole path into `command`; then keyway doctor --server s",
     );
+    let folder = folder.executable("s.sh", SPEAKS);
+    let path = folder.at("s.sh").display().to_string();
+    let text = folder.read(".mcp.json");
+    folder.put(".mcp.json", text.replace("no-such-program-anywhere", &path));
+    assert_works(&doctor(&folder).run());
 }
+
+/// A server in a few lines.
+pub(crate) const SPEAKS: &str = r##"#!/bin/sh
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+  *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+  *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"##;

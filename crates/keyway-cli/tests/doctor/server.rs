@@ -108,13 +108,18 @@ pub(crate) fn hanging() -> u16 {
 
 /// Makes an authority and a server certificate for 127.0.0.1 that ends in the year `until`.
 pub(crate) fn certificate(until: i32) -> (String, Arc<ServerConfig>) {
+    certificate_for("127.0.0.1", until)
+}
+
+/// The same for another name.
+pub(crate) fn certificate_for(name: &str, until: i32) -> (String, Arc<ServerConfig>) {
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     authority
         .distinguished_name
         .push(rcgen::DnType::CommonName, "a test authority");
     let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let mut own = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let mut own = CertificateParams::new(vec![name.to_owned()]).unwrap();
     own.not_before = rcgen::date_time_ymd(2001, 1, 1);
     own.not_after = rcgen::date_time_ymd(until, 1, 1);
     let key = KeyPair::generate().unwrap();

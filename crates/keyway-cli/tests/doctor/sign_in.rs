@@ -64,6 +64,10 @@ fn metadata_of_somebody_else_is_found_without_a_sign_in() {
         "do not sign in there",
     );
     assert_eq!(found["stage"], "discovery");
+    // Its operator has corrected `issuer`.
+    desk.rig.set(|settings| settings.issuer = None);
+    desk.sign_in();
+    assert_works(&examined(&desk));
 }
 
 #[test]
@@ -110,8 +114,11 @@ fn a_renewal_that_fails_for_good_asks_for_a_sign_in() {
     // Somebody else redeems the refresh token, so that it counts as stolen when it comes again.
     let origin = desk.rig.origin();
     let host = origin.strip_prefix("http://").unwrap();
+    let client = desk.rig.seen("/token")[0].field("client_id").unwrap();
     for secret in desk.rig.secrets() {
-        let body = format!("grant_type=refresh_token&refresh_token={secret}&resource={origin}/mcp");
+        let body = format!(
+            "grant_type=refresh_token&refresh_token={secret}&client_id={client}&resource={origin}/mcp"
+        );
         let mut stream = TcpStream::connect(host).unwrap();
         let head = "content-type: application/x-www-form-urlencoded\r\nconnection: close";
         let length = body.len();

@@ -97,7 +97,9 @@ fn a_websocket_that_is_declared_as_http_or_sse_is_recognized() {
         let fix = r#"change the entry to "type": "ws", and let `url` begin with `ws`"#;
         let found = assert_fault(&doctor(&folder).run(), "wrong-transport", 1, fix);
         let message = found["message"].as_str().unwrap();
-        let says = format!("the entry says `{wrong}`, and the server answers as `ws`");
+        let says = format!(
+            "the entry says `{wrong}`, and the server answers as `ws`, with MCP 2025-06-18 (legacy)"
+        );
         assert_eq!(message, says);
         folder.put(".mcp.json", entry("ws", port));
         assert_works(&doctor(&folder).run());

@@ -111,7 +111,7 @@ fn nothing_is_sent_before_somebody_approved_it() {
         outcome.stdout
     );
     assert!(
-        outcome.stdout.contains("MCP 2025-06-18, 1 tools"),
+        outcome.stdout.contains("MCP 2025-06-18 (legacy), 1 tool"),
         "{}",
         outcome.stdout
     );
@@ -138,7 +138,7 @@ fn a_person_reads_what_happened_why_and_what_to_do() {
         "c       fault   rules      unknown-type",
         "  why   An example was copied and never filled in.",
         "  next  make a new one and set it: export T=…",
-        "  more  keyway explain token-placeholder",
+        "\nmore about a code in brackets: keyway explain CODE\n",
     ] {
         assert!(outcome.stdout.contains(part), "{part}\n{}", outcome.stdout);
     }

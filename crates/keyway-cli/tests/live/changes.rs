@@ -1,7 +1,9 @@
 //! Files, approvals, variables and sign-ins that change.
 
+use std::time::Instant;
+
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Desk, Folder};
+use keyway_testkit::{Desk, Folder, Gateway as Process};
 
 use crate::gateway::Gateway;
 use crate::upstream::Upstream;
@@ -53,7 +55,7 @@ fn a_broken_file_keeps_what_was_and_says_so() {
     let session = gateway.begin("/mcp/p/one").unwrap();
     folder.put("p/.mcp.json", &good[..good.len() / 2]);
     until("it is said", || {
-        gateway.said().contains("cannot be used as it is")
+        gateway.process.said().contains("cannot be used as it is")
     });
     assert_eq!(session.tenant(), "a");
     assert!(gateway.has("/mcp/p/one"));
@@ -61,7 +63,7 @@ fn a_broken_file_keeps_what_was_and_says_so() {
     folder.put("p/.mcp.json", both);
     until("the file counts again", || gateway.has("/mcp/p/two"));
     assert_eq!(session.tenant(), "a", "nothing has changed for it");
-    assert!(gateway.said().contains("is read again"));
+    assert!(gateway.process.said().contains("is read again"));
     std::fs::remove_file(folder.at("p/.mcp.json")).unwrap();
     until("a file that stays away takes its servers along", || {
         !gateway.has("/mcp/p/one")
@@ -92,6 +94,24 @@ fn an_approval_counts_at_once_and_so_does_its_end() {
     assert!(early.call("whoami")["result"].is_null());
     assert_eq!(gateway.begin("/mcp/p/s").unwrap().tools(), ["status"]);
     assert_eq!(upstream.requests(), before, "and nothing is sent");
+}
+
+#[test]
+fn clients_that_come_together_are_let_in_by_one_look_at_the_entry() {
+    let upstream = Upstream::start();
+    let folder = Folder::new().file("p/.mcp.json", plugin(&[upstream.entry("s", "${TENANT}")]));
+    let words = ["p", "--trust", "--debug=config"];
+    let gateway = Gateway::start(&folder, &words, &[("TENANT", "acme")]);
+    let looks = || gateway.process.said().matches("TENANT is set").count();
+    let (before, begun) = (looks(), Instant::now());
+    for _ in 0..20 {
+        assert_eq!(gateway.begin("/mcp/p/s").unwrap().tenant(), "acme");
+    }
+    let (looks, seconds) = (looks() - before, begun.elapsed().as_secs());
+    assert!(
+        looks > 0 && looks as u64 <= seconds + 1,
+        "{looks} in {seconds} s"
+    );
 }
 
 #[test]
@@ -141,8 +161,8 @@ fn a_kept_variable_counts_as_soon_as_it_changes() {
 fn signing_in_and_out_elsewhere_counts_at_once() {
     let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
     let home = desk.folder.at("home/keyway");
-    let made = desk.keyway(&["token", "new", "--name", "t"]).run();
-    let gateway = Gateway::at(&home, &desk.folder, &[], &[], made.stdout.trim());
+    let token = Process::capability(desk.keyway(&[]), &["--name", "t"]);
+    let gateway = Gateway::at(&home, &desk.folder, token);
     let name = desk.folder.path().file_name().unwrap().to_string_lossy();
     let path = format!("/mcp/{name}/s");
     let early = gateway.begin(&path).unwrap();

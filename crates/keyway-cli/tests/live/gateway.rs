@@ -1,77 +1,31 @@
 //! `keyway serve` as a process, and clients of it over HTTP.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 
-use keyway_testkit::Folder;
+use keyway_testkit::{Folder, Gateway as Process, Keyway};
 use serde_json::{Value, json};
 
 use crate::keyway;
 
 pub(crate) struct Gateway {
-    pub(crate) child: Child,
-    port: u16,
+    pub(crate) process: Process,
     token: String,
-    said: Arc<Mutex<String>>,
 }
 
 impl Gateway {
     /// Serves plugins of a folder, and has a token for all of them.
-    pub(crate) fn start(folder: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let home = folder.at("home");
-        let made = keyway(folder, &["token", "new", "--name", "t"]).run();
-        Self::at(&home, folder, arguments, variables, made.stdout.trim())
+    pub(crate) fn start(folder: &Folder, words: &[&str], variables: &[(&str, &str)]) -> Self {
+        let token = Process::capability(keyway(folder, &[]), &["--name", "t"]);
+        let call = around(&folder.at("home"), folder, variables);
+        let process = Process::start(call, words);
+        Self { process, token }
     }
 
-    pub(crate) fn at(
-        home: &Path,
-        folder: &Folder,
-        arguments: &[&str],
-        variables: &[(&str, &str)],
-        token: &str,
-    ) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .current_dir(folder.path())
-            .env_clear()
-            .env("KEYWAY_HOME", home)
-            .env("HOME", folder.path())
-            .env("TMPDIR", folder.path())
-            .env("PATH", "/usr/bin:/bin")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut line).unwrap();
-        let port = line.trim().strip_prefix("http://127.0.0.1:").unwrap();
-        let port = port.strip_suffix("/mcp").unwrap().parse().unwrap();
-        let said: Arc<Mutex<String>> = Arc::default();
-        let heard = Arc::clone(&said);
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                heard.lock().unwrap().push_str(&format!("{line}\n"));
-            }
-        });
-        Self {
-            child,
-            port,
-            token: token.to_owned(),
-            said,
-        }
-    }
-
-    /// Returns what it said beside the protocol.
-    pub(crate) fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+    /// Serves the folder itself, from another home.
+    pub(crate) fn at(home: &Path, folder: &Folder, token: String) -> Self {
+        let process = Process::start(around(home, folder, &[]), &[]);
+        Self { process, token }
     }
 
     /// Says whether there is anything at a path.
@@ -103,34 +57,40 @@ impl Gateway {
         Some(session)
     }
 
-    fn request(&self, method: &str, path: &str, session: &str, body: &str) -> TcpStream {
-        let (port, token, length) = (self.port, &self.token, body.len());
+    /// Returns the numbers about it.
+    pub(crate) fn metrics(&self) -> String {
+        let headers = self.headers("");
+        self.process.request("GET", "/metrics", &headers, "")
+    }
+
+    fn headers(&self, session: &str) -> String {
         let session = match session {
             "" => String::new(),
-            id => format!("Mcp-Session-Id: {id}\r\n"),
+            id => format!("mcp-session-id: {id}\r\n"),
         };
-        let text = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer {token}\r\n{session}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.write_all(text.as_bytes()).unwrap();
-        stream
+        let token = &self.token;
+        format!(
+            "authorization: Bearer {token}\r\n{session}content-type: application/json\r\naccept: application/json, text/event-stream\r\n"
+        )
     }
 
     fn post(&self, path: &str, session: &str, message: &Value) -> (String, String) {
-        let mut stream = self.request("POST", path, session, &message.to_string());
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let (headers, message) = (self.headers(session), message.to_string());
+        let answer = self.process.request("POST", path, &headers, &message);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.to_owned(), body.to_owned())
     }
 }
 
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// Prepares a call whose surroundings are those of every runner.
+pub(crate) fn around(home: &Path, folder: &Folder, variables: &[(&str, &str)]) -> Keyway {
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+        .env("KEYWAY_HOME", home)
+        .env("HOME", folder.path())
+        .env("TMPDIR", folder.path());
+    variables
+        .iter()
+        .fold(call, |call, (name, value)| call.env(name, *value))
 }
 
 pub(crate) struct Session<'a> {
@@ -182,7 +142,8 @@ impl Session<'_> {
 
     /// Reads the stream for what belongs to no request, until a line says it.
     pub(crate) fn hears(&self, what: &str) {
-        let stream = self.gateway.request("GET", &self.path, &self.id, "");
+        let headers = self.gateway.headers(&self.id);
+        let stream = self.gateway.process.send("GET", &self.path, &headers, "");
         stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
         let mut lines = BufReader::new(stream).lines();
         loop {

@@ -1,120 +1,39 @@
 //! `keyway run` and a gateway of the same user: one process holds the connections.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use keyway_testkit::{Canary, Folder};
-use serde_json::{Value, json};
+use keyway_testkit::{Canary, Client, Folder};
+use serde_json::json;
 
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, around};
 use crate::upstream::Upstream;
-use crate::{PATIENCE, done, until};
+use crate::{done, until};
 
-/// A client on the pipes of `keyway run`.
-struct Runner {
-    child: Child,
-    input: ChildStdin,
-    messages: Receiver<Value>,
-    next: u64,
-}
+/// A client of `keyway run`.
+struct Runner(Client);
 
 impl Runner {
-    fn start(folder: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
-            .args(["run", "p"])
-            .args(arguments)
-            .current_dir(folder.path())
-            .env_clear()
-            .env("KEYWAY_HOME", folder.at("home"))
-            .env("HOME", folder.path())
-            .env("TMPDIR", folder.path())
-            .env("PATH", "/usr/bin:/bin")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (told, messages) = channel();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                drop(told.send(serde_json::from_str(&line).unwrap()));
-            }
-        });
-        let input = child.stdin.take().unwrap();
-        let mut runner = Self {
-            child,
-            input,
-            messages,
-            next: 0,
-        };
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"}});
-        let welcome = runner.ask("initialize", &params);
-        assert!(welcome["result"].is_object(), "{welcome}");
-        runner.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        runner
-    }
-
-    fn say(&mut self, message: &Value) {
-        self.input
-            .write_all(format!("{message}\n").as_bytes())
-            .unwrap();
-    }
-
-    fn begin(&mut self, method: &str, params: &Value) -> u64 {
-        self.next += 1;
-        let id = self.next;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        id
-    }
-
-    fn hear(&self, id: u64) -> Value {
-        loop {
-            let message = self.messages.recv_timeout(PATIENCE).unwrap();
-            if message.get("id") == Some(&json!(id)) {
-                return message;
-            }
-        }
-    }
-
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.begin(method, params);
-        self.hear(id)
-    }
-
-    fn tools(&mut self) -> Vec<String> {
-        let answer = self.ask("tools/list", &json!({}));
-        let Some(tools) = answer["result"]["tools"].as_array() else {
-            return vec![answer.to_string()];
-        };
-        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
-        tools.iter().map(name).collect()
+    fn start(folder: &Folder, words: &[&str], variables: &[(&str, &str)]) -> Self {
+        let call = around(&folder.at("home"), folder, variables).args(["run", "p"]);
+        Self(Client::start(&call.args(words.iter().copied())))
     }
 
     /// Returns the tenant that the server sees.
     fn tenant(&mut self, tool: &str) -> String {
-        let answer = self.ask("tools/call", &json!({"name": tool}));
+        let answer = self.0.ask("tools/call", &json!({"name": tool}));
         let text = answer["result"]["content"][0]["text"].as_str();
         text.map_or_else(|| answer.to_string(), str::to_owned)
     }
 }
 
-impl Drop for Runner {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 /// Sends the gateway a signal.
 fn signal(gateway: &Gateway, name: &str) {
-    let id = gateway.child.id().to_string();
+    let id = gateway.process.running.child.id().to_string();
     let sent = Command::new("/bin/kill").args(["-s", name, &id]).status();
     assert!(sent.unwrap().success());
 }
@@ -123,11 +42,11 @@ fn signal(gateway: &Gateway, name: &str) {
 fn uses(gateway: &Gateway, upstream: &Upstream, runner: &mut Runner, tool: &str) -> bool {
     signal(gateway, "STOP");
     let calls = upstream.calls();
-    let id = runner.begin("tools/call", &json!({"name": tool}));
+    let id = runner.0.begin("tools/call", &json!({"name": tool}));
     std::thread::sleep(Duration::from_millis(400));
     let is_held_up = upstream.calls() == calls;
     signal(gateway, "CONT");
-    let answer = runner.hear(id);
+    let answer = runner.0.hear(id);
     assert!(answer["result"].is_object(), "{answer}");
     is_held_up
 }
@@ -154,12 +73,17 @@ fn runners_that_are_alike_use_the_connections_of_the_gateway() {
     let gateway = Gateway::start(&folder, &["p"], &acme);
     let mut first = Runner::start(&folder, &["--server", "s"], &acme);
     let mut second = Runner::start(&folder, &["--server", "s"], &acme);
-    assert_eq!(first.tools(), ["whoami", "slow"]);
+    assert_eq!(first.0.tools(), ["whoami", "slow"]);
     assert_eq!(first.tenant("whoami"), "acme");
     assert_eq!(second.tenant("whoami"), "acme");
     for runner in [&mut first, &mut second] {
         assert!(uses(&gateway, &upstream, runner, "whoami"));
     }
+    let metrics = gateway.metrics();
+    let sessions = r#"keyway_sessions{client="keyway run"} 2"#;
+    assert!(metrics.contains(sessions), "{metrics}");
+    let none = r#"keyway_requests_total{client="keyway run"} 0"#;
+    assert!(!metrics.contains(none), "{metrics}");
     let mut alone = Runner::start(&folder, &["--server", "s", "--standalone"], &acme);
     assert_eq!(alone.tenant("whoami"), "acme");
     assert!(!uses(&gateway, &upstream, &mut alone, "whoami"));
@@ -176,7 +100,7 @@ fn servers_of_a_plugin_are_shared_one_by_one() {
     let acme = [("TENANT", "acme")];
     let gateway = Gateway::start(&folder, &["p"], &acme);
     let mut all = Runner::start(&folder, &[], &acme);
-    assert_eq!(all.tools().len(), 4);
+    assert_eq!(all.0.tools().len(), 4);
     for tool in ["one__whoami", "two__whoami"] {
         assert_eq!(all.tenant(tool), "acme");
         assert!(uses(&gateway, &upstream, &mut all, tool));
@@ -215,13 +139,13 @@ fn a_gateway_that_is_killed_fails_the_call_under_way_and_the_runner_goes_on_alon
     let mut runner = Runner::start(&folder, &["--server", "s"], &acme);
     assert!(uses(&gateway, &upstream, &mut runner, "whoami"));
     let requests = upstream.requests();
-    let id = runner.begin("tools/call", &json!({"name": "slow"}));
+    let id = runner.0.begin("tools/call", &json!({"name": "slow"}));
     until("the call is there", || upstream.requests() > requests);
-    gateway.child.kill().unwrap();
-    let failed = runner.hear(id);
+    gateway.process.running.child.kill().unwrap();
+    let failed = runner.0.hear(id);
     assert_eq!(failed["error"]["data"]["code"], "connection-closed");
     assert_eq!(runner.tenant("whoami"), "acme");
-    assert_eq!(runner.tools(), ["whoami", "slow"]);
+    assert_eq!(runner.0.tools(), ["whoami", "slow"]);
     let calls = upstream.calls();
     assert_eq!(calls, 3, "the one that failed is not repeated");
     // What is left of the gateway stops nobody.
@@ -240,10 +164,10 @@ fn an_approval_that_is_taken_back_counts_for_runners_as_well() {
     assert_eq!(runner.tenant("whoami"), "acme");
     done(&folder, &["trust", "revoke", "s", "--config", "p"]);
     until("it is not connected any more", || {
-        runner.tools() == ["status"]
+        runner.0.tools() == ["status"]
     });
     let before = upstream.requests();
-    assert_eq!(runner.tools(), ["status"]);
+    assert_eq!(runner.0.tools(), ["status"]);
     assert_eq!(upstream.requests(), before);
 }
 

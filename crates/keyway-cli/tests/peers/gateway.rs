@@ -2,11 +2,10 @@
 //!
 //! None needs an account for that. Each has a home of its own, and shows a capability.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use keyway_testkit::Folder;
+use keyway_testkit::{Folder, Gateway as Process};
 
 use crate::tools::{NODE, PYTHON, RUST_PEER, Tools, keyway, script};
 
@@ -19,8 +18,7 @@ const GEMINI: &str = "npm/node_modules/@google/gemini-cli/bundle/gemini.js";
 /// `keyway serve` before the official Rust SDK's server, and a capability for it.
 struct Gateway {
     folder: Folder,
-    child: Child,
-    port: u16,
+    process: Process,
     capability: String,
 }
 
@@ -33,36 +31,19 @@ impl Gateway {
         let folder = Folder::new()
             .file("p/.mcp.json", entries)
             .file("person/work/.keep", "");
-        let made = keyway(&folder)
-            .args(["token", "new", "--name", "client"])
-            .run();
-        assert_eq!(made.code, 0, "{}", made.everything());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
-            .args(["serve", "p", "--trust", "--quiet"])
-            .args(["--listen", "127.0.0.1:0"])
-            .current_dir(folder.path())
-            .env("HOME", folder.at("person"))
-            .env("KEYWAY_HOME", folder.at("home"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut line).unwrap();
-        let port = line.trim().strip_prefix("http://127.0.0.1:").unwrap();
-        let port = port.strip_suffix("/mcp").unwrap().parse().unwrap();
+        let capability = Process::capability(keyway(&folder), &["--name", "client"]);
+        let call = keyway(&folder).env("HOME", folder.at("person"));
+        let process = Process::start(call, &["p", "--trust", "--quiet"]);
         Self {
             folder,
-            child,
-            port,
-            capability: made.stdout.trim().to_owned(),
+            process,
+            capability,
         }
     }
 
     /// Returns the address of the server; `rest` follows.
     fn url(&self, rest: &str) -> String {
-        format!("http://127.0.0.1:{}/mcp/p/local{rest}", self.port)
+        self.process.url(&format!("/mcp/p/local{rest}"))
     }
 
     fn header(&self) -> String {
@@ -119,13 +100,6 @@ impl Gateway {
             .output()
             .unwrap();
         printed(&output)
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::print_stdout,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "tests start servers and clients, and stop where they cannot"
 )]

@@ -1,49 +1,12 @@
 //! Finding and starting what the tests talk to.
 
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use keyway_testkit::{Folder, Keyway};
 
-/// What `cargo xtask tools --setup` installs and `cargo xtask peers` builds.
-pub(crate) struct Tools {
-    folder: PathBuf,
-}
-
-impl Tools {
-    /// Finds the tools that a test needs.
-    ///
-    /// Without `KEYWAY_TOOLS` a test may be skipped, with it everything has to be there.
-    pub(crate) fn find(needed: &[&str]) -> Option<Self> {
-        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
-        let given = std::env::var_os("KEYWAY_TOOLS").map(PathBuf::from);
-        let folder = given.clone().unwrap_or(beside);
-        let absent = needed.iter().find(|file| !folder.join(file).is_file());
-        match (absent, given) {
-            (None, _) => {
-                let folder = folder.canonicalize().unwrap();
-                Some(Self { folder })
-            }
-            (Some(file), Some(_)) => panic!("`{file}` is not there; `cargo xtask tools --setup`"),
-            (Some(file), None) => {
-                println!("skipped: no `{file}`; `cargo xtask tools --setup` installs it");
-                None
-            }
-        }
-    }
-
-    /// Returns the path of a tool.
-    pub(crate) fn at(&self, file: &str) -> String {
-        self.folder.join(file).display().to_string()
-    }
-
-    /// Returns the directory of the npm packages.
-    pub(crate) fn modules(&self) -> String {
-        self.at("npm/node_modules")
-    }
-}
+pub(crate) use keyway_testkit::Tools;
 
 /// Below `KEYWAY_TOOLS`: the Node.js of the npm packages.
 pub(crate) const NODE: &str = "npm/node_modules/.bin/node";

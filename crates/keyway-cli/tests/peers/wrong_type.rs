@@ -1,32 +1,80 @@
-//! Servers of other people that speak another transport than the entry says.
+//! Servers of other people that speak another transport or another era than one may think.
+//!
+//! Each server is declared as every remote `type`. With the right one `doctor` connects, whichever
+//! era the server is of, and says which; with a wrong one it names the right one.
 
 use std::net::TcpListener;
 
-use keyway_testkit::Folder;
+use keyway_testkit::{Folder, Outcome};
 use serde_json::Value;
 
-use crate::tools::{Listening, NODE, PYTHON, Tools, keyway, script};
+use crate::tools::{Listening, NODE, PYTHON, RUST_PEER, Tools, keyway, script};
 
-/// Asserts that `doctor` names the right `type`, and that following it works.
-fn named(url: &str, wrong: &str, right: &str) {
+const MODERN: &str = "MCP 2026-07-28 (modern)";
+const LEGACY: &str = "MCP 2025-11-25 (legacy)";
+
+fn examined(folder: &Folder) -> (Outcome, Value) {
+    let words = ["doctor", "--trust", "--format", "json"];
+    let outcome = keyway(folder).args(words).run();
+    let object = serde_json::from_str(&outcome.stdout).unwrap();
+    (outcome, object)
+}
+
+/// Asserts that a server works, and that the table says in which protocol.
+#[track_caller]
+fn assert_spoken(folder: &Folder, spoken: &str) {
+    let (outcome, object) = examined(folder);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let server = &object["servers"][0];
+    let what = server["what"].as_str().unwrap();
+    assert!(what.starts_with(&format!("{spoken}, ")), "{spoken}: {what}");
+    let protocol = &server["protocol"];
+    let (version, era) = (&protocol["version"], &protocol["era"]);
+    let told = format!(
+        "MCP {} ({})",
+        version.as_str().unwrap(),
+        era.as_str().unwrap()
+    );
+    assert_eq!(told, spoken);
+    let table = keyway(folder).args(["doctor", "--trust"]).run();
+    assert!(table.stdout.contains(spoken), "{}", table.stdout);
+}
+
+/// Declares one server as every type: the right one works, and a wrong one names the right one.
+#[track_caller]
+fn declared_as_all(url: &str, right: &str, spoken: &str) {
     let entry = |kind: &str| {
         let rest = url.strip_prefix("http").unwrap();
         let scheme = if kind == "ws" { "ws" } else { "http" };
         format!(r#"{{"s": {{"type": "{kind}", "url": "{scheme}{rest}"}}}}"#)
     };
-    let folder = Folder::with_entries(&entry(wrong));
-    let outcome = keyway(&folder).args(["doctor", "--format", "json"]).run();
-    assert_eq!(outcome.code, 1, "{}", outcome.everything());
-    assert!(
-        outcome.stdout.contains("\"code\": \"wrong-transport\""),
-        "{}",
-        outcome.stdout
-    );
-    let fix = format!(r#"\"type\": \"{right}\""#);
-    assert!(outcome.stdout.contains(&fix), "{}", outcome.stdout);
-    folder.put(".mcp.json", entry(right));
-    let outcome = keyway(&folder).args(["doctor"]).run();
-    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    for wrong in ["http", "sse", "ws"] {
+        let folder = Folder::with_entries(&entry(wrong));
+        if wrong == right {
+            assert_spoken(&folder, spoken);
+            continue;
+        }
+        let (outcome, object) = examined(&folder);
+        assert_eq!(outcome.code, 1, "{}", outcome.everything());
+        let found = &object["diagnostics"][0];
+        assert_eq!(found["code"], "wrong-transport", "{}", outcome.stdout);
+        let message = found["message"].as_str().unwrap();
+        let says = format!("says `{wrong}`, and the server answers as `{right}`, with {spoken}");
+        assert!(message.contains(&says), "{message}");
+        let hint = found["hint"].as_str().unwrap();
+        let fix = format!("change the entry to \"type\": \"{right}\"");
+        assert!(hint.contains(&fix), "{hint}");
+        folder.put(".mcp.json", entry(right));
+        let (outcome, _) = examined(&folder);
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+}
+
+fn local(program: &str, words: &[&str]) -> Folder {
+    let words = serde_json::to_string(words).unwrap();
+    Folder::with_entries(&format!(
+        r#"{{"s": {{"command": "{program}", "args": {words}}}}}"#
+    ))
 }
 
 #[test]
@@ -42,12 +90,33 @@ fn a_wrong_type_is_told_for_the_python_sdk() {
         Listening::start(&words("http")),
         Listening::start(&words("sse")),
     );
-    named(
+    declared_as_all(
         &format!("http://127.0.0.1:{}/mcp", http.port),
-        "sse",
         "http",
+        MODERN,
     );
-    named(&format!("http://127.0.0.1:{}/sse", sse.port), "http", "sse");
+    declared_as_all(&format!("http://127.0.0.1:{}/sse", sse.port), "sse", LEGACY);
+    let folder = local(&tools.at(PYTHON), &[&script("server.py"), "stdio"]);
+    assert_spoken(&folder, MODERN);
+}
+
+/// The eras that the SDK can be told to speak: a server of one era alone is no fault.
+#[test]
+fn a_server_of_one_era_alone_is_reached_and_its_era_is_told() {
+    let Some(tools) = Tools::find(&[RUST_PEER]) else {
+        return;
+    };
+    for (eras, spoken) in [("modern", MODERN), ("legacy", LEGACY), ("both", MODERN)] {
+        let words = ["server", "http", "PORT", eras].map(str::to_owned);
+        let http = Listening::start(&[&[tools.at(RUST_PEER)], words.as_slice()].concat());
+        declared_as_all(
+            &format!("http://127.0.0.1:{}/mcp", http.port),
+            "http",
+            spoken,
+        );
+        let folder = local(&tools.at(RUST_PEER), &["server", "stdio", eras]);
+        assert_spoken(&folder, spoken);
+    }
 }
 
 #[test]
@@ -65,33 +134,25 @@ fn a_wrong_type_is_told_for_server_everything() {
     };
     let http = Listening::start(&words("streamableHttp"));
     let sse = Listening::start(&words("sse"));
-    let (http, sse) = (
-        format!("http://127.0.0.1:{}/mcp", http.port),
-        format!("http://127.0.0.1:{}/sse", sse.port),
+    declared_as_all(
+        &format!("http://127.0.0.1:{}/mcp", http.port),
+        "http",
+        LEGACY,
     );
-    for (url, right) in [(&http, "http"), (&sse, "sse")] {
-        for wrong in ["http", "sse", "ws"] {
-            if wrong != right {
-                named(url, wrong, right);
-            }
-        }
-    }
+    declared_as_all(&format!("http://127.0.0.1:{}/sse", sse.port), "sse", LEGACY);
+    let folder = local(&tools.at(NODE), &[&tools.at(EVERYTHING), "stdio"]);
+    assert_spoken(&folder, LEGACY);
     // One on pipes listens nowhere, whatever the entry says of it.
     let nowhere = free_port();
     for (kind, scheme) in [("http", "http"), ("sse", "http"), ("ws", "ws")] {
         let folder = Folder::with_entries(&format!(
-            r#"{{"s": {{"type": "{kind}", "url": "{scheme}://127.0.0.1:{nowhere}/mcp"}},
-                "p": {{"command": "{}", "args": ["{}", "stdio"]}}}}"#,
-            tools.at(NODE),
-            tools.at(EVERYTHING),
+            r#"{{"s": {{"type": "{kind}", "url": "{scheme}://127.0.0.1:{nowhere}/mcp"}}}}"#
         ));
-        let call = |words: &[&str]| keyway(&folder).args(words.iter().copied()).run();
-        let outcome = call(&["doctor", "--trust", "--format", "json"]);
+        let (outcome, object) = examined(&folder);
         assert_eq!(outcome.code, 5, "{}", outcome.everything());
-        let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
         assert_eq!(object["servers"][0]["code"], "unreachable", "{kind}");
-        let what = object["servers"][1]["what"].as_str().unwrap();
-        assert!(what.starts_with("MCP 20"), "both eras are spoken: {what}");
+        let hint = object["diagnostics"][0]["hint"].as_str().unwrap();
+        assert!(hint.starts_with("start the server"), "{hint}");
     }
 }
 

@@ -12,13 +12,12 @@
 mod client;
 mod worker;
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Folder, Gateway, Keyway};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::client::Client;
@@ -27,23 +26,20 @@ use self::client::Client;
 fn a_thousand_sessions_are_held_and_leave_nothing_behind() {
     allow_many_connections();
     let upstream = Program::worker("upstream");
-    let plain = Program::worker(&format!("plain {}", upstream.port));
+    let plain = Program::worker(&format!("plain {}", upstream.process.port()));
     let (plain_bytes, held) = cost(&plain, "/mcp", None);
     drop(held);
 
     let folder = Folder::new().file(
         "p/.mcp.json",
         format!(
-            r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{}/mcp"}}}}"#,
-            upstream.port
+            r#"{{"s": {{"type": "http", "url": "{}"}}}}"#,
+            upstream.process.url("/mcp")
         ),
     );
-    let token = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
-        .env("KEYWAY_HOME", folder.at("home"))
-        .args(["token", "new", "--name", "n"])
-        .run();
-    let token = token.stdout.trim().to_owned();
-    let gateway = Program::gateway(&folder);
+    let token = Gateway::capability(keyway(&folder), &["--name", "n"]);
+    let words = ["p", "--trust", "--quiet"];
+    let gateway = Program::new(Gateway::start(keyway(&folder), &words));
     let (bytes, mut held) = cost(&gateway, "/mcp/p/s", Some(&token));
     println!("an idle session: {bytes} bytes, plainest gateway {plain_bytes} bytes");
 
@@ -72,7 +68,7 @@ fn cost(program: &Program, path: &str, token: Option<&str>) -> (usize, Vec<Clien
     let open = |count: usize| -> Vec<Client> {
         let mut clients = Vec::new();
         for _ in 0..count {
-            let mut client = Client::new(program.port, path, token);
+            let mut client = Client::new(program.process.port(), path, token);
             client.begin();
             clients.push(client);
         }
@@ -134,54 +130,28 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     panic!("it never comes that {what}");
 }
 
+fn keyway(folder: &Folder) -> Keyway {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).env("KEYWAY_HOME", folder.at("home"))
+}
+
 /// A server that is measured from outside.
 struct Program {
-    child: Child,
-    port: u16,
+    process: Gateway,
     descriptors: usize,
 }
 
 impl Program {
     fn worker(role: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
+        let binary = std::env::current_exe().unwrap();
+        let call = Keyway::new(binary.to_str().unwrap(), Path::new("/"))
             .args(["--exact", "worker::works", "--ignored", "--nocapture"])
             .env("KEYWAY_SESSION_WORKER", role);
-        Self::start(&mut command)
+        Self::new(Gateway::listening(&call))
     }
 
-    fn gateway(folder: &Folder) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_keyway"));
-        command
-            .args(["serve", "p", "--trust", "--quiet"])
-            .args(["--listen", "127.0.0.1:0"])
-            .current_dir(folder.path())
-            .env("HOME", folder.path())
-            .env("KEYWAY_HOME", folder.at("home"));
-        Self::start(&mut command)
-    }
-
-    /// Starts a program that prints its address.
-    fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let port = loop {
-            let mut line = String::new();
-            assert!(stdout.read_line(&mut line).unwrap() > 0, "no address");
-            let address = line.split("http://127.0.0.1:").nth(1);
-            let digits = address.and_then(|rest| rest.split('/').next());
-            if let Some(port) = digits.and_then(|digits| digits.trim().parse().ok()) {
-                break port;
-            }
-        };
-        thread::spawn(move || drop(stdout.read_to_end(&mut Vec::new())));
+    fn new(process: Gateway) -> Self {
         let mut program = Self {
-            child,
-            port,
+            process,
             descriptors: 0,
         };
         thread::sleep(Duration::from_millis(200));
@@ -195,13 +165,13 @@ impl Program {
     }
 
     fn descriptors(&self) -> usize {
-        let folder = format!("/proc/{}/fd", self.child.id());
+        let folder = format!("/proc/{}/fd", self.process.running.child.id());
         std::fs::read_dir(folder).unwrap().count()
     }
 
     /// Returns the memory that it uses, in bytes.
     fn resident(&self) -> usize {
-        let file = format!("/proc/{}/status", self.child.id());
+        let file = format!("/proc/{}/status", self.process.running.child.id());
         let text = std::fs::read_to_string(file).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|rest| rest.split_whitespace().next());
@@ -209,16 +179,8 @@ impl Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Of what a session costs the plainest gateway. What the compiler does not optimise away weighs
-/// more on whoever does more.
-const LIMIT_PERCENT: usize = if cfg!(debug_assertions) { 220 } else { 150 };
+/// Of what a session costs the plainest gateway.
+const LIMIT_PERCENT: usize = 150;
 const SESSIONS: usize = 1000;
 const ACTIVE: usize = 100;
 const THREADS: usize = 4;

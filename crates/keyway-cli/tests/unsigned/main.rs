@@ -3,20 +3,16 @@
 
 #![expect(
     clippy::indexing_slicing,
-    clippy::unwrap_used,
     reason = "tests stop where they cannot go on"
 )]
 
-mod client;
 mod signed_out;
 
 use std::time::{Duration, Instant};
 
-use keyway_testkit::Desk;
 use keyway_testkit::rig::Settings;
+use keyway_testkit::{Client, Desk, visit};
 use serde_json::{Value, json};
-
-use self::client::Client;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -27,7 +23,12 @@ fn desk() -> Desk {
 #[test]
 fn t15_who_never_signed_in_gets_answers_at_once_and_one_tool_that_signs_in() {
     let desk = desk();
+    let started = Instant::now();
     let mut client = Client::start(&desk.keyway(&["run", "--server", "s"]));
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "nobody is there"
+    );
     assert_eq!(client.tools(), ["sign_in"]);
     // Listing asks nobody.
     assert_eq!(desk.windows().len(), 0);
@@ -52,7 +53,7 @@ fn a_call_of_a_remembered_tool_signs_in_first_and_then_does_it() {
     client.call("sign_in");
     client.wait_for("notifications/tools/list_changed");
     assert_eq!(client.tools(), ["echo"]);
-    client.leave();
+    drop(client.leave());
     let out = desk.keyway(&["logout", "s"]).run();
     assert_eq!(out.code, 0, "{}", out.everything());
     let mut client = Client::start(&desk.keyway(&["run"]));
@@ -64,6 +65,34 @@ fn a_call_of_a_remembered_tool_signs_in_first_and_then_does_it() {
     let told = client.told.iter();
     let progress = told.filter(|it| it["method"] == "notifications/progress");
     assert!(progress.count() > 0);
+}
+
+#[test]
+fn clients_that_call_at_once_share_one_window() {
+    let desk = desk();
+    let clients: Vec<_> = (0..3)
+        .map(|_| Client::start(&desk.keyway(&["run", "--server", "s"])))
+        .collect();
+    let calls: Vec<_> = clients
+        .into_iter()
+        .map(|mut client| {
+            std::thread::spawn(move || {
+                let answer = client.call("sign_in");
+                (client, answer)
+            })
+        })
+        .collect();
+    let window = desk.window(1);
+    // Everybody had the time to open one.
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(visit(&window).unwrap().status, 200);
+    for call in calls {
+        let (mut client, answer) = call.join().unwrap();
+        assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
+        let answer = client.call("echo");
+        assert_eq!(answer["result"]["content"][0]["text"], "Echo: hello");
+    }
+    assert_eq!(desk.windows().len(), 1);
 }
 
 #[test]
@@ -94,23 +123,23 @@ fn where_nobody_can_be_asked_a_call_says_which_command_signs_in() {
 #[test]
 fn one_server_without_a_sign_in_takes_nothing_from_the_others() {
     let desk = desk();
-    let other = Desk::new(KEYWAY, Settings::default());
-    let entries = json!({
-        "s": { "type": "http", "url": desk.rig.mcp() },
-        "t": { "type": "http", "url": other.rig.mcp() },
-    });
-    std::fs::remove_file(desk.folder.at(".mcp.json")).unwrap();
-    keyway_file(&desk, &entries);
-    let _person = desk.person();
-    let signed_in = desk.keyway(&["login", "t"]).run();
-    assert_eq!(signed_in.code, 0, "{}", signed_in.everything());
+    let _other = beside(&desk);
     let mut client = Client::start(&desk.keyway(&["run"]));
     assert_eq!(client.tools(), ["s__sign_in", "t__echo"]);
     let answer = client.call("t__echo");
     assert_eq!(answer["result"]["content"][0]["text"], "Echo: hello");
 }
 
-#[expect(clippy::disallowed_methods, reason = "a plugin's file in a test")]
-fn keyway_file(desk: &Desk, entries: &Value) {
-    std::fs::write(desk.folder.at(".mcp.json"), entries.to_string()).unwrap();
+/// Puts a second server, `t`, into the plugin, and signs in to that.
+fn beside(desk: &Desk) -> Desk {
+    let other = Desk::new(KEYWAY, Settings::default());
+    let entries = json!({
+        "s": { "type": "http", "url": desk.rig.mcp() },
+        "t": { "type": "http", "url": other.rig.mcp() },
+    });
+    desk.folder.put(".mcp.json", entries.to_string());
+    let _person = desk.person();
+    let signed_in = desk.keyway(&["login", "t"]).run();
+    assert_eq!(signed_in.code, 0, "{}", signed_in.everything());
+    other
 }

@@ -1,14 +1,10 @@
 //! `keyway logout` while another process uses the sign-in: its session ends, and then the tokens.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-
-use keyway_testkit::rig::{Seen, Settings};
-use keyway_testkit::{Desk, Outcome};
+use keyway_testkit::rig::{Consent, Seen, Settings};
+use keyway_testkit::{Client, Desk, Gateway, Outcome};
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::{KEYWAY, keyway_file};
+use crate::{KEYWAY, beside};
 
 /// A server that knows no protocol of 2026 and keeps sessions, and somebody who is signed in to it.
 fn desk() -> Desk {
@@ -104,17 +100,7 @@ fn every_process_is_told_and_all_are_counted() {
 #[test]
 fn among_several_servers_the_others_go_on() {
     let desk = desk();
-    let other = Desk::new(KEYWAY, Settings::default());
-    let entries = json!({
-        "s": { "type": "http", "url": desk.rig.mcp() },
-        "t": { "type": "http", "url": other.rig.mcp() },
-    });
-    std::fs::remove_file(desk.folder.at(".mcp.json")).unwrap();
-    keyway_file(&desk, &entries);
-    let person = desk.person();
-    let signed_in = desk.keyway(&["login", "t"]).run();
-    assert_eq!(signed_in.code, 0, "{}", signed_in.everything());
-    drop(person);
+    let _other = beside(&desk);
     let mut client = Client::start(&desk.keyway(&["run"]));
     assert_eq!(client.tools(), ["s__echo", "t__echo"]);
     logout(&desk);
@@ -127,25 +113,20 @@ fn among_several_servers_the_others_go_on() {
 #[test]
 fn the_gateway_ends_its_session_too() {
     let desk = desk();
-    let made = desk.keyway(&["token", "new", "--name", "n"]).run();
-    let token = made.stdout.trim().to_owned();
-    let serve = ["serve", "--trust", "--listen", "127.0.0.1:0", "--quiet"];
-    let mut running = desk.keyway(&serve).start();
-    let mut lines = BufReader::new(running.child.stdout.take().unwrap()).lines();
-    let address = lines.next().unwrap().unwrap();
-    let host = address.strip_prefix("http://").unwrap();
-    let host = host.strip_suffix("/mcp").unwrap();
+    let token = Gateway::capability(desk.keyway(&[]), &["--name", "n"]);
+    let gateway = Gateway::start(desk.keyway(&[]), &["--trust", "--quiet"]);
     let params = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
         "clientInfo": { "name": "t", "version": "1" },
     });
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let welcome = post(host, &token, None, &hello);
+    let welcome = gateway.post("/mcp", Some(&token), &hello.to_string());
     let session = welcome.split("mcp-session-id: ").nth(1);
     let session = session.and_then(|rest| rest.split("\r\n").next()).unwrap();
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
-    let listed = post(host, &token, Some(session), &list);
+    let shown = format!("{token}\r\nmcp-session-id: {session}");
+    let listed = gateway.post("/mcp", Some(&shown), &list.to_string());
     assert!(listed.contains("echo"), "{listed}");
     let outcome = logout(&desk);
     assert!(
@@ -154,23 +135,6 @@ fn the_gateway_ends_its_session_too() {
         outcome.stdout
     );
     assert_eq!(order(&desk)[0], "DELETE /mcp 200");
-    running.child.kill().unwrap();
-    running.child.wait().unwrap();
-}
-
-/// Posts one message to the gateway and returns the whole answer.
-fn post(host: &str, token: &str, session: Option<&str>, message: &Value) -> String {
-    let session = session.map_or(String::new(), |id| format!("Mcp-Session-Id: {id}\r\n"));
-    let body = message.to_string();
-    let length = body.len();
-    let text = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{session}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    let mut stream = TcpStream::connect(host).unwrap();
-    stream.write_all(text.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 #[test]
@@ -193,4 +157,104 @@ fn where_nobody_uses_it_nothing_is_said_of_sessions() {
         "`s`: signed out; the tokens were revoked and deleted.\n"
     );
     assert_eq!(order(&desk), ["POST /revoke 200", "POST /revoke 200"]);
+}
+
+/// The same server over HTTP with SSE, whose stream is the session.
+fn desk_over_sse() -> Desk {
+    let mut settings = Settings::default();
+    settings.modern = false;
+    let desk = Desk::new(KEYWAY, settings);
+    write_sse_entry(&desk);
+    desk.sign_in();
+    desk
+}
+
+fn write_sse_entry(desk: &Desk) {
+    let entries = json!({ "s": { "type": "sse", "url": desk.rig.sse() } });
+    desk.folder.put(".mcp.json", entries.to_string());
+}
+
+#[test]
+fn over_sse_the_stream_closes_before_the_tokens_end_and_the_next_use_asks_again() {
+    let desk = desk_over_sse();
+    let mut client = Client::start(&desk.keyway(&["run", "--server", "s"]));
+    assert_eq!(client.tools(), ["echo"]);
+    let open = desk.rig.streams();
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].closed, None);
+    let outcome = logout(&desk);
+    assert_eq!(
+        outcome.stdout,
+        "`s`: signed out; the tokens were revoked and deleted; one process that used them ended its session.\n"
+    );
+    assert_eq!(order(&desk), ["POST /revoke 200", "POST /revoke 200"]);
+    let closed = desk.rig.streams()[0].closed.unwrap();
+    let revoked = desk.rig.seen("/revoke")[0].at;
+    assert!(closed <= revoked, "{closed:?} {revoked:?}");
+    // The next call asks a person, and then works on a stream of its own.
+    desk.rig.forget();
+    let person = desk.person();
+    let answer = client.call("echo");
+    drop(person);
+    assert_eq!(
+        answer["result"]["content"][0]["text"], "Echo: hello",
+        "{answer}"
+    );
+    assert_eq!(desk.windows().len(), 2);
+    let first = &desk.rig.seen("/sse")[0];
+    assert_eq!(first.request.header("authorization"), None, "no old token");
+    assert_eq!(desk.rig.streams().len(), 2);
+    assert_eq!(client.leave(), "");
+    assert!(desk.rig.streams()[1].closed.is_some());
+}
+
+#[test]
+fn over_sse_nobody_who_declines_keeps_the_old_stream() {
+    let desk = desk_over_sse();
+    let mut client = Client::start(&desk.keyway(&["run", "--server", "s"]));
+    assert_eq!(client.tools(), ["echo"]);
+    logout(&desk);
+    desk.rig.set(|settings| settings.consent = Consent::Denies);
+    let person = desk.person();
+    let answer = client.call("echo");
+    assert!(answer["error"].is_object(), "{answer}");
+    assert_eq!(desk.rig.streams().len(), 1);
+    // Who signs in after all goes on in the same process.
+    desk.rig
+        .set(|settings| settings.consent = Consent::Approves);
+    let signed_in = desk.keyway(&["login", "s"]).run();
+    assert_eq!(signed_in.code, 0, "{}", signed_in.everything());
+    drop(person);
+    let answer = client.call("echo");
+    assert_eq!(
+        answer["result"]["content"][0]["text"], "Echo: hello",
+        "{answer}"
+    );
+}
+
+#[test]
+fn over_sse_among_several_servers_the_others_go_on() {
+    let desk = desk_over_sse();
+    let other = Desk::new(KEYWAY, Settings::default());
+    let entries = json!({
+        "s": { "type": "sse", "url": desk.rig.sse() },
+        "t": { "type": "http", "url": other.rig.mcp() },
+    });
+    desk.folder.put(".mcp.json", entries.to_string());
+    let person = desk.person();
+    let signed_in = desk.keyway(&["login", "t"]).run();
+    assert_eq!(signed_in.code, 0, "{}", signed_in.everything());
+    drop(person);
+    let mut client = Client::start(&desk.keyway(&["run"]));
+    assert_eq!(client.tools(), ["s__echo", "t__echo"]);
+    logout(&desk);
+    assert!(desk.rig.streams()[0].closed.is_some());
+    let answer = client.call("t__echo");
+    assert_eq!(answer["result"]["content"][0]["text"], "Echo: hello");
+    let _person = desk.person();
+    let answer = client.call("s__echo");
+    assert_eq!(
+        answer["result"]["content"][0]["text"], "Echo: hello",
+        "{answer}"
+    );
 }

@@ -1,0 +1,135 @@
+//! A client's call waits for a sign-in: whoever looks at the dashboard sees it.
+
+use std::net::TcpStream;
+use std::thread::JoinHandle;
+
+use keyway_config::names::path_segment;
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Desk, Gateway, visit};
+use serde_json::json;
+
+use crate::house::{House, Pass, wait_for};
+
+/// A gateway over a server that nobody has signed in to, where no browser can be opened.
+struct Waiting {
+    house: House,
+    token: String,
+    desk: Desk,
+}
+
+impl Waiting {
+    fn start() -> Self {
+        let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+        let token = Gateway::capability(desk.without_browser(&[]), &["--name", "n"]);
+        let gateway = Gateway::start(desk.without_browser(&[]), &["--trust"]);
+        Self {
+            house: House::of(gateway),
+            token,
+            desk,
+        }
+    }
+
+    /// Calls a tool as a client of its own.
+    fn call(&self, tool: &str) -> String {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"}});
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let gateway = &self.house.gateway;
+        let welcome = gateway.post("/mcp", Some(&self.token), &hello.to_string());
+        let session = welcome.split("mcp-session-id: ").nth(1);
+        let session = session.and_then(|rest| rest.split("\r\n").next());
+        let session = session.expect(&welcome);
+        let message = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": tool, "arguments": {"message": "hello"}}});
+        let shown = format!("{}\r\nmcp-session-id: {}", self.token, session);
+        gateway.post("/mcp", Some(&shown), &message.to_string())
+    }
+
+    /// Opens a page as a browser does, which keeps a stream of what changes.
+    fn open(&self) -> (Pass, TcpStream) {
+        let pass = self.house.enter(&self.house.printed_link());
+        let path = format!("{}/events?page=/", pass.base);
+        let cookie = format!("cookie: {}\r\n", pass.cookie);
+        let stream = self.house.gateway.send("GET", &path, &cookie, "");
+        // It is there when it says something.
+        assert_eq!(stream.peek(&mut [0; 1]).unwrap(), 1);
+        (pass, stream)
+    }
+
+    /// Waits until the page of the server asks; returns it.
+    fn asks(&self, pass: &Pass) -> String {
+        let path = format!("/s/{}/s", self.plugin());
+        wait_for("a question on the page", || {
+            let page = self.house.get(&path, pass);
+            page.contains("id=\"consent\"").then_some(page)
+        })
+    }
+
+    fn plugin(&self) -> String {
+        let name = self.desk.folder.path().file_name().unwrap();
+        path_segment(name.to_string_lossy().as_bytes())
+    }
+}
+
+#[test]
+fn a_sign_in_that_a_call_waits_for_is_on_the_dashboard_and_can_be_given_up_there() {
+    let waiting = Waiting::start();
+    let (pass, _stream) = waiting.open();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| waiting.call("sign_in"));
+        let page = waiting.asks(&pass);
+        for part in ["A client called", "127.0.0.1", "min left", "Give up"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let mark = waiting.house.mark(&pass);
+        let path = format!("/s/{}/s/cancel", waiting.plugin());
+        let done = waiting.house.post(&path, &pass, &format!("_mark={mark}"));
+        assert!(done.starts_with("HTTP/1.1 303 "), "{done}");
+        let answer = call.join().unwrap();
+        assert!(answer.contains("cancelled"), "{answer}");
+    });
+    // The next one is asked anew, and the page of the dashboard leads to the end.
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| waiting.call("sign_in"));
+        let page = waiting.asks(&pass);
+        let (_, link) = page.split_once("id=\"consent\" href=\"").unwrap();
+        let link = link.split_once('"').unwrap().0.replace("&amp;", "&");
+        drop(visit(&link));
+        let answer = call.join().unwrap();
+        assert!(!answer.contains("isError"), "{answer}");
+    });
+    let path = format!("/s/{}/s", waiting.plugin());
+    wait_for("what came of it", || {
+        let page = waiting.house.get(&path, &pass);
+        let is_in = page.contains("Sign out") && page.contains("Connected");
+        is_in.then_some(page)
+    });
+    assert_eq!(waiting.desk.windows().len(), 0);
+}
+
+#[test]
+fn several_calls_that_wait_for_one_sign_in_ask_once() {
+    let waiting = Waiting::start();
+    let (pass, _stream) = waiting.open();
+    let waiting = std::sync::Arc::new(waiting);
+    let call = || {
+        let waiting = std::sync::Arc::clone(&waiting);
+        std::thread::spawn(move || waiting.call("sign_in"))
+    };
+    let calls: Vec<JoinHandle<String>> = (0..3).map(|_| call()).collect();
+    let page = waiting.asks(&pass);
+    let (_, link) = page.split_once("id=\"consent\" href=\"").unwrap();
+    let link = link.split_once('"').unwrap().0.replace("&amp;", "&");
+    drop(visit(&link));
+    for call in calls {
+        let answer = call.join().unwrap();
+        assert!(!answer.contains("isError"), "{answer}");
+    }
+}
+
+#[test]
+fn where_nobody_looks_a_call_says_at_once_which_command_signs_in() {
+    let waiting = Waiting::start();
+    let answer = waiting.call("sign_in");
+    assert!(answer.contains("keyway login"), "{answer}");
+}
