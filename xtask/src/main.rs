@@ -77,8 +77,9 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             gateway::run(&workspace, dev, door)
         }
         Task::Peers => peers::build(&workspace),
-        Task::Rivals { setup, only } => {
-            rivals::run(&workspace, tools::Missing::from_flag(setup), &only)
+        Task::Rivals { setup, dev, only } => {
+            let plan = rivals::Plan { only, dev };
+            rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
         Task::Layers => layers::check(&workspace),
         Task::Budget => budget::check(&workspace),
@@ -137,6 +138,9 @@ enum Task {
         /// Install the other client first
         #[arg(long)]
         setup: bool,
+        /// Build ours without optimisation; then times mean nothing
+        #[arg(long)]
+        dev: bool,
         /// Only these tests, such as `T5` or `cost`
         #[arg(value_name = "TEST")]
         only: Vec<String>,

@@ -11,34 +11,42 @@ use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
 
+/// What is to be run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Only these tests; all if empty.
+    pub(crate) only: Vec<String>,
+    /// Builds ours without optimisation.
+    pub(crate) dev: bool,
+}
+
 /// Builds ours, finds the other one, and prints the table.
 ///
 /// # Errors
 ///
 /// Returns [`XtaskError::ToolsMissing`] if the other one is not there and `missing` does not say
 /// that it should be installed.
-pub(crate) fn run(
-    workspace: &Workspace,
-    missing: Missing,
-    only: &[String],
-) -> Result<(), XtaskError> {
+pub(crate) fn run(workspace: &Workspace, missing: Missing, plan: &Plan) -> Result<(), XtaskError> {
     let proxy = proxy(workspace, missing)?;
     // In one go, so that what both need is built once.
-    let build = [
+    let mut build = vec![
         "build",
-        "--release",
         "--locked",
         "--package=keyway-cli",
         "--package=keyway-testkit",
         "--bin=keyway",
         "--bin=oauth-rig",
     ];
+    if !plan.dev {
+        build.push("--release");
+    }
     child::run(&mut child::cargo(workspace, &build))?;
-    let built = |name: &str| workspace.target.join("release").join(name);
+    let folder = if plan.dev { "debug" } else { "release" };
+    let built = |name: &str| workspace.target.join(folder).join(name);
     let mut node = child::program(workspace, tools::node(workspace));
     node.arg("bench/rivals.mjs")
         .args([built("keyway"), built("oauth-rig"), proxy])
-        .args(only);
+        .args(&plan.only);
     child::run(&mut node)
 }
 

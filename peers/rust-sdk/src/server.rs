@@ -1,5 +1,6 @@
 //! The server: echoes, counts with progress, asks for a name, has one resource.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +18,37 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 
+/// Which protocol versions the server takes.
+#[derive(Clone, Copy)]
+pub enum Eras {
+    Both,
+    Modern,
+    Legacy,
+}
+
+impl Eras {
+    /// Reads the last words of a command line.
+    pub fn read(words: &[&str]) -> Result<Self, String> {
+        match words {
+            [] | ["both"] => Ok(Self::Both),
+            ["modern"] => Ok(Self::Modern),
+            ["legacy"] => Ok(Self::Legacy),
+            _ => Err(format!("no such eras: {}", words.join(" "))),
+        }
+    }
+}
+
 /// Serves standard input and output until they close.
-pub async fn stdio() -> Result<(), Box<dyn Error>> {
-    let running = Peer.serve(rmcp::transport::stdio()).await?;
+pub async fn stdio(eras: Eras) -> Result<(), Box<dyn Error>> {
+    let running = Peer(eras).serve(rmcp::transport::stdio()).await?;
     running.waiting().await?;
     Ok(())
 }
 
 /// Serves `/mcp` on a port of the loopback interface.
-pub async fn http(port: u16) -> Result<(), Box<dyn Error>> {
+pub async fn http(port: u16, eras: Eras) -> Result<(), Box<dyn Error>> {
     let service: StreamableHttpService<Peer, LocalSessionManager> = StreamableHttpService::new(
-        || Ok(Peer),
+        move || Ok(Peer(eras)),
         Arc::default(),
         StreamableHttpServerConfig::default(),
     );
@@ -37,7 +58,7 @@ pub async fn http(port: u16) -> Result<(), Box<dyn Error>> {
 }
 
 #[derive(Clone, Copy)]
-struct Peer;
+struct Peer(Eras);
 
 impl ServerHandler for Peer {
     fn get_info(&self) -> ServerConfig {
@@ -45,6 +66,16 @@ impl ServerHandler for Peer {
             .enable_tools()
             .enable_resources();
         ServerConfig::new(capabilities.build())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        let is_taken = |version: &ProtocolVersion| match self.0 {
+            Eras::Both => true,
+            Eras::Modern => !version.has_initialize(),
+            Eras::Legacy => version.has_initialize(),
+        };
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        Cow::Owned(known.filter(|version| is_taken(version)).cloned().collect())
     }
 
     async fn list_tools(

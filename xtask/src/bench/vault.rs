@@ -72,12 +72,17 @@ pub(crate) fn measure(
         &format!("mcp-remote {MCP_REMOTE}, started and ended"),
         theirs,
     );
+    kept(reading, theirs)
+}
+
+/// Says whether the promise is kept.
+fn kept(reading: Duration, theirs: Duration) -> Result<(), XtaskError> {
     let times = ratio(theirs, reading);
     if times >= AT_LEAST {
         return Ok(());
     }
     let broken = vec![format!(
-        "mcp-remote starts in {times:.0} times what opening and reading takes, not {AT_LEAST}"
+        "mcp-remote starts in {times:.1} times what opening and reading takes, not {AT_LEAST}"
     )];
     Err(XtaskError::TooSlow { broken })
 }
@@ -97,3 +102,16 @@ fn start(command: &mut Command) -> Result<Duration, XtaskError> {
 
 /// What is promised: a fiftieth.
 const AT_LEAST: f64 = 50.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fiftieth_is_enough_and_anything_more_breaks_the_promise() {
+        let theirs = Duration::from_millis(500);
+        assert!(kept(Duration::from_millis(10), theirs).is_ok());
+        let broken = kept(Duration::from_micros(10_100), theirs);
+        assert!(matches!(broken, Err(XtaskError::TooSlow { .. })));
+    }
+}
