@@ -9,6 +9,7 @@ mod closing;
 mod exchange;
 mod guard;
 mod holders;
+mod incoming;
 mod legacy;
 mod metrics;
 mod modern;
@@ -24,7 +25,6 @@ mod weight;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 use keyway_auth::BoxFuture;
 use keyway_transport::{Envelope, Frame, Inbound, Reply, Service};
@@ -36,12 +36,12 @@ pub use self::capability::{Capability, IssueError, Register, Scope};
 use self::closing::Closings;
 pub use self::holders::Reader;
 use self::holders::{Holders, Principal};
+use self::incoming::{bounded, read, tool_name};
 use self::legacy::Sessions;
 use self::metrics::Metrics;
 use self::modern::Pools;
 use self::old_sse::OldSessions;
 use self::reply::{INVALID_REQUEST, PARSE_ERROR, SESSION_ID, VERSION};
-use self::room::Asked;
 use self::roster::{Adapting, Reached, Tie};
 pub use self::roster::{Served, Upstream};
 pub(crate) use self::routes::decoded;
@@ -350,79 +350,6 @@ impl Service for Gateway {
     }
 }
 
-/// Reads the message of a request.
-async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
-    if !is_json(&request.headers) {
-        let what = "the body has to be application/json\n";
-        return Err(reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
-    }
-    let body = request.body().await.map_err(|fault| {
-        use keyway_transport::BodyFault;
-        let status = match fault {
-            BodyFault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            BodyFault::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        reply::plain(status, "the body was not read\n")
-    })?;
-    let too_large = |_| reply::plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n");
-    Frame::new(body).map_err(too_large)
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// Says whether a client reads event streams.
-fn takes_events(headers: &HeaderMap) -> bool {
-    let mut all = headers.get_all(ACCEPT).iter();
-    all.any(|value| {
-        let text = value.to_str().unwrap_or_default();
-        text.contains("text/event-stream") || text.contains("*/*") || text.contains("text/*")
-    })
-}
-
-/// Says whether a client names event streams before anything else.
-fn prefers_events(headers: &HeaderMap) -> bool {
-    let first = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    first.is_some_and(|text| text.trim_start().starts_with("text/event-stream"))
-}
-
-/// Describes a request for a room; `None` if the message is none.
-fn asked(envelope: &Envelope<'_>, headers: &HeaderMap) -> Option<Asked> {
-    let id = envelope.id().filter(|_| envelope.method.is_some())?;
-    let params = envelope.params.map_or("", |params| params.get());
-    let token = params
-        .contains("progressToken")
-        .then(|| room::progress_token(envelope))
-        .flatten();
-    Some(Asked {
-        id,
-        token,
-        takes_events: takes_events(headers),
-    })
-}
-
-/// Returns the tool that a call names.
-fn tool_name(envelope: &Envelope<'_>) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow)]
-        name: std::borrow::Cow<'a, str>,
-    }
-    let params = envelope.params?.get();
-    let params: Params<'_> = serde_json::from_str(params).ok()?;
-    Some(bounded(&params.name))
-}
-
-/// A client may call things what it likes; so much of it is kept.
-fn bounded(name: &str) -> String {
-    name.chars().take(MOST_CHARS).collect()
-}
-
-const MOST_CHARS: usize = 120;
 const BEAT: Duration = Duration::from_secs(1);
 /// A sign of life every quarter of a minute.
 const BEATS_PER_SIGN: u64 = 15;

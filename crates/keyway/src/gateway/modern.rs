@@ -14,11 +14,12 @@ use super::capability::Hash;
 use super::closing::Closings;
 use super::exchange::{Exchange, GoingAway, Learning};
 use super::holders::Holders;
+use super::incoming::{asked, prefers_events};
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
 use super::room::Room;
 use super::roster::Served;
 use super::routes::Route;
-use super::{Gateway, Incoming, asked, prefers_events};
+use super::{Gateway, Incoming};
 use crate::eras::Spoken;
 
 /// Connections for clients that have no session: those of one holder to one place are shared.

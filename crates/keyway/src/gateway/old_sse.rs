@@ -17,11 +17,12 @@ use tokio::time::{Instant, sleep};
 use super::capability::Hash;
 use super::closing::Closings;
 use super::holders::{Holders, Principal};
+use super::incoming::{asked, read, takes_events};
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND, NO_SESSION, PARSE_ERROR};
 use super::room::{Item, Room, Unkept};
 use super::roster::Served;
 use super::routes::{self, Route};
-use super::{Gateway, Incoming, asked, takes_events};
+use super::{Gateway, Incoming};
 use crate::activity::Ticket;
 use crate::eras::Spoken;
 
@@ -67,7 +68,7 @@ impl Gateway {
                     let what = "there is no such session\n";
                     return reply::plain(StatusCode::NOT_FOUND, what);
                 };
-                let frame = match super::read(&mut request).await {
+                let frame = match read(&mut request).await {
                     Ok(frame) => frame,
                     Err(refusal) => return refusal,
                 };

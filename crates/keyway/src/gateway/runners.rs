@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use keyway_transport::{Event, Frame, RequestId};
 use tokio::time::Instant;
 
+use super::incoming::{bounded, tool_name};
 use super::room::code_of;
-use super::{Gateway, Served, bounded, tool_name};
+use super::{Gateway, Served};
 use crate::activity::{self, Asked, Outcome, Ticket};
 use crate::bridge::notes::Notes;
 use crate::bridge::output::LOCAL_ERROR;

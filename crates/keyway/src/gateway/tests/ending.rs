@@ -2,7 +2,7 @@
 
 use tokio::sync::Semaphore;
 
-use super::super::room::{Room, Unkept};
+use super::super::room::{Asked, Room, Unkept};
 use super::*;
 
 /// A server that takes its time to come and to go.

@@ -1,3 +1,5 @@
+//! What a server listed is kept in time.
+
 use std::thread::sleep;
 use std::time::Duration;
 
