@@ -266,18 +266,23 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>)
     let lower = word.to_ascii_lowercase();
     let mut scored: Vec<(f64, &str)> = candidates
         .filter(|candidate| *candidate != word && candidate.len() <= LONGEST_WORD)
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&lower, &candidate.to_ascii_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(score, _)| *score > 0.88)
+        .map(|candidate| (likeness(&lower, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(score, _)| *score > ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
+/// Says how alike two words are, from 0 to 1; one wrong letter in a short word is little.
+fn likeness(word: &str, other: &str) -> f64 {
+    let score = strsim::jaro_winkler(word, other);
+    let is_slip = word.len() >= SHORTEST_SLIP && strsim::osa_distance(word, other) == 1;
+    if is_slip { score.max(SLIP) } else { score }
+}
+
+const ALIKE: f64 = 0.88;
+const SLIP: f64 = 0.9;
+const SHORTEST_SLIP: usize = 4;
 /// Comparing two words takes the product of their lengths; nobody mistypes a longer one.
 const LONGEST_WORD: usize = 128;
 

@@ -39,6 +39,18 @@ mod tests {
     }
 
     #[test]
+    fn one_slip_in_a_short_name_is_understood_and_another_name_is_not() {
+        let near = |name: &str| nearest_name(name, ["echo", "get-sum"].into_iter());
+        for slip in ["ecko", "ehco", "echoo", "acho"] {
+            assert_eq!(near(slip).as_deref(), Some("echo"), "{slip}");
+        }
+        assert_eq!(near("get-sun").as_deref(), Some("get-sum"));
+        for other in ["list", "each", "sum", "ec"] {
+            assert_eq!(near(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn nothing_in_a_name_ends_its_part_of_a_path() {
         assert_eq!(path_segment("a/b?c#d%2F e"), "a%2Fb%3Fc%23d%252F%20e");
         assert_eq!(path_segment("größe-1_x.~"), "gr%C3%B6%C3%9Fe-1_x.~");

@@ -48,8 +48,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 fn check_whole(document: &Document, report: &mut Report<'_>) {
     let source = &document.source;
     match source.defect() {
-        Some(Defect::TooLarge { bytes }) => {
-            let message = format!("the file has {bytes} bytes; at most {MAX_BYTES} are read");
+        Some(Defect::TooLarge { .. }) => {
+            let message = format!("the file has more than the {MAX_BYTES} bytes that are read");
             report.at(source, Span::default(), &Pointer::default(), message);
         }
         Some(Defect::NotUtf8 { offset }) => {

@@ -3,14 +3,19 @@
 //! A literal is replaced only if its value is kept: the variable is set to that very value, or
 //! `.env` gets it. The parts of the plan are to be written in the order of the fields.
 
+mod around;
+mod store;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keyway_secret::Secret;
 
+use self::around::{add_advice, plan_readme, plan_surroundings};
+use self::store::Store;
 use super::judge::{Candidate, Obstacle, Target, fields, judge};
-use super::names::{Known, Namer};
-use super::{EnvObstacle, NOT_MIGRATED, Scope, Surroundings, lines, note};
+use super::names::Namer;
+use super::{NOT_MIGRATED, Scope, Surroundings, note};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::Document;
 use crate::edit::{self, Edit, TextChange};
@@ -19,7 +24,6 @@ use crate::environment::Environment;
 use crate::json::{Node, Value};
 use crate::literals::{Literal, Place};
 use crate::plugin::Plugin;
-use crate::readme;
 use crate::source::{Pointer, Source};
 use crate::template::Template;
 
@@ -156,12 +160,7 @@ fn named<'a>(
 ) -> Vec<Named<'a>> {
     // The name of a default is fixed; others take it over where the value is the same.
     candidates.sort_by_key(|candidate| matches!(candidate.target, Target::Literal { .. }));
-    let mut store = Store {
-        around,
-        text: around.env.clone(),
-        added: Vec::new(),
-        is_needed: false,
-    };
+    let mut store = Store::new(around);
     let mut named = Vec::new();
     for candidate in candidates {
         let value = &candidate.value;
@@ -191,45 +190,6 @@ fn named<'a>(
         (source.shared_path(), named.candidate.literal.span)
     });
     named
-}
-
-/// The text of `.env` as it grows.
-struct Store<'a> {
-    around: &'a Surroundings,
-    text: Option<Secret<String>>,
-    added: Vec<String>,
-    is_needed: bool,
-}
-
-impl Store<'_> {
-    /// Makes sure that a value is kept; says whether `.env` keeps it.
-    fn keep(&mut self, name: &str, value: &Secret<String>, known: Known) -> Result<bool, Obstacle> {
-        if known == Known::Environment {
-            return Ok(false);
-        }
-        match self.around.env_obstacle {
-            Some(EnvObstacle::Tracked) => return Err(Obstacle::EnvTracked),
-            Some(EnvObstacle::Link) => return Err(Obstacle::EnvLink),
-            None => {}
-        }
-        if known == Known::Nowhere && !self.added.iter().any(|added| added == name) {
-            let text = lines::with_assignment(self.text.as_ref(), (name, value));
-            self.text = Some(text.ok_or(Obstacle::Unwritable)?);
-            self.added.push(name.to_owned());
-        }
-        self.is_needed = true;
-        Ok(true)
-    }
-
-    fn change(self) -> Option<EnvChange> {
-        let after = self.text.filter(|_| self.is_needed)?;
-        Some(EnvChange {
-            file: ".env".into(),
-            before: self.around.env.clone(),
-            after,
-            added: self.added,
-        })
-    }
 }
 
 /// Applies the replacements and returns the documents as they would be.
@@ -269,112 +229,6 @@ fn moved(named: &Named<'_>) -> Move {
         place: candidate.literal.place.clone(),
         value: candidate.value.clone(),
         is_in_env_file: named.is_in_env_file,
-    }
-}
-
-fn plan_surroundings(plugin: &Plugin, around: &Surroundings, plan: &mut EnvPlan) {
-    let mut examples: Vec<(String, String)> = Vec::new();
-    for moved in &plan.moves {
-        let purpose = format!("{}: {}", moved.server, moved.place);
-        match examples
-            .iter_mut()
-            .find(|(name, _)| *name == moved.variable)
-        {
-            Some((_, known)) if known.contains(&purpose) => {}
-            Some((_, known)) => known.push_str(&format!("; {purpose}")),
-            None => examples.push((moved.variable.clone(), purpose)),
-        }
-    }
-    let example = around.example.as_deref();
-    plan.example = lines::with_examples(example, &examples).map(|after| TextChange {
-        file: plugin.shown(".env.example").into(),
-        before: around.example.clone(),
-        after,
-    });
-    plan.ignore = (!around.env_is_ignored).then(|| TextChange {
-        file: plugin.shown(".gitignore").into(),
-        before: around.ignore.clone(),
-        after: lines::append(around.ignore.as_deref(), &[".env".to_owned()]),
-    });
-    if let Some(env) = &mut plan.env {
-        env.file = plugin.shown(".env").into();
-    }
-}
-
-fn plan_readme(plugin: &Plugin, changed: Vec<Document>, plan: &mut EnvPlan) {
-    let mut after = plugin.clone();
-    for document in changed {
-        let mut others = after.documents.iter_mut();
-        let place = others.find(|other| other.source.path() == document.source.path());
-        if let Some(place) = place {
-            *place = document;
-        }
-    }
-    match readme::update(&after) {
-        Ok(change) => plan.readme = change,
-        Err(fault) => {
-            let file = plugin
-                .snapshot
-                .readme
-                .as_ref()
-                .map_or("README", |readme| readme.path());
-            plan.diagnostics.push(note(
-                "readme-left-alone",
-                Severity::Warning,
-                format!("`{file}` is left as it is: {fault}"),
-                "`keyway readme` prints the section to paste",
-            ));
-        }
-    }
-}
-
-/// Says what moving a token does not do: make it secret again.
-fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut EnvPlan) {
-    for document in scope.documents() {
-        let file = document.source.shared_path();
-        let mut names: Vec<String> = Vec::new();
-        for moved in plan.moves.iter().filter(|moved| moved.file == file) {
-            let name = format!("`{}`", moved.variable);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        if names.is_empty() {
-            continue;
-        }
-        let (names, seen) = (names.join(", "), around.tracked.contains(&file));
-        let place = if seen {
-            "which is in version control: whoever has its history has the value"
-        } else {
-            "where others may have read it"
-        };
-        plan.diagnostics.push(note(
-            "rotate-token",
-            Severity::Warning,
-            format!("the value of {names} was written down in `{file}`, {place}"),
-            "get a new one from the issuer, put it in the place of the old, and revoke the old",
-        ));
-        if !document.tree.faults.is_empty() {
-            plan.diagnostics.push(note(
-                "invalid-json",
-                Severity::Warning,
-                format!("`{file}` is not strict JSON; only the literals are replaced"),
-                "`keyway check` says what is wrong",
-            ));
-        }
-    }
-    for source in &scope.plugin.snapshot.prose {
-        let mut moves = plan.moves.iter();
-        let found = moves.find(|moved| source.text().contains(moved.value.expose()));
-        if let Some(moved) = found {
-            let (file, name) = (source.path(), &moved.variable);
-            plan.diagnostics.push(note(
-                "secret-in-docs",
-                Severity::Warning,
-                format!("`{file}` still holds the value of `{name}`"),
-                "remove it there by hand",
-            ));
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::EnvObstacle;
 use super::*;
 use crate::document::DocumentKind;
 use crate::environment::Variables;
