@@ -1,5 +1,6 @@
 //! Why the vault could not do what was asked, and who can change that.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -251,6 +252,15 @@ impl VaultError {
                     .to_owned()
             }
             Self::NewerSchema { .. } => "use the newer version of keyway".to_owned(),
+            Self::File {
+                action: "create",
+                source,
+                ..
+            } if is_unwritable(source) => {
+                "set `KEYWAY_HOME` to a folder that you can write to".to_owned()
+            }
+            Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => FULL.to_owned(),
+            Self::Database { source, .. } if is_full(source) => FULL.to_owned(),
             Self::NotAVault { path } => format!("move it away: `mv {0} {0}.old`", quoted(path)),
             _ => return None,
         })
@@ -293,6 +303,20 @@ impl VaultError {
         }
     }
 }
+
+/// Says whether nothing can be made in a place, whoever else could.
+fn is_unwritable(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied | ErrorKind::NotADirectory
+    )
+}
+
+fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+}
+
+const FULL: &str = "make room on the disk, then try again; nothing was changed";
 
 /// Who can change the outcome of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

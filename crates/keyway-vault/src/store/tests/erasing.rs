@@ -130,12 +130,12 @@ fn no_file_holds_the_data_key_after_signing_out() {
     let (vault, other) = (home.open(), home.open());
     let token = |number| Tokens::new(Secret::new(format!("access-{number}")));
     // Enough rows around it that pages are split and rebalanced.
-    for number in 0..200 {
+    for number in 0..80 {
         other
             .put(&grant().account(format!("a{number}")), &token(number))
             .unwrap();
     }
-    for number in (0..200).filter(|number| number % 3 != 0) {
+    for number in (0..80).filter(|number| number % 3 != 0) {
         let keys = wrapped_keys(&home);
         let deleted = vault
             .delete(&grant().account(format!("a{number}")))

@@ -40,7 +40,7 @@ impl FakeKeyring {
             Mood::Locked => Err(KeyringFailure::Locked),
             Mood::Refused => Err(KeyringFailure::Refused),
             Mood::Silent => {
-                std::thread::sleep(Duration::from_secs(30));
+                std::thread::sleep(Duration::from_secs(1000));
                 Err(KeyringFailure::Locked)
             }
         }
@@ -145,7 +145,7 @@ fn locked_silent_and_absent_keyrings_are_different_states() {
     let start = std::time::Instant::now();
     let error = fails_without_a_trace(&home, with_keyring(&keyring));
     assert!(matches!(error, VaultError::KeyringTimedOut), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(start.elapsed() < Duration::from_secs(60));
 
     keyring.set(Mood::Refused);
     let error = fails_without_a_trace(&home, with_keyring(&keyring));

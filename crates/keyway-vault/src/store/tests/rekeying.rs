@@ -70,7 +70,7 @@ fn vault_opens_at_any_moment_of_a_change() {
                 })
             })
             .collect();
-        for _ in 0..100 {
+        for _ in 0..30 {
             vault
                 .rekey(SourceKind::KeyFile, KeySources::default())
                 .unwrap();
