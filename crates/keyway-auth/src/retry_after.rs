@@ -8,7 +8,7 @@ use http::header::{DATE, HeaderName, RETRY_AFTER};
 /// Returns how many seconds an answer asks to wait; `None` if it does not say.
 ///
 /// A date is compared with the server's own clock, which the answer shows; where it does not, with
-/// `now`. One that has passed is zero.
+/// `now`, which may differ from it: then it is an hour at most. One that has passed is zero.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<u64> {
     let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
@@ -18,9 +18,15 @@ pub fn retry_after(headers: &HeaderMap, now: Option<SystemTime>) -> Option<u64> 
     }
     let date = |text| httpdate::parse_http_date(text).ok();
     let until = date(wish)?;
-    let now = text(DATE).and_then(date).or(now)?;
-    Some(until.duration_since(now).map_or(0, |left| left.as_secs()))
+    let left = |now| until.duration_since(now).map_or(0, |left| left.as_secs());
+    match text(DATE).and_then(date) {
+        Some(now) => Some(left(now)),
+        None => Some(left(now?).min(LONGEST)),
+    }
 }
+
+/// Longer than anybody is asked to wait, unless a clock is wrong.
+const LONGEST: u64 = 60 * 60;
 
 #[cfg(test)]
 mod tests {
@@ -57,6 +63,8 @@ mod tests {
         assert_eq!(said(LATER, None, Some(NOON_SECONDS)), Some(90));
         assert_eq!(said(LATER, Some("noon"), Some(NOON_SECONDS)), Some(90));
         assert_eq!(said(LATER, None, None), None);
+        // Ours may be wrong.
+        assert_eq!(said(LATER, None, Some(0)), Some(3600));
         // The two older ways to write it (section 5.6.7).
         for old in ["Sunday, 06-Nov-94 12:01:30 GMT", "Sun Nov  6 12:01:30 1994"] {
             assert_eq!(said(old, Some(NOON), None), Some(90), "{old}");

@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use keyway_keyring::{BusAddress, SecretService};
-use keyway_testkit::KeyringSession;
+use keyway_testkit::{KeyringSession, PATIENCE};
 use keyway_vault::{Folders, KeySources, KeyringAbsence, Namespace, SourceKind, Vault, VaultError};
 use tempfile::TempDir;
 
@@ -67,7 +67,7 @@ impl Desk {
         let before = self.files();
         let start = Instant::now();
         let error = self.open_with(service).unwrap_err();
-        assert!(start.elapsed() < Duration::from_millis(3500), "{error}");
+        assert!(start.elapsed() < PATIENCE, "{error}");
         assert_eq!(before, self.files(), "{error}");
         error
     }
@@ -107,7 +107,7 @@ fn key_in_the_keyring_opens_the_vault_again_and_locking_changes_nothing() {
     assert!(matches!(error, VaultError::KeyringLocked), "{error}");
 
     // Nothing can show the question here, which the service takes for a no.
-    let asking = desk.service().asking(Duration::from_secs(20));
+    let asking = desk.service().asking(10 * PATIENCE);
     let error = desk.fails_without_a_trace(asking);
     assert!(matches!(error, VaultError::KeyringRefused), "{error}");
 

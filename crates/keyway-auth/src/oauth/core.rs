@@ -274,8 +274,10 @@ fn vault_error(error: &VaultError) -> OAuthError {
         keyway_vault::Fault::Configuration => Fault::Configuration,
         _ => Fault::Us,
     };
+    let cause = std::error::Error::source(error);
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     OAuthError::Vault {
-        message: error.to_string(),
+        message: format!("{error}{cause}"),
         fault,
         hint: error.hint(),
     }

@@ -1,6 +1,6 @@
 //! Time that is moved by hand.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
@@ -14,6 +14,7 @@ pub(crate) struct Hand {
     start: Instant,
     state: Mutex<State>,
     passes: AtomicU64,
+    waits_for: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +29,7 @@ impl Default for Hand {
             start: Instant::now(),
             state: Mutex::default(),
             passes: AtomicU64::new(0),
+            waits_for: AtomicUsize::new(0),
         }
     }
 }
@@ -43,13 +45,27 @@ impl Hand {
         sleepers.into_iter().for_each(Waker::wake);
     }
 
+    /// Says whether somebody waits for time to pass.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.state.lock().unwrap().sleepers.is_empty()
+    }
+
     /// From now on so many milliseconds pass per tick while something runs.
     pub(crate) fn let_pass(&self, step: u64) {
         self.passes.store(step, Ordering::Relaxed);
     }
 
+    /// Keeps time from passing by itself: what waits for a disk takes no time here.
+    pub(super) fn stand_still(self: &Arc<Self>) -> Stillness {
+        self.waits_for.fetch_add(1, Ordering::SeqCst);
+        Stillness(Arc::clone(self))
+    }
+
     /// One tick, if time passes.
     pub(super) fn pass(&self) {
+        if self.waits_for.load(Ordering::SeqCst) > 0 {
+            return;
+        }
         let step = self.passes.load(Ordering::Relaxed);
         self.advance(Duration::from_millis(step));
     }
@@ -69,6 +85,15 @@ impl Hand {
             state.sleepers.push(context.waker().clone());
             Poll::Pending
         }))
+    }
+}
+
+/// Time stands still as long as there is one.
+pub(super) struct Stillness(Arc<Hand>);
+
+impl Drop for Stillness {
+    fn drop(&mut self) {
+        self.0.waits_for.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

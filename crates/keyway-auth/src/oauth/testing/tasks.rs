@@ -63,7 +63,11 @@ impl Tasks for Threads {
     }
 
     fn block(&self, work: Box<dyn FnOnce() + Send>) {
-        drop(std::thread::spawn(work));
+        let stillness = self.clock.stand_still();
+        drop(std::thread::spawn(move || {
+            work();
+            drop(stillness);
+        }));
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {

@@ -1,7 +1,5 @@
 //! Bodies that nobody should send, at every endpoint: an error each time, and the store as it was.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::oauth::Revoked;
@@ -106,7 +104,8 @@ fn wrong_seconds(good: &Value, member: &str) -> Vec<Vec<u8>> {
     made.collect()
 }
 
-/// Does something with each body at an address; it has to fail soon and leave the store alone.
+/// Does something with each body at an address; it has to fail and leave the store alone. Time
+/// stands still, so nothing can be waited for.
 fn fails_with_each(
     at: &str,
     bodies: Vec<Vec<u8>>,
@@ -125,9 +124,7 @@ fn fails_with_each(
         };
         for status in statuses {
             kit.world.route(at, [Reply::raw(*status, body.clone())]);
-            let started = Instant::now();
             let error = act(&kit, &kit.oauth()).expect_err(&shown);
-            assert!(started.elapsed() < Duration::from_secs(5), "{shown}");
             assert!(!error.to_string().contains("at-9"), "{shown}");
             let after = kit.stored().unwrap();
             assert_eq!(after.generation, before.generation, "{shown}");
@@ -223,8 +220,8 @@ fn a11_a_registration_that_cannot_be_read_stops_a_sign_in() {
     fails_with_each(REGISTER, bodies, act);
 }
 
-#[test]
-fn a11_tokens_that_cannot_be_read_change_nothing() {
+/// Answers in which no token can be read.
+fn no_tokens() -> Vec<Vec<u8>> {
     let good = json!({ "access_token": "at-9", "token_type": "Bearer" });
     let mut bodies = no_documents();
     let members = [
@@ -250,9 +247,17 @@ fn a11_tokens_that_cannot_be_read_change_nothing() {
     ] {
         bodies.push(text.as_bytes().to_vec());
     }
-    let at = TOKEN;
-    fails_with_each(at, bodies.clone(), sign_in);
-    fails_with_each(at, bodies, |kit, oauth| kit.run(oauth.renew()));
+    bodies
+}
+
+#[test]
+fn a11_tokens_that_cannot_be_read_end_a_sign_in_and_change_nothing() {
+    fails_with_each(TOKEN, no_tokens(), sign_in);
+}
+
+#[test]
+fn a11_tokens_that_cannot_be_read_end_a_renewal_and_change_nothing() {
+    fails_with_each(TOKEN, no_tokens(), |kit, oauth| kit.run(oauth.renew()));
 }
 
 #[test]

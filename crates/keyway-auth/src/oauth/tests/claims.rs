@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keyway_vault::{Claim, GrantStore as _};
 
-use super::{redeemed, refused};
+use super::{eventually, redeemed, refused};
 use crate::Authorizer as _;
 use crate::oauth::testing::{Kit, TOKEN, cause};
 use crate::oauth::{Asking, OAuthError};
@@ -117,4 +117,19 @@ fn a_sign_in_made_by_another_process_is_adopted_without_a_window() {
         .unwrap();
     assert_eq!(kit.call(&oauth).unwrap(), 200);
     assert_eq!(kit.person.windows(), 1);
+}
+
+#[test]
+fn a_sign_in_by_another_process_is_noticed_within_a_second() {
+    let kit = Kit::new();
+    let oauth = kit.oauth();
+    std::thread::scope(|scope| {
+        let noticing = scope.spawn(|| kit.run(oauth.signed_in_elsewhere()));
+        eventually("it looks again later", || kit.clock.is_waited_for());
+        kit.run(kit.process(&kit.other_shelf()).sign_in(None))
+            .unwrap();
+        assert!(!noticing.is_finished(), "time stands still");
+        kit.clock.advance(Duration::from_secs(1));
+        eventually("it is noticed", || noticing.is_finished());
+    });
 }

@@ -106,6 +106,7 @@ fn device_a_person_who_gives_up_is_asked_after_no_longer() {
 #[test]
 fn device_a_person_who_never_comes_is_not_waited_for_longer_than_the_code_is_good() {
     let kit = device();
+    kit.clock.let_pass(5000);
     kit.world
         .route(TOKEN, [Reply::error(400, "authorization_pending")]);
     let error = kit.call(&kit.oauth()).unwrap_err();

@@ -101,11 +101,7 @@ fn c5_ten_thousand_refusals_at_once_make_one_request() {
             done.fetch_add(1, Ordering::SeqCst);
         }));
     }
-    let started = std::time::Instant::now();
-    while done.load(Ordering::SeqCst) < 10_000 {
-        assert!(started.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("all are helped", || done.load(Ordering::SeqCst) == 10_000);
     assert_eq!(redeemed(&kit), 1);
     is_a_chain(&kit);
 }
