@@ -112,7 +112,7 @@ mod tests {
         capture(OsStr::new(line), environment, timeout)
     }
 
-    const LONG: Duration = Duration::from_secs(30);
+    const LONG: Duration = Duration::from_secs(1000);
 
     #[test]
     fn output_is_returned_and_the_environment_is_the_one_given() {
@@ -135,6 +135,6 @@ mod tests {
             let error = run(line, short).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{line}");
         }
-        assert!(start.elapsed() < LONG);
+        assert!(start.elapsed() < LONG / 10);
     }
 }

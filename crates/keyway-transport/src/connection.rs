@@ -68,6 +68,12 @@ pub trait Link: Send + Sync + fmt::Debug {
     fn end_session(&self) -> BoxFuture<'_, ()> {
         self.close()
     }
+
+    /// Lets the connection outlast a stream that the server drops, from now on: what waits for an
+    /// answer fails, and the next request begins anew.
+    ///
+    /// For who cannot connect again themselves. Does nothing where there is no such stream.
+    fn outlast_streams(&self) {}
 }
 
 /// What a connection reports.
@@ -98,22 +104,26 @@ pub enum Event {
 ///
 /// The queue counts messages. A large one goes in when nothing else waits, so that what waits is
 /// bounded in bytes as well.
-pub(crate) async fn deliver(events: &mpsc::Sender<Event>, event: Event) -> bool {
-    if !event.is_large() {
-        return events.send(event).await.is_ok();
+pub async fn deliver(events: &mpsc::Sender<Event>, event: Event) -> bool {
+    let bytes = match &event {
+        Event::Frame(frame) => frame.bytes().len(),
+        _ => 0,
+    };
+    enqueue(events, event, bytes).await
+}
+
+/// Puts something of so many bytes into a queue, as [`deliver`] does; `false` if nobody reads it
+/// any more.
+pub async fn enqueue<T>(queue: &mpsc::Sender<T>, item: T, bytes: usize) -> bool {
+    if bytes <= LARGE {
+        return queue.send(item).await.is_ok();
     }
-    let whole = events.reserve_many(events.max_capacity()).await;
+    let whole = queue.reserve_many(queue.max_capacity()).await;
     let Some(place) = whole.ok().and_then(|mut places| places.next()) else {
         return false;
     };
-    place.send(event);
+    place.send(item);
     true
-}
-
-impl Event {
-    fn is_large(&self) -> bool {
-        matches!(self, Self::Frame(frame) if frame.bytes().len() > LARGE)
-    }
 }
 
 /// How many events may wait for a slow reader.

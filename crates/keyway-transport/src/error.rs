@@ -101,6 +101,9 @@ pub enum TransportError {
     /// The connection was closed while the request was under way.
     #[error("the connection was closed")]
     Closed,
+    /// The server dropped its stream while the request was under way; the next one opens another.
+    #[error("the stream of the server was lost")]
+    StreamLost,
 }
 
 impl From<StreamError> for TransportError {
@@ -130,7 +133,8 @@ impl TransportError {
             | Self::Protocol { .. }
             | Self::Frame(_)
             | Self::ChildEnded { .. }
-            | Self::Closed => Fault::McpServer,
+            | Self::Closed
+            | Self::StreamLost => Fault::McpServer,
         }
     }
 
@@ -142,7 +146,9 @@ impl TransportError {
             Self::Status { status, .. } => {
                 matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
             }
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Closed => true,
+            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Closed | Self::StreamLost => {
+                true
+            }
             _ => false,
         }
     }
@@ -165,7 +171,7 @@ impl TransportError {
             Self::Spawn { .. } => "spawn-failed",
             Self::Changed { .. } => "pending-trust",
             Self::ChildEnded { .. } => "child-ended",
-            Self::Closed => "connection-closed",
+            Self::Closed | Self::StreamLost => "connection-closed",
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -10,9 +13,17 @@ use thiserror::Error;
 
 /// The bytes of one JSON-RPC message, without a line break around or inside.
 ///
-/// `Debug` shows the length only: arguments and results are nobody's business.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Frame(Bytes);
+/// It is read once, however many ask for its envelope. `Debug` shows the length only: arguments and
+/// results are nobody's business.
+#[derive(Clone)]
+pub struct Frame(Arc<Inner>);
+
+/// Behind a pointer: queues have places for many messages, most of them empty.
+struct Inner {
+    bytes: Bytes,
+    /// None if they are those of no message.
+    parts: OnceLock<Option<Parts>>,
+}
 
 impl Frame {
     /// Takes the bytes of one message as a peer sent them.
@@ -27,55 +38,171 @@ impl Frame {
         }
         let end = bytes.trim_ascii_end().len();
         let start = bytes.len() - bytes.trim_ascii_start().len();
-        Ok(Self(bytes.slice(start.min(end)..end)))
+        Ok(Self(Arc::new(Inner {
+            bytes: bytes.slice(start.min(end)..end),
+            parts: OnceLock::new(),
+        })))
     }
 
     /// Returns the bytes.
     #[must_use]
-    pub const fn bytes(&self) -> &Bytes {
-        &self.0
+    pub fn bytes(&self) -> &Bytes {
+        &self.0.bytes
     }
 
     /// Returns a copy for keeping: the bytes alone, without the buffer that they arrived in.
     #[must_use]
     pub fn detached(&self) -> Self {
-        Self(Bytes::copy_from_slice(&self.0))
+        Self(Arc::new(Inner {
+            bytes: Bytes::copy_from_slice(&self.0.bytes),
+            parts: self.0.parts.clone(),
+        }))
     }
 
-    /// Reads the envelope in one pass, without copying or interpreting what it carries.
+    /// Returns the envelope, read in one pass without copying or interpreting what it carries.
     ///
     /// # Errors
     ///
     /// Returns [`FrameError::NotJsonRpc`] if it is not one JSON object.
     pub fn envelope(&self) -> Result<Envelope<'_>, FrameError> {
-        serde_json::from_slice(&self.0).map_err(|_| FrameError::NotJsonRpc)
+        let Inner { bytes, parts } = &*self.0;
+        let parts = parts.get_or_init(|| Parts::read(bytes));
+        let parts = parts.ok_or(FrameError::NotJsonRpc)?;
+        let raw = |part: Option<Part>| Some(Raw(bytes.get(part?.range())?));
+        let method = raw(parts.method).map(Raw::string);
+        Ok(Envelope {
+            id: raw(parts.id),
+            method: method.transpose()?,
+            params: raw(parts.params),
+            result: raw(parts.result),
+            error: raw(parts.error),
+        })
+    }
+}
+
+impl PartialEq for Frame {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.bytes == other.0.bytes
+    }
+}
+
+impl Eq for Frame {}
+
+/// Where the members are that decide where a message goes.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    id: Option<Part>,
+    method: Option<Part>,
+    params: Option<Part>,
+    result: Option<Part>,
+    error: Option<Part>,
+}
+
+/// A part of a message, which is never as large as four gigabytes.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    /// A member is never the first byte.
+    start: NonZeroU32,
+    end: u32,
+}
+
+impl Parts {
+    fn read(bytes: &Bytes) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Members<'a> {
+            #[serde(borrow)]
+            id: Option<&'a RawValue>,
+            #[serde(borrow)]
+            method: Option<&'a RawValue>,
+            #[serde(borrow)]
+            params: Option<&'a RawValue>,
+            #[serde(borrow)]
+            result: Option<&'a RawValue>,
+            #[serde(borrow)]
+            error: Option<&'a RawValue>,
+        }
+        let members: Members<'_> = serde_json::from_slice(bytes).ok()?;
+        let part = |raw: Option<&RawValue>| Part::of(raw?.get(), bytes);
+        Some(Self {
+            id: part(members.id),
+            method: part(members.method),
+            params: part(members.params),
+            result: part(members.result),
+            error: part(members.error),
+        })
+    }
+}
+
+impl Part {
+    /// Returns where `text` is, which was borrowed from `bytes`.
+    fn of(text: &str, bytes: &Bytes) -> Option<Self> {
+        let start = text.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
+        Some(Self {
+            start: u32::try_from(start).ok()?.try_into().ok()?,
+            end: start.checked_add(text.len())?.try_into().ok()?,
+        })
+    }
+
+    const fn range(self) -> Range<usize> {
+        self.start.get() as usize..self.end as usize
+    }
+}
+
+/// A member of a message as written: JSON that nobody has looked into.
+#[derive(Clone, Copy)]
+pub struct Raw<'a>(&'a [u8]);
+
+impl<'a> Raw<'a> {
+    /// Returns its text.
+    #[must_use]
+    pub fn get(self) -> &'a str {
+        // It was read as text before.
+        std::str::from_utf8(self.0).unwrap_or_default()
+    }
+
+    /// Returns it as `serde_json` has it, for those who hand it on.
+    #[must_use]
+    pub fn value(self) -> Option<&'a RawValue> {
+        serde_json::from_slice(self.0).ok()
+    }
+
+    /// Reads it as a string.
+    fn string(self) -> Result<Cow<'a, str>, FrameError> {
+        let text = self.get();
+        let inside = text.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        let inside = inside.ok_or(FrameError::NotJsonRpc)?;
+        if !inside.contains('\\') {
+            return Ok(Cow::Borrowed(inside));
+        }
+        let read = serde_json::from_str(text).map(Cow::Owned);
+        read.map_err(|_| FrameError::NotJsonRpc)
+    }
+}
+
+impl fmt::Debug for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Raw({} bytes)", self.0.len())
     }
 }
 
 impl fmt::Debug for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Frame({} bytes)", self.0.len())
+        write!(f, "Frame({} bytes)", self.0.bytes.len())
     }
 }
 
 /// The members of a message that decide where it goes.
-#[derive(Deserialize)]
 pub struct Envelope<'a> {
     /// The id as written; absent in notifications.
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
+    id: Option<Raw<'a>>,
     /// The method; absent in responses.
-    #[serde(borrow)]
     pub method: Option<Cow<'a, str>>,
     /// The parameters as written.
-    #[serde(borrow)]
-    pub params: Option<&'a RawValue>,
+    pub params: Option<Raw<'a>>,
     /// The result as written.
-    #[serde(borrow)]
-    pub result: Option<&'a RawValue>,
+    pub result: Option<Raw<'a>>,
     /// The error as written.
-    #[serde(borrow)]
-    pub error: Option<&'a RawValue>,
+    pub error: Option<Raw<'a>>,
 }
 
 impl fmt::Debug for Envelope<'_> {
@@ -161,6 +288,39 @@ mod tests {
         assert_eq!(envelope.id().unwrap().as_json(), "\"x\"");
         assert!(envelope.is_request() && !envelope.is_response());
         assert_eq!(frame.bytes(), text.as_bytes());
+    }
+
+    #[test]
+    fn a_message_is_read_once_and_copies_know_what_was_read() {
+        let text = r#"{"id":1,"method":"a","params":{"x":[]}}"#;
+        let first = Frame::new(text).unwrap();
+        assert!(first.0.parts.get().is_none());
+        assert_eq!(
+            first.envelope().unwrap().params.unwrap().get(),
+            r#"{"x":[]}"#
+        );
+        for copy in [first.clone(), first.detached()] {
+            assert!(copy.0.parts.get().is_some());
+            let envelope = copy.envelope().unwrap();
+            assert_eq!(envelope.method.as_deref(), Some("a"));
+            assert_eq!(envelope.params.unwrap().get(), r#"{"x":[]}"#);
+            assert!(envelope.result.is_none() && envelope.error.is_none());
+        }
+        assert_eq!(first, Frame::new(text).unwrap());
+    }
+
+    #[test]
+    fn a_method_that_is_no_text_is_refused() {
+        for method in ["7", "{}", "[\"a\"]", "true", r#""\ud800""#] {
+            let text = format!(r#"{{"id":1,"method":{method}}}"#);
+            let frame = Frame::new(text).unwrap();
+            for _ in 0..2 {
+                let error = frame.envelope().unwrap_err();
+                assert_eq!(error, FrameError::NotJsonRpc, "{method}");
+            }
+        }
+        let absent = frame(r#"{"id":1,"method":null,"result":null}"#);
+        assert!(absent.envelope().unwrap().method.is_none());
     }
 
     #[test]

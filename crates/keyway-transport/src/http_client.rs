@@ -86,7 +86,7 @@ impl HttpClient {
     ///
     /// # Errors
     ///
-    /// Returns [`TransportError::Settings`] for unreadable certificates or proxies.
+    /// Returns [`TransportError::Settings`] for an unusable client certificate or proxy.
     pub fn new(settings: HttpSettings) -> Result<Self, TransportError> {
         let tls = Tls::new(&settings.trust, settings.identity.as_ref())?;
         let shared = Arc::new(Shared {
@@ -163,19 +163,11 @@ impl HttpClient {
             policy,
             witness: Arc::clone(&shared.witness),
         };
-        let mut hop_config = shared.tls.config();
-        hop_config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let hop_config = Arc::new(hop_config);
-        let config = match purpose {
-            Purpose::Exchange => Arc::new(shared.tls.config()),
-            Purpose::Upgrade => Arc::clone(&hop_config),
-        };
         let connector = Connector {
             resolver,
             proxies: Proxies::new(&settings.proxies)?,
             tls: shared.tls.clone(),
-            config,
-            hop_config,
+            purpose,
         };
         Ok(Self {
             pool: Arc::new(Pool::new(connector, purpose)),

@@ -3,7 +3,8 @@
 //! One stream brings everything that the server says; its first event names the address to which
 //! messages are posted. That address is in the origin of the stream or the connection is refused:
 //! the credential goes with every message. A stream that ends takes its session along; one that a
-//! sign-out ends is opened anew by the next request.
+//! sign-out ends is opened anew by the next request, and so is one that the server drops, for who
+//! wants the connection to outlast it.
 
 mod current;
 mod message;
@@ -90,6 +91,10 @@ impl Link for LegacyLink {
 
     fn end_session(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.end_session())
+    }
+
+    fn outlast_streams(&self) {
+        self.0.current.outlast();
     }
 }
 
@@ -190,6 +195,13 @@ impl Shared {
                 Err(error) => break error,
             }
         };
+        if let Some(ended) = self.lose(&error) {
+            for id in ended {
+                let error = TransportError::StreamLost;
+                self.report(Event::Failed { id, error }).await;
+            }
+            return;
+        }
         for id in self.in_flight.close() {
             let error = TransportError::Closed;
             self.report(Event::Failed { id, error }).await;
@@ -210,6 +222,7 @@ impl Shared {
         // An answer that nobody waits for any more has been answered otherwise.
         let Some(id) = id else { return Ok(()) };
         if let Some(own) = self.in_flight.end_like(&id) {
+            self.current.worked();
             let frame = if own == id {
                 frame
             } else {

@@ -36,10 +36,10 @@ pub use self::callback::{CallbackListener, RedirectFault, read_redirect};
 pub use self::capture::capture;
 pub use self::cause::NetworkCause;
 pub use self::child_env::{ChildEnv, EnvReader, EnvRules, HostEnv, Inherit};
-pub use self::connection::{Connection, Event, Link};
+pub use self::connection::{Connection, Event, Link, deliver, enqueue};
 pub use self::error::TransportError;
 pub use self::event_stream::{EventStream, StreamError, StreamEvent};
-pub use self::frame::{Envelope, Frame, FrameError, MAX_FRAME_BYTES, RequestId};
+pub use self::frame::{Envelope, Frame, FrameError, MAX_FRAME_BYTES, Raw, RequestId};
 pub use self::harden::harden_self;
 pub use self::helper::{HELPER_TIMEOUT, Helper, HelperCommand};
 pub use self::http_client::{

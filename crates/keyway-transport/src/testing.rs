@@ -5,13 +5,14 @@ mod renewing;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue};
 use keyway_auth::{Authorizer, Fixed};
 use keyway_secret::Secret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) use self::authority::Authority;
@@ -29,7 +30,7 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) head: String,
     pub(crate) body: String,
-    pub(crate) at: std::time::Instant,
+    pub(crate) at: Instant,
 }
 
 impl Seen {
@@ -84,6 +85,8 @@ enum Step {
     Wait(Duration),
     /// Write this over and over until the peer has enough.
     Flood(Vec<u8>),
+    /// Go on when all have come who are meant to.
+    Meet(Arc<Barrier>),
     Close,
     Hang,
 }
@@ -133,6 +136,13 @@ impl Reply {
 
     pub(crate) fn wait(mut self, milliseconds: u64) -> Self {
         self.0.push(Step::Wait(Duration::from_millis(milliseconds)));
+        self
+    }
+
+    /// Goes on when as many others wait as `all` says, which tells what happens at the same time from
+    /// what happens one after the other, however fast.
+    pub(crate) fn meet(mut self, all: &Arc<Barrier>) -> Self {
+        self.0.push(Step::Meet(Arc::clone(all)));
         self
     }
 
@@ -221,13 +231,22 @@ impl Server {
 
     /// Waits until so many requests have arrived.
     pub(crate) async fn heard(&self, count: usize) -> Vec<Seen> {
-        for _ in 0..2000 {
-            if self.journal().len() >= count {
-                return self.journal();
+        self.heard_of(count, |_| true).await
+    }
+
+    /// Waits until so many requests of a kind have arrived, and returns those.
+    pub(crate) async fn heard_of(&self, count: usize, kind: fn(&Seen) -> bool) -> Vec<Seen> {
+        let started = Instant::now();
+        loop {
+            let mut journal = self.journal();
+            journal.retain(kind);
+            if journal.len() >= count {
+                return journal;
             }
+            let heard = journal.len();
+            assert!(started.elapsed() < PATIENCE, "heard {heard} of {count}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        panic!("heard {} of {count}", self.journal().len());
     }
 
     /// Connects with a fixed header.
@@ -269,6 +288,9 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 }
                 Step::Wait(time) => tokio::time::sleep(time).await,
                 Step::Flood(bytes) => while stream.write_all(&bytes).await.is_ok() {},
+                Step::Meet(all) => {
+                    all.wait().await;
+                }
                 Step::Close => return,
                 Step::Hang => std::future::pending().await,
             }
@@ -291,7 +313,7 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut Vec<u8>) -> Opt
         path: head.split(' ').nth(1)?.to_owned(),
         head,
         body: String::new(),
-        at: std::time::Instant::now(),
+        at: Instant::now(),
     };
     let length: usize = seen
         .header("content-length")
@@ -322,7 +344,7 @@ pub(crate) async fn send(connection: &Connection, text: impl Into<String>) {
 
 /// Waits for the next event.
 pub(crate) async fn next(connection: &mut Connection) -> Event {
-    let event = tokio::time::timeout(Duration::from_secs(20), connection.events.recv()).await;
+    let event = tokio::time::timeout(PATIENCE, connection.events.recv()).await;
     event.expect("an event in time").expect("an event")
 }
 
@@ -362,3 +384,6 @@ pub(crate) fn modern(id: u32, method: &str, params: &str) -> String {
 pub(crate) const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// How long what must happen is waited for: only what hangs takes longer, on any machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);

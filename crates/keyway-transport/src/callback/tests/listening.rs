@@ -40,7 +40,7 @@ async fn b5_fixed_port_that_is_taken_on_either_address_is_named_at_once() {
         let uri = format!("http://localhost:{port}/cb");
         let error = CallbackListener::bind(&registered(&uri)).unwrap_err();
         assert_eq!(error, InteractionError::PortBusy { port });
-        assert!(began.elapsed() < Duration::from_secs(1));
+        assert!(began.elapsed() < PATIENCE);
     }
 }
 
@@ -146,11 +146,9 @@ async fn b8_two_hundred_silent_connections_do_not_keep_the_browser_out() {
     let began = Instant::now();
     let page = waiting.get(&good()).await;
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
-    assert!(
-        began.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    let if_each_had_its_time = HEAD_TIME * 200 / u32::try_from(MAX_GUESTS).unwrap();
+    assert!(took < if_each_had_its_time / 2, "{took:?}");
     assert!(waiting.answer().await.code.is_some());
 }
 
@@ -192,9 +190,7 @@ async fn b8_head_is_bounded_in_size_and_time() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
-    timeout(Duration::from_secs(8), dripping)
-        .await
-        .expect("cut off");
+    timeout(PATIENCE, dripping).await.expect("cut off");
     assert!(began.elapsed() >= HEAD_TIME);
     assert!(waiting.is_waiting().await);
 }

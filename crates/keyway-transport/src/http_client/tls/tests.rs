@@ -43,7 +43,8 @@ async fn server_is_believed_by_its_authority_and_under_its_name_only() {
             .await
             .is_ok()
     );
-    let stranger = client(Authority::new().trust(), None);
+    let other = Authority::new();
+    let stranger = client(other.trust(), None);
     for (client, host) in [(&trusting, "127.0.0.1"), (&stranger, "localhost")] {
         let error = call(&mut connect(client, host, &server)).await.unwrap_err();
         assert_eq!(error.code(), "unreachable", "{error}");
@@ -95,8 +96,8 @@ async fn client_certificate_is_shown_and_can_be_replaced() {
     assert!(call(&mut connection).await.is_ok());
 }
 
-#[test]
-fn unusable_certificates_are_named_and_the_old_ones_stay() {
+#[tokio::test]
+async fn unusable_certificates_are_named_and_the_old_ones_stay() {
     let authority = Authority::new();
     let good = authority.issue("a");
     let other = authority.issue("b");
@@ -125,7 +126,29 @@ fn unusable_certificates_are_named_and_the_old_ones_stay() {
                 system: false,
                 files: vec![file],
             };
-            assert!(Tls::new(&trust, None).is_err());
+            let tls = Tls::new(&trust, None).unwrap();
+            for _ in 0..2 {
+                let error = tls.configs().await.unwrap_err();
+                assert_eq!(error.code(), "config-error");
+                assert!(error.to_string().contains("root certificates"), "{error}");
+            }
         }
     }
+}
+
+/// A list that is set for everything on a machine is no reason to refuse what needs no list.
+#[tokio::test]
+async fn roots_that_cannot_be_read_do_not_stop_plain_connections() {
+    let server = Server::start(|seen| seen.ok()).await;
+    let trust = Trust {
+        system: false,
+        files: vec!["/nonexistent/roots.pem".into()],
+    };
+    let client = client(trust, None);
+    let url = Secret::new(format!("http://127.0.0.1:{}/mcp", server.port));
+    let authorizer = Arc::new(Fixed::new(canary_header()));
+    let mut plain = crate::connect_http(&url, authorizer, &client).unwrap();
+    assert!(call(&mut plain).await.is_ok());
+    let error = call(&mut connect(&client, "localhost", &server)).await;
+    assert_eq!(error.unwrap_err().code(), "config-error");
 }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use super::*;
+use crate::testing::PATIENCE;
 
 /// A server that waits for a message, says `messages`, and reports the close code it gets.
 async fn saying(messages: Vec<Message>) -> (WsServer, UnboundedReceiver<Option<u16>>) {
@@ -155,7 +156,7 @@ async fn closing_says_so_and_waits_for_nobody_for_long() {
     let mut connection = deaf.connect().await;
     let started = Instant::now();
     connection.link.close().await;
-    assert!(started.elapsed() < Duration::from_secs(4));
+    assert!(started.elapsed() < PATIENCE);
     assert!(closed(&mut connection).await.is_none());
 }
 
@@ -175,11 +176,7 @@ async fn server_that_does_not_read_holds_senders_back_until_we_close() {
     let text = format!(r#"{{"method":"{}"}}"#, "x".repeat(1 << 20));
     let frame = Frame::new(text).unwrap();
     let mut sent = 0;
-    while let Ok(left) = timeout(
-        Duration::from_millis(300),
-        connection.link.send(frame.clone()),
-    )
-    .await
+    while let Ok(left) = timeout(Duration::from_secs(3), connection.link.send(frame.clone())).await
     {
         left.unwrap();
         sent += 1;

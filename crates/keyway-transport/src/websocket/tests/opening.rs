@@ -216,7 +216,8 @@ async fn wss_believes_its_authority_only() {
     assert!(next_text(&mut connection).await.contains("result"));
     connection.link.close().await;
     assert!(closed(&mut connection).await.is_none());
-    let stranger = HttpClient::new(trusting(&Authority::new())).unwrap();
+    let other = Authority::new();
+    let stranger = HttpClient::new(trusting(&other)).unwrap();
     assert_eq!(failed(&url, &stranger).await.code(), "unreachable");
     assert_eq!(server.seen().len(), 1);
 }
