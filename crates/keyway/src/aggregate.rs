@@ -19,6 +19,7 @@ mod roster;
 mod router;
 mod server;
 mod subject;
+mod text;
 
 use std::fmt;
 use std::sync::Arc;

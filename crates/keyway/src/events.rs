@@ -135,6 +135,12 @@ impl Events {
         is_read.then(|| Arc::new(Bound(Arc::clone(hub))) as _)
     }
 
+    /// Says whether somebody reads notes of a topic.
+    #[must_use]
+    pub fn wants(&self, topic: Topic) -> bool {
+        self.0.as_ref().is_some_and(|hub| hub.wants(topic))
+    }
+
     /// Writes a note; the line is made only if somebody reads it.
     pub fn note(&self, topic: Topic, server: Option<&str>, line: impl FnOnce() -> String) {
         if let Some(hub) = &self.0

@@ -141,7 +141,7 @@ const fn hint(error: &TransportError) -> &'static str {
         TransportError::Forbidden { .. } => {
             "check the host in `url`; an address of this kind is never connected to"
         }
-        TransportError::Closed => {
+        TransportError::Closed | TransportError::StreamLost => {
             "try again; if it happens each time, its operator has to find out why"
         }
         TransportError::Settings { .. } => {

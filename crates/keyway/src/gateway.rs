@@ -20,14 +20,13 @@ mod roster;
 mod routes;
 mod runners;
 mod streams;
-mod weight;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use keyway_auth::BoxFuture;
-use keyway_transport::{Envelope, Frame, Inbound, Reply, Service};
+use keyway_transport::{Envelope, Inbound, Reply, Service};
 use tokio::time::{Instant, interval};
 
 pub use keyway_transport::{ListenError, Listener, serve};
@@ -36,7 +35,7 @@ pub use self::capability::{Capability, IssueError, Register, Scope};
 use self::closing::Closings;
 pub use self::holders::Reader;
 use self::holders::{Holders, Principal};
-use self::incoming::{bounded, read, tool_name};
+use self::incoming::{Incoming, bounded, tool_name};
 use self::legacy::Sessions;
 use self::metrics::Metrics;
 use self::modern::Pools;
@@ -68,16 +67,6 @@ pub struct Gateway {
     activity: Arc<Activity>,
     dashboard: Option<Arc<Dashboard>>,
     info: ClientInfo,
-}
-
-/// A client's message, with what decides how it is served.
-struct Incoming {
-    principal: Principal,
-    route: Route,
-    headers: HeaderMap,
-    frame: Frame,
-    /// Recorded when everybody who answers has let go of it.
-    ticket: Option<Arc<Ticket>>,
 }
 
 impl Gateway {
@@ -210,7 +199,7 @@ impl Gateway {
         self.sessions.count() + self.old_sessions.count()
     }
 
-    async fn handle(&self, mut request: Inbound) -> Reply {
+    async fn handle(&self, request: Inbound) -> Reply {
         if !guard::is_ours(request.guest, &request.uri, &request.headers) {
             return reply::forbidden();
         }
@@ -242,20 +231,10 @@ impl Gateway {
             }
         };
         match request.method {
-            Method::POST => {
-                let frame = match read(&mut request).await {
-                    Ok(frame) => frame,
-                    Err(refusal) => return refusal,
-                };
-                let incoming = Incoming {
-                    principal,
-                    route,
-                    headers: request.headers,
-                    frame,
-                    ticket: None,
-                };
-                self.post(incoming).await
-            }
+            Method::POST => match Incoming::read(request, principal, route).await {
+                Ok(incoming) => self.post(incoming).await,
+                Err(refusal) => refusal,
+            },
             Method::GET => self.listen(&principal, &route, &request.headers),
             Method::DELETE => self.end(&principal, &route, &request.headers).await,
             _ => reply::wrong_method(),

@@ -56,5 +56,6 @@ pub mod variables;
 pub mod vault;
 pub mod watch;
 mod watched;
+mod weight;
 pub mod withheld;
 pub mod write;

@@ -12,9 +12,10 @@ mod pump;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use keyway_auth::Happening;
 use keyway_transport::{Connection, RequestId};
 use serde_json::value::RawValue;
@@ -166,10 +167,19 @@ impl Session {
     ///
     /// As [`Session::request`].
     pub async fn forward(&self, request: Forward<'_>) -> Result<Box<RawValue>, SessionError> {
+        self.forward_of(request, None).await
+    }
+
+    /// The same; `of` is given the message that a large result was cut out of.
+    pub(crate) async fn forward_of(
+        &self,
+        request: Forward<'_>,
+        of: Option<&Mutex<Option<Bytes>>>,
+    ) -> Result<Box<RawValue>, SessionError> {
         let mut params = None;
         for _ in 0..=input::MAX_ROUNDS {
             let written = params.as_deref().unwrap_or(request.params);
-            let result = self.once(&request, written).await?;
+            let result = self.once(&request, written, of).await?;
             let Some(needed) = input::required(&result)? else {
                 return Ok(result);
             };
@@ -235,6 +245,7 @@ impl Session {
         &self,
         request: &Forward<'_>,
         params: &str,
+        of: Option<&Mutex<Option<Bytes>>>,
     ) -> Result<Box<RawValue>, SessionError> {
         let id = self.exchange.next_id();
         let handler = self.exchange.handler();
@@ -244,6 +255,7 @@ impl Session {
             params: &params,
             timeout: request.timeout,
             progress: request.progress.clone(),
+            of,
         };
         self.exchange.call(id, call).await
     }

@@ -225,7 +225,8 @@ fn standing(error: &TransportError) -> Standing {
         TransportError::Unreachable { .. }
         | TransportError::Timeout { .. }
         | TransportError::Status { .. }
-        | TransportError::Closed => (State::Failed, Reason::NetworkError),
+        | TransportError::Closed
+        | TransportError::StreamLost => (State::Failed, Reason::NetworkError),
         // What a server does wrong has no name among the reasons; the code says it.
         _ => {
             return Standing {
@@ -285,6 +286,7 @@ mod tests {
             (refused(403, Some("a")), "needs-auth/insufficient-scope"),
             (refused(403, None), "failed/auth-failed"),
             (TransportError::Closed, "failed/network-error"),
+            (TransportError::StreamLost, "failed/network-error"),
             (
                 TransportError::Redirect { to: String::new() },
                 "failed/config-error",

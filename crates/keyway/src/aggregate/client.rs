@@ -13,6 +13,7 @@ use super::outbox::Outbox;
 use super::server::Server;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, with_member};
+use crate::weight::TOO_MUCH;
 
 /// The client as every server's session sees it.
 #[derive(Debug)]
@@ -110,7 +111,9 @@ impl Client {
         let params = params.map_or(String::new(), |params| format!(r#","params":{params}"#));
         let (id, method) = (guard.id.as_json(), quoted(method));
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
-        self.outbox.send(text).await;
+        if !self.outbox.send(text).await {
+            return Err(RpcError::new(INTERNAL_ERROR, TOO_MUCH));
+        }
         answered
             .await
             .unwrap_or_else(|_| Err(RpcError::new(INTERNAL_ERROR, "the client has gone away")))
@@ -122,12 +125,11 @@ impl Client {
             return;
         };
         let answer = match (envelope.result, envelope.error) {
-            (Some(result), None) => Ok(result.to_owned()),
-            (_, error) => {
-                let error = error.and_then(|error| serde_json::from_str(error.get()).ok());
-                Err(error.unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, "no answer")))
-            }
+            (Some(result), None) => result.value().map(ToOwned::to_owned).ok_or(None),
+            (_, error) => Err(error.and_then(|error| serde_json::from_str(error.get()).ok())),
         };
+        let nothing = || RpcError::new(INTERNAL_ERROR, "no answer");
+        let answer = answer.map_err(|error| error.unwrap_or_else(nothing));
         // The server may have gone away.
         let _gone = question.answer.send(answer);
     }

@@ -1,6 +1,6 @@
 //! Requests of the client passed on to one server, and what a server must be told when it opens.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use tokio::time::sleep;
@@ -10,6 +10,7 @@ use super::entering::Entered;
 use super::handler::notification;
 use super::kind::Kind;
 use super::server::{FOREVER, Server, backoff};
+use super::text::Text;
 use crate::explain::naming;
 use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
@@ -21,11 +22,11 @@ impl Server {
         self: &Arc<Self>,
         method: &str,
         params: &str,
-    ) -> Result<String, RpcError> {
+    ) -> Result<Text, RpcError> {
         match self.forward_once(method, params).await {
             Err(Failed::Server(trouble)) if self.can_enter(&trouble) => {
                 match self.wait_for_entry(method, params).await? {
-                    Entered::NotYet(result) => return Ok(result),
+                    Entered::NotYet(result) => return Ok(result.into()),
                     Entered::In => {}
                 }
             }
@@ -36,7 +37,7 @@ impl Server {
         again.map_err(|failed| self.answer_to(failed))
     }
 
-    async fn forward_once(self: &Arc<Self>, method: &str, params: &str) -> Result<String, Failed> {
+    async fn forward_once(self: &Arc<Self>, method: &str, params: &str) -> Result<Text, Failed> {
         let session = self.session().await.map_err(Failed::Server)?;
         let with_level = self.with_level(&session, params);
         let request = Forward {
@@ -45,10 +46,14 @@ impl Server {
             timeout: self.timeout,
             progress: progress_token(params).map(|token| self.progress(token)),
         };
-        let result = session.forward(request).await;
+        let of = Mutex::default();
+        let result = session.forward_of(request, Some(&of)).await;
         self.noticed(result.as_ref().err());
         match result {
-            Ok(result) => Ok(String::from(Box::<str>::from(result))),
+            Ok(result) => Ok(Text {
+                json: String::from(Box::<str>::from(result)),
+                of: of.into_inner().unwrap_or_else(PoisonError::into_inner),
+            }),
             Err(SessionError::Rpc(error)) => Err(Failed::Answered(error)),
             Err(error) => Err(Failed::Server(self.trouble_of(&error))),
         }
@@ -119,11 +124,11 @@ impl Server {
         method: &str,
         params: &str,
         uri: &str,
-    ) -> Result<String, RpcError> {
+    ) -> Result<Text, RpcError> {
         let session = self.session().await.map_err(|why| self.refusal(&why))?;
         let is_wanted = method == "resources/subscribe";
         let answer = if is_modern(&session) {
-            "{}".to_owned()
+            "{}".into()
         } else {
             self.forward(method, params).await?
         };

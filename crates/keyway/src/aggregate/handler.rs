@@ -94,6 +94,10 @@ impl Handler for ServerHandler {
         }
     }
 
+    fn weigh(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
+        Box::pin(self.client.outbox.weigh(answer))
+    }
+
     fn closed(&self, reason: Option<&TransportError>) {
         if let Some(server) = self.server.upgrade() {
             server.lost(reason.unwrap_or(&TransportError::Closed));

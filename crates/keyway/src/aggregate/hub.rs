@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use keyway_transport::{Envelope, Frame, RequestId, TransportError};
+use keyway_transport::{Envelope, Frame, Raw, RequestId, TransportError};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
@@ -279,7 +279,7 @@ impl Hub {
 
     /// Takes a notification of the client.
     async fn told(&self, envelope: &Envelope<'_>) {
-        let params = envelope.params.map_or("{}", RawValue::get);
+        let params = envelope.params.map_or("{}", Raw::get);
         match envelope.method.as_deref() {
             Some("notifications/cancelled") => {
                 if let Some(id) = member(params, "requestId") {

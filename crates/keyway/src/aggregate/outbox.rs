@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use keyway_transport::{Event, Frame, RequestId};
 use tokio::sync::{Notify, mpsc};
 
+use super::text::Text;
 use crate::session::RpcError;
+use crate::weight::{TOO_MUCH, Weights, made_of};
 
 /// The way to the client.
 #[derive(Debug)]
 pub(super) struct Outbox {
     client: mpsc::Sender<Event>,
+    weights: Weights,
     owed: Mutex<BTreeSet<String>>,
     wake: Notify,
 }
@@ -22,6 +25,7 @@ impl Outbox {
         let (client, events) = mpsc::channel(QUEUE);
         let outbox = Arc::new(Self {
             client,
+            weights: Weights::default(),
             owed: Mutex::default(),
             wake: Notify::new(),
         });
@@ -30,32 +34,55 @@ impl Outbox {
     }
 
     /// Answers a request of the client.
-    pub(super) async fn answer(&self, id: &RequestId, answer: Result<String, RpcError>) {
+    pub(super) async fn answer(&self, id: &RequestId, answer: Result<Text, RpcError>) {
         let head = format!(r#"{{"jsonrpc":"2.0","id":{},"#, id.as_json());
-        let text = match answer {
-            Ok(result) => format!(r#"{head}"result":{result}}}"#),
-            Err(error) => format!(r#"{head}"error":{}}}"#, error.to_json()),
+        let failure = |error: RpcError| format!(r#"{head}"error":{}}}"#, error.to_json());
+        let (text, of) = match answer {
+            Ok(Text { json, of }) => (format!(r#"{head}"result":{json}}}"#), of),
+            Err(error) => (failure(error), None),
         };
-        match Frame::new(text) {
-            Ok(frame) => self.send_frame(frame).await,
-            Err(error) => {
-                let error = RpcError::new(INTERNAL_ERROR, error.to_string());
-                self.send(format!(r#"{head}"error":{}}}"#, error.to_json()))
-                    .await;
+        let why = match (Frame::new(text), of) {
+            (Ok(frame), Some(of)) => {
+                // It has its room already.
+                match Frame::new(made_of(of, frame.bytes().clone())) {
+                    Ok(frame) => return self.send_frame(frame).await,
+                    Err(error) => error.to_string(),
+                }
             }
-        }
-    }
-
-    /// Sends a message, waiting while the client is slower; one who has gone away misses nothing.
-    pub(super) async fn send(&self, text: String) {
-        if let Ok(frame) = Frame::new(text) {
+            (Ok(frame), None) => match self.weights.weigh(frame).await {
+                Ok(frame) => return self.send_frame(frame).await,
+                Err(_) => TOO_MUCH.to_owned(),
+            },
+            (Err(error), _) => error.to_string(),
+        };
+        if let Ok(frame) = Frame::new(failure(RpcError::new(INTERNAL_ERROR, why))) {
             self.send_frame(frame).await;
         }
     }
 
+    /// Waits until there is room for an answer of a server; gives it back if there is none for too
+    /// long.
+    pub(super) async fn weigh(&self, answer: Frame) -> Result<Frame, Frame> {
+        self.weights.weigh(answer).await
+    }
+
+    /// Sends a message, waiting while the client is slower; one who has gone away misses nothing.
+    /// Says whether there was room for it.
+    pub(super) async fn send(&self, text: String) -> bool {
+        let Ok(frame) = Frame::new(text) else {
+            return false;
+        };
+        let Ok(frame) = self.weights.weigh(frame).await else {
+            return false;
+        };
+        self.send_frame(frame).await;
+        true
+    }
+
     /// Sends a notice, unless the client has enough to read already.
     pub(super) fn offer(&self, text: String) {
-        if let Ok(frame) = Frame::new(text) {
+        let frame = Frame::new(text).ok();
+        if let Some(frame) = frame.and_then(|frame| self.weights.weigh_now(frame)) {
             let _full_or_gone = self.client.try_send(Event::Frame(frame));
         }
     }
@@ -63,7 +90,8 @@ impl Outbox {
     /// Sends a notice as soon as the client has time; one that waits already is not sent twice.
     pub(super) fn owe(&self, text: String) {
         let mut owed = self.lock();
-        if owed.len() < MAX_OWED {
+        let bytes: usize = owed.iter().map(String::len).sum();
+        if owed.len() < MAX_OWED && bytes.saturating_add(text.len()) <= MAX_OWED_BYTES {
             owed.insert(text);
             self.wake.notify_one();
         }
@@ -86,7 +114,7 @@ impl Outbox {
             }
             let owed = std::mem::take(&mut *self.lock());
             for text in owed {
-                self.send(text).await;
+                let _no_room = self.send(text).await;
             }
         }
     }
@@ -101,5 +129,6 @@ const QUEUE: usize = 256;
 
 /// How many notices may wait; a server that makes up more resources than this loses some.
 const MAX_OWED: usize = 1024;
+const MAX_OWED_BYTES: usize = 1024 * 1024;
 
 const INTERNAL_ERROR: i64 = -32603;

@@ -8,12 +8,13 @@ use super::hub::Hub;
 use super::kind::Kind;
 use super::router::invalid;
 use super::server::Server;
+use super::text::Text;
 use crate::session::RpcError;
 use crate::splice::string;
 
 impl Hub {
     /// Reads a resource from its owner, or from the first server that has it.
-    pub(super) async fn read(&self, params: &str) -> Result<String, RpcError> {
+    pub(super) async fn read(&self, params: &str) -> Result<Text, RpcError> {
         let uri = string(params, "uri").ok_or_else(|| invalid("`uri` is missing"))?;
         if let Some(server) = self.owner_of(&uri).await {
             return server.forward("resources/read", params).await;
@@ -31,7 +32,7 @@ impl Hub {
     }
 
     /// Subscribes to a resource, or ends that, at its owner.
-    pub(super) async fn subscribe(&self, method: &str, params: &str) -> Result<String, RpcError> {
+    pub(super) async fn subscribe(&self, method: &str, params: &str) -> Result<Text, RpcError> {
         let uri = string(params, "uri").ok_or_else(|| invalid("`uri` is missing"))?;
         let mut servers = self.servers.iter();
         let subscribed = servers.find(|server| server.lock().subscriptions.contains(&uri));

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use keyway_transport::Envelope;
-use serde_json::value::RawValue;
+use keyway_transport::{Envelope, Raw};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
@@ -13,24 +12,25 @@ use super::hub::Hub;
 use super::kind::Kind;
 use super::resources::offers;
 use super::server::Server;
+use super::text::Text;
 use crate::eras::names::{LEGACY, LOG_LEVELS, NEWEST_LEGACY};
 use crate::explain::naming;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
-use crate::states::Trouble;
+use crate::states::{State, Trouble};
 
 impl Hub {
     /// Returns the result of a request, as JSON.
-    pub(super) async fn answer(&self, envelope: &Envelope<'_>) -> Result<String, RpcError> {
+    pub(super) async fn answer(&self, envelope: &Envelope<'_>) -> Result<Text, RpcError> {
         let method = envelope.method.as_deref().unwrap_or_default();
-        let params = envelope.params.map_or("{}", RawValue::get);
+        let params = envelope.params.map_or("{}", Raw::get);
         match method {
-            "initialize" => Ok(self.initialize(params)),
-            "ping" => Ok("{}".to_owned()),
-            "tools/list" => Ok(self.list(Kind::Tools).await),
-            "prompts/list" => Ok(self.list(Kind::Prompts).await),
-            "resources/list" => Ok(self.list(Kind::Resources).await),
-            "resources/templates/list" => Ok(self.list(Kind::Templates).await),
+            "initialize" => Ok(self.initialize(params).into()),
+            "ping" => Ok("{}".into()),
+            "tools/list" => Ok(self.list(Kind::Tools).await.into()),
+            "prompts/list" => Ok(self.list(Kind::Prompts).await.into()),
+            "resources/list" => Ok(self.list(Kind::Resources).await.into()),
+            "resources/templates/list" => Ok(self.list(Kind::Templates).await.into()),
             "tools/call" => self.call(Kind::Tools, method, params).await,
             "prompts/get" => self.call(Kind::Prompts, method, params).await,
             "resources/read" => self.read(params).await,
@@ -95,15 +95,25 @@ impl Hub {
     }
 
     /// Passes a call of a tool or a prompt on under the name that its server knows.
-    async fn call(&self, kind: Kind, method: &str, params: &str) -> Result<String, RpcError> {
+    async fn call(&self, kind: Kind, method: &str, params: &str) -> Result<Text, RpcError> {
         let exposed = string(params, "name").ok_or_else(|| invalid("`name` is missing"))?;
         if let Some(entered) = self.enter(kind, &exposed, params).await {
             return entered;
         }
         if let Some(status) = self.status(kind, &exposed).await {
-            return Ok(status);
+            return Ok(status.into());
         }
-        let (server, name) = self.resolve(kind, &exposed).await?;
+        let (server, name) = match self.resolve(kind, &exposed).await {
+            Ok(found) => found,
+            Err(unknown) => {
+                // A client may know the name from another session.
+                let closed = self.closed(&exposed).ok_or(unknown)?;
+                match closed.wait_for_entry(method, params).await? {
+                    Entered::NotYet(result) => return Ok(result.into()),
+                    Entered::In => self.resolve(kind, &exposed).await?,
+                }
+            }
+        };
         let params = with_member(params, "name", &quoted(&name));
         let params = params.ok_or_else(|| invalid("the parameters are no object"))?;
         server.forward(method, &params).await
@@ -138,13 +148,21 @@ impl Hub {
         found.ok_or_else(unknown)
     }
 
+    /// Returns the server that a name may belong to, and that says so only to who is signed in.
+    fn closed(&self, exposed: &str) -> Option<&Arc<Server>> {
+        let candidates = self.prefixes.candidates(exposed);
+        let mut servers = candidates.filter_map(|index| self.servers.get(index));
+        let is_closed = |state| state == State::NeedsAuth;
+        servers.find(|server| is_closed(server.standing().state) && server.entrance().is_some())
+    }
+
     /// Signs somebody in to a server; `None` means that the name is not that of such a tool.
     async fn enter(
         &self,
         kind: Kind,
         exposed: &str,
         params: &str,
-    ) -> Option<Result<String, RpcError>> {
+    ) -> Option<Result<Text, RpcError>> {
         if kind != Kind::Tools || self.owners().get(kind, exposed).is_some() {
             return None;
         }
@@ -156,10 +174,11 @@ impl Hub {
         server.entrance()?;
         let entered = server.wait_for_entry("tools/call", params).await;
         Some(entered.map(|entered| match entered {
-            Entered::NotYet(result) => result,
+            Entered::NotYet(result) => result.into(),
             Entered::In => {
                 let text = format!("Signed in to `{}`. Its tools are listed now.", server.name);
-                json!({ "content": [{ "type": "text", "text": text }] }).to_string()
+                let result = json!({ "content": [{ "type": "text", "text": text }] });
+                result.to_string().into()
             }
         }))
     }
@@ -187,7 +206,7 @@ impl Hub {
     }
 
     /// Completes an argument of a prompt or of a resource's template.
-    async fn complete(&self, params: &str) -> Result<String, RpcError> {
+    async fn complete(&self, params: &str) -> Result<Text, RpcError> {
         let reference = member(params, "ref").unwrap_or_default();
         let (server, params) = match string(reference, "type").as_deref() {
             Some("ref/prompt") => {
@@ -207,7 +226,7 @@ impl Hub {
             (Some(server), Some(params)) if offers(&server, "completions") => {
                 server.forward("completion/complete", &params).await
             }
-            _ => Ok(r#"{"completion":{"values":[]}}"#.to_owned()),
+            _ => Ok(r#"{"completion":{"values":[]}}"#.into()),
         }
     }
 
@@ -220,7 +239,7 @@ impl Hub {
     }
 
     /// Remembers the level for servers to come, and tells those that are there.
-    async fn set_level(&self, params: &str) -> Result<String, RpcError> {
+    async fn set_level(&self, params: &str) -> Result<Text, RpcError> {
         let level = string(params, "level").unwrap_or_default();
         if !LOG_LEVELS.contains(&level.as_str()) {
             return Err(invalid("unknown log level"));
@@ -236,7 +255,7 @@ impl Hub {
         for told in telling.collect::<Vec<_>>() {
             let _panicked = told.await;
         }
-        Ok("{}".to_owned())
+        Ok("{}".into())
     }
 }
 

@@ -7,6 +7,7 @@ mod life;
 mod lists;
 mod resources;
 mod roster;
+mod weight;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, OnceLock, Weak};

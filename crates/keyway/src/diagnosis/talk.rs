@@ -54,7 +54,7 @@ pub(super) fn of_transport(
                 format!("do what its last lines say, or {by_hand}; then {again}")
             }
         }
-        TransportError::Closed => {
+        TransportError::Closed | TransportError::StreamLost => {
             format!(
                 "try again: {again}; if it happens each time, {}",
                 next.evidence()

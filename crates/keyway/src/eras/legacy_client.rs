@@ -10,8 +10,7 @@ mod listening;
 
 use std::collections::HashMap;
 
-use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
-use serde_json::value::RawValue;
+use keyway_transport::{Connection, Event, Frame, Raw, RequestId, TransportError};
 use tokio::time::Instant;
 
 use self::facts::{Client, Server};
@@ -29,7 +28,7 @@ pub(super) async fn greet(
     first: &Frame,
 ) -> Result<(Connection, LegacyClient), Connection> {
     let params = first.envelope().ok().and_then(|envelope| envelope.params);
-    let client = Client::read(params.map(RawValue::get));
+    let client = Client::read(params.map(Raw::get));
     let meta = client.meta(Members::default());
     let Some(id) = message::read_id(r#""keyway:discover""#) else {
         return Err(connection);
@@ -199,7 +198,7 @@ impl LegacyClient {
         };
         let answer = match (envelope.result, envelope.error) {
             (Some(result), None) => Ok(result.get()),
-            (_, error) => Err(error.map_or("null", RawValue::get)),
+            (_, error) => Err(error.map_or("null", Raw::get)),
         };
         match self.interviews.answered(&id, answer) {
             Next::Unknown => out.server(frame),
@@ -246,10 +245,10 @@ impl LegacyClient {
             return;
         };
         let result = frame.envelope().ok().and_then(|envelope| envelope.result);
-        match kind(result.map(RawValue::get)).as_deref() {
+        match kind(result.map(Raw::get)).as_deref() {
             None | Some("complete") => out.client(message::under(&call.id, frame)),
             Some("input_required") => {
-                let result = result.map_or("{}", RawValue::get).to_owned();
+                let result = result.map_or("{}", Raw::get).to_owned();
                 self.ask(call, &result, out);
             }
             Some(_) => out.client(message::protocol_error(

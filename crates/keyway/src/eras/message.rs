@@ -1,8 +1,7 @@
 //! Messages of our own, and small changes to those of others.
 
-use keyway_transport::{Event, Frame, FrameError, RequestId, TransportError};
+use keyway_transport::{Event, Frame, FrameError, Raw, RequestId, TransportError};
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::splice::{Members, quoted};
 
@@ -21,7 +20,7 @@ pub(crate) fn read_id(json: &str) -> Option<RequestId> {
 /// Returns the parameters of a message as written.
 pub(crate) fn params_of(frame: &Frame) -> Option<&str> {
     let envelope = frame.envelope().ok()?;
-    envelope.params.map(RawValue::get)
+    envelope.params.map(Raw::get)
 }
 
 /// Returns which request a `notifications/cancelled` speaks of.

@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
-use keyway_transport::{Connection, Event, Frame, FrameError, Link, RequestId, TransportError};
+use keyway_transport::{
+    Connection, Event, Frame, FrameError, Link, RequestId, TransportError, deliver, enqueue,
+};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -89,6 +91,9 @@ impl Said {
 pub(crate) struct Outbox {
     to_client: VecDeque<Event>,
     to_server: VecDeque<Step>,
+    /// How much of it is for whom.
+    client_bytes: usize,
+    server_bytes: usize,
     now: Instant,
 }
 
@@ -106,11 +111,13 @@ impl Outbox {
 
     /// Sends something to the client.
     pub(crate) fn client(&mut self, event: Event) {
+        self.client_bytes = self.client_bytes.saturating_add(weight(&event));
         self.to_client.push_back(event);
     }
 
     /// Sends a message to the server.
     pub(crate) fn server(&mut self, frame: Frame) {
+        self.server_bytes = self.server_bytes.saturating_add(frame.bytes().len());
         self.to_server.push_back(Step::Send(frame));
     }
 
@@ -124,6 +131,48 @@ impl Outbox {
     /// Stops waiting for an answer of the server.
     pub(crate) fn abandon(&mut self, id: &RequestId) {
         self.to_server.push_back(Step::Abandon(id.clone()));
+    }
+
+    fn next_for_client(&mut self) -> Option<Event> {
+        let event = self.to_client.pop_front()?;
+        self.client_bytes = self.client_bytes.saturating_sub(weight(&event));
+        Some(event)
+    }
+
+    fn next_for_server(&mut self) -> Option<Step> {
+        let step = self.to_server.pop_front()?;
+        self.server_bytes = self.server_bytes.saturating_sub(step.bytes());
+        Some(step)
+    }
+
+    /// Takes back what was wanted last, if the server does not read what it asks for.
+    fn take_back(&mut self) -> Option<Step> {
+        let is_too_much = self.to_server.len() > MAX_QUEUED
+            || (self.server_bytes > MAX_QUEUED_BYTES && self.to_server.len() > 1);
+        let step = is_too_much.then(|| self.to_server.pop_back()).flatten()?;
+        self.server_bytes = self.server_bytes.saturating_sub(step.bytes());
+        Some(step)
+    }
+
+    /// Says whether the client may cause more, with what it has to read.
+    fn has_room(&self) -> bool {
+        self.to_client.len() < QUEUE && self.client_bytes <= MAX_UNREAD
+    }
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Send(frame) => frame.bytes().len(),
+            Self::Abandon(_) => 0,
+        }
+    }
+}
+
+fn weight(event: &Event) -> usize {
+    match event {
+        Event::Frame(frame) => frame.bytes().len(),
+        _ => 0,
     }
 }
 
@@ -142,6 +191,8 @@ pub(crate) fn wear(connection: Connection, face: impl Face) -> Connection {
             out: Outbox {
                 to_client: VecDeque::new(),
                 to_server: VecDeque::new(),
+                client_bytes: 0,
+                server_bytes: 0,
                 now: Instant::now(),
             },
         }),
@@ -189,9 +240,8 @@ impl<F: Face> Worn<F> {
         let deadline = face.deadline();
         out.now = Instant::now();
         act(face, out);
-        while out.to_server.len() > MAX_QUEUED {
-            // The server does not read what it asks for.
-            if let Some(Step::Send(frame)) = out.to_server.pop_back()
+        while let Some(step) = out.take_back() {
+            if let Step::Send(frame) = step
                 && let Some(id) = request_id(&frame)
             {
                 let what = "it does not read what it is sent";
@@ -209,20 +259,20 @@ impl<F: Face> Worn<F> {
 
     fn next_for_client(&self) -> Option<Event> {
         let mut state = self.lock();
-        let was_full = state.out.to_client.len() >= QUEUE;
-        let event = state.out.to_client.pop_front();
-        if was_full && state.out.to_client.len() < QUEUE {
+        let was_full = !state.out.has_room();
+        let event = state.out.next_for_client();
+        if was_full && state.out.has_room() {
             self.for_server.notify_one();
         }
         event
     }
 
     fn next_for_server(&self) -> Option<Step> {
-        self.lock().out.to_server.pop_front()
+        self.lock().out.next_for_server()
     }
 
     fn has_room(&self) -> bool {
-        self.lock().out.to_client.len() < QUEUE
+        self.lock().out.has_room()
     }
 
     fn lock(&self) -> MutexGuard<'_, State<F>> {
@@ -266,7 +316,7 @@ async fn downwards<F: Face>(
 ) {
     loop {
         while let Some(event) = worn.next_for_client() {
-            if client.send(event).await.is_err() {
+            if !deliver(&client, event).await {
                 return;
             }
         }
@@ -318,10 +368,11 @@ impl<F> fmt::Debug for FaceLink<F> {
 impl<F: Face> Link for FaceLink<F> {
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
-            self.to_server
-                .send(frame)
-                .await
-                .map_err(|_| TransportError::Closed)
+            let bytes = frame.bytes().len();
+            match enqueue(&self.to_server, frame, bytes).await {
+                true => Ok(()),
+                false => Err(TransportError::Closed),
+            }
         })
     }
 
@@ -340,6 +391,9 @@ const QUEUE: usize = 256;
 
 /// How much may wait for a server that does not read.
 const MAX_QUEUED: usize = 1024;
+const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;
+/// How many bytes may wait for the client before nothing more is taken from it.
+const MAX_UNREAD: usize = 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! The stream, its order, its bounds, and what it never holds.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::source::Source;
+use keyway_testkit::PATIENCE;
 use serde_json::Value;
 
 use super::*;
@@ -80,7 +80,7 @@ async fn who_reads_slowly_loses_the_oldest_and_holds_nobody_up() {
         }
         count
     };
-    let rest = tokio::time::timeout(Duration::from_secs(5), rest).await;
+    let rest = tokio::time::timeout(PATIENCE, rest).await;
     assert_eq!(rest.unwrap(), STREAM - 2, "and then it ends");
 }
 

@@ -1,14 +1,47 @@
 //! What a client's request says: its message, and what the client can read.
 
+use std::sync::Arc;
+
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use keyway_transport::{Envelope, Frame, Inbound, Reply};
 
+use super::holders::Principal;
 use super::reply;
 use super::room::{self, Asked};
+use super::routes::Route;
+use crate::activity::Ticket;
 
-/// Reads the message of a request.
-pub(super) async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
+/// A client's message, with what decides how it is served.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) principal: Principal,
+    pub(super) route: Route,
+    pub(super) headers: HeaderMap,
+    pub(super) frame: Frame,
+    /// Recorded when everybody who answers has let go of it.
+    pub(super) ticket: Option<Arc<Ticket>>,
+}
+
+impl Incoming {
+    /// Reads the message of a request.
+    pub(super) async fn read(
+        mut request: Inbound,
+        principal: Principal,
+        route: Route,
+    ) -> Result<Self, Reply> {
+        let frame = read(&mut request).await?;
+        Ok(Self {
+            principal,
+            route,
+            headers: request.headers,
+            frame,
+            ticket: None,
+        })
+    }
+}
+
+async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
     if !is_json(&request.headers) {
         let what = "the body has to be application/json\n";
         return Err(reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));

@@ -8,16 +8,16 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use keyway_auth::oauth::random_token;
 use keyway_transport::{Envelope, Reply};
 
+use super::Gateway;
 use super::capability::Hash;
 use super::exchange::{Exchange, GoingAway};
 use super::holders::{Holders, Principal};
-use super::incoming::{asked, prefers_events, takes_events};
+use super::incoming::{Incoming, asked, prefers_events, takes_events};
 use super::reply::{self, INVALID_REQUEST, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
 use super::room::{Item, Room, Unkept};
 use super::roster::Served;
 use super::routes::Route;
 use super::streams::Priming;
-use super::{Gateway, Incoming};
 use crate::activity;
 use crate::eras::Spoken;
 use crate::eras::names::{LEGACY, NEWEST_LEGACY};

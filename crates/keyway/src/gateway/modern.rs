@@ -10,16 +10,16 @@ use std::time::Duration;
 use http::StatusCode;
 use keyway_transport::{Envelope, Reply, ToolHeaders};
 
+use super::Gateway;
 use super::capability::Hash;
 use super::closing::Closings;
 use super::exchange::{Exchange, GoingAway, Learning};
 use super::holders::Holders;
-use super::incoming::{asked, prefers_events};
+use super::incoming::{Incoming, asked, prefers_events};
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
 use super::room::Room;
 use super::roster::Served;
 use super::routes::Route;
-use super::{Gateway, Incoming};
 use crate::eras::Spoken;
 
 /// Connections for clients that have no session: those of one holder to one place are shared.

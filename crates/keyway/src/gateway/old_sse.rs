@@ -14,15 +14,15 @@ use keyway_transport::{Envelope, Frame, Inbound, Reply, RequestId};
 use tokio::sync::{OnceCell, mpsc};
 use tokio::time::{Instant, sleep};
 
+use super::Gateway;
 use super::capability::Hash;
 use super::closing::Closings;
 use super::holders::{Holders, Principal};
-use super::incoming::{asked, read, takes_events};
+use super::incoming::{Incoming, asked, takes_events};
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND, NO_SESSION, PARSE_ERROR};
 use super::room::{Item, Room, Unkept};
 use super::roster::Served;
 use super::routes::{self, Route};
-use super::{Gateway, Incoming};
 use crate::activity::Ticket;
 use crate::eras::Spoken;
 
@@ -51,12 +51,7 @@ impl Gateway {
     }
 
     /// Serves an old client: a stream, or a message to be answered on one.
-    pub(super) async fn old(
-        &self,
-        mut request: Inbound,
-        principal: Principal,
-        route: Route,
-    ) -> Reply {
+    pub(super) async fn old(&self, request: Inbound, principal: Principal, route: Route) -> Reply {
         match request.method {
             Method::GET => self.open_stream(&request, &principal, route),
             Method::POST => {
@@ -68,18 +63,10 @@ impl Gateway {
                     let what = "there is no such session\n";
                     return reply::plain(StatusCode::NOT_FOUND, what);
                 };
-                let frame = match read(&mut request).await {
-                    Ok(frame) => frame,
-                    Err(refusal) => return refusal,
-                };
-                let incoming = Incoming {
-                    principal,
-                    route,
-                    headers: request.headers,
-                    frame,
-                    ticket: None,
-                };
-                self.posted(incoming, session).await
+                match Incoming::read(request, principal, route).await {
+                    Ok(incoming) => self.posted(incoming, session).await,
+                    Err(refusal) => refusal,
+                }
             }
             _ => reply::wrong_method(),
         }

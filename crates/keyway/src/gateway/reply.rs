@@ -8,7 +8,7 @@ use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 use serde_json::{Value, json};
 
-use super::weight::in_place_of;
+use crate::weight::in_place_of;
 
 /// Answers with text for a person.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {

@@ -1,35 +1,35 @@
 //! One connection to a server, shared by the HTTP requests of a client: who waits for which answer,
 //! and where everything else that the server says goes.
 
+mod early;
 mod place;
+mod waiting;
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
 use keyway_auth::{Happening, Watch};
-use keyway_transport::{
-    Connection, Envelope, Event, Frame, Link, Reply, RequestId, TransportError,
-};
+use keyway_transport::{Connection, Envelope, Event, Frame, Link, RequestId, TransportError};
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use self::early::Early;
 use self::place::Place;
 pub(super) use self::place::progress_token;
-use super::reply::{self, INVALID_REQUEST};
+use self::waiting::{NoEntry, State};
+use super::reply;
 use super::roster::{Reached, Served, Tie};
 use super::streams::{Priming, Streams, give};
-use super::weight::Weights;
 use crate::activity::{self, Ticket};
 use crate::aggregate::Roster;
 use crate::bridge::output::{LOCAL_ERROR, failure};
-use crate::bridge::settling::{Aside, settle};
+use crate::bridge::settling::settle;
 use crate::eras::Spoken;
+use crate::weight::{TOO_MUCH, Weights};
 
 /// A connection and who uses it.
 #[derive(Debug)]
@@ -41,24 +41,6 @@ pub(super) struct Room {
     state: Mutex<State>,
     /// For clients that keep a session; others have none.
     pub(super) streams: Streams,
-}
-
-#[derive(Debug)]
-struct State {
-    waiting: HashMap<RequestId, Waiting>,
-    begun: u64,
-    used_at: Instant,
-    is_over: bool,
-}
-
-/// A request that waits for its answer.
-#[derive(Debug)]
-struct Waiting {
-    out: mpsc::Sender<Item>,
-    token: Option<Box<str>>,
-    /// Whether more than the answer can be sent to whoever waits.
-    takes_events: bool,
-    order: u64,
 }
 
 /// What somebody who waits is given.
@@ -103,32 +85,6 @@ impl Drop for Unkept {
     }
 }
 
-/// Why nobody can wait in a room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoEntry {
-    /// Somebody waits under the same id or token already, or the connection has ended.
-    Taken,
-    /// As many wait as may.
-    Full,
-}
-
-impl NoEntry {
-    /// Says it to a client.
-    pub(super) fn reply(self, id: &RequestId) -> Reply {
-        let (status, what) = match self {
-            Self::Taken => (
-                StatusCode::BAD_REQUEST,
-                "a request with this id or progress token is under way",
-            ),
-            Self::Full => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests are under way",
-            ),
-        };
-        reply::error(status, Some(id), &reply::fault(INVALID_REQUEST, what))
-    }
-}
-
 impl Room {
     /// Sends the first request of a client, and goes on in the era that the server speaks.
     pub(super) async fn open(
@@ -150,16 +106,10 @@ impl Room {
             tie: reached.tie,
             roster: reached.roster,
             weights: Weights::default(),
-            state: Mutex::new(State {
-                waiting: HashMap::new(),
-                begun: 0,
-                used_at: Instant::now(),
-                is_over: false,
-            }),
+            state: Mutex::new(State::new()),
             streams: Streams::default(),
         });
-        let (out, items) = mpsc::channel(QUEUE);
-        room.lock().wait(asked, out);
+        let items = room.lock().wait(asked);
         for event in early.0.into_iter().chain(settled.answer) {
             room.take(event).await;
         }
@@ -169,18 +119,7 @@ impl Room {
 
     /// Waits for an answer.
     pub(super) fn enter(&self, asked: &Asked) -> Result<mpsc::Receiver<Item>, NoEntry> {
-        let mut state = self.lock();
-        let is_same = |other: &Waiting| asked.token.is_some() && other.token == asked.token;
-        let is_taken = state.waiting.contains_key(&asked.id) || state.waiting.values().any(is_same);
-        if state.is_over || is_taken {
-            return Err(NoEntry::Taken);
-        }
-        if state.waiting.len() >= MAX_WAITING {
-            return Err(NoEntry::Full);
-        }
-        let (out, items) = mpsc::channel(QUEUE);
-        state.wait(asked, out);
-        Ok(items)
+        self.lock().enter(asked)
     }
 
     /// Sends a request that was [entered](Self::enter).
@@ -326,7 +265,7 @@ impl Room {
         let Some((waiting, id)) = waiting else {
             return;
         };
-        let error = reply::fault(reply::INTERNAL_ERROR, "too much waits to be read");
+        let error = reply::fault(reply::INTERNAL_ERROR, TOO_MUCH);
         let id = id.as_json();
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
         if let Ok(frame) = Frame::new(text) {
@@ -363,51 +302,6 @@ impl Room {
     }
 }
 
-impl State {
-    fn wait(&mut self, asked: &Asked, out: mpsc::Sender<Item>) {
-        self.begun += 1;
-        self.used_at = Instant::now();
-        let waiting = Waiting {
-            out,
-            token: asked.token.clone(),
-            takes_events: asked.takes_events,
-            order: self.begun,
-        };
-        self.waiting.insert(asked.id.clone(), waiting);
-    }
-
-    /// Finds the request that something of the server belongs to.
-    fn find(&self, place: &Place) -> Option<mpsc::Sender<Item>> {
-        let takers = || self.waiting.iter().filter(|(_, it)| it.takes_events);
-        let found = match place {
-            Place::Progress(token) => {
-                takers().find(|(_, it)| it.token.as_deref() == Some(token))?
-            }
-            Place::Subscription(id) => takers().find(|(own, _)| own.as_json() == &**id)?,
-            Place::Nobody => return None,
-            // Nothing on the wire says whose it is; the latest request is the likeliest.
-            Place::Anybody => takers().max_by_key(|(_, it)| it.order)?,
-        };
-        Some(found.1.out.clone())
-    }
-}
-
-/// What a server says before it has answered the first request.
-#[derive(Default)]
-struct Early(Vec<Event>, usize);
-
-impl Aside for Early {
-    async fn pass(&mut self, event: Event) -> io::Result<()> {
-        if let Event::Frame(frame) = &event {
-            self.1 = self.1.saturating_add(frame.bytes().len());
-        }
-        if self.0.len() < BACKLOG && self.1 <= BACKLOG_BYTES {
-            self.0.push(event);
-        }
-        Ok(())
-    }
-}
-
 pub(super) fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
     #[derive(Deserialize)]
     struct Code {
@@ -416,11 +310,3 @@ pub(super) fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
     let error: Code = serde_json::from_str(envelope.error?.get()).ok()?;
     Some(error.code)
 }
-
-/// How much may wait for a client that reads slowly.
-const QUEUE: usize = 64;
-/// How many requests may be under way at once.
-const MAX_WAITING: usize = 1024;
-/// How many messages are kept that come before the first answer.
-const BACKLOG: usize = 64;
-const BACKLOG_BYTES: usize = 1024 * 1024;

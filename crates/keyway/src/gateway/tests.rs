@@ -12,6 +12,7 @@ mod whose;
 use std::sync::{Arc, Mutex};
 
 use keyway_auth::BoxFuture;
+use keyway_testkit::PATIENCE;
 use keyway_transport::{Connection, Event, Frame, Link, Listener, RequestId, TransportError};
 use tokio::sync::mpsc;
 
@@ -20,6 +21,15 @@ use super::*;
 use crate::aggregate::{Connector, Opened};
 use crate::session::Offer;
 use crate::states::Trouble;
+
+/// Waits until something is so; panics if it never is.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let started = std::time::Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 /// A server that answers everything with its method, and keeps what it heard.
 #[derive(Debug, Default)]
@@ -201,6 +211,12 @@ impl Running {
 
     fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
+    }
+
+    /// Waits until the server has heard something.
+    async fn until_heard(&self, what: &str) {
+        let is_it = |text: &String| text.contains(what);
+        until(what, || self.heard().iter().any(is_it)).await;
     }
 
     /// Begins a session and returns its id.
@@ -461,13 +477,7 @@ async fn two_modern_clients_with_the_same_id_at_once_both_get_their_answer() {
         .await
         .begin("/mcp/one", &modern("slow", ""))
         .await;
-    while !running
-        .heard()
-        .iter()
-        .any(|text| text.contains(r#""slow""#))
-    {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    running.until_heard(r#""slow""#).await;
     let answer = headers("tools/list")
         .await
         .post("/mcp/one", &modern("tools/list", ""))
@@ -478,17 +488,7 @@ async fn two_modern_clients_with_the_same_id_at_once_both_get_their_answer() {
     );
     // To go away is to cancel.
     drop(waiting);
-    for _ in 0..400 {
-        if running
-            .heard()
-            .iter()
-            .any(|text| text.contains("notifications/cancelled"))
-        {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("{:?}", running.heard());
+    running.until_heard("notifications/cancelled").await;
 }
 
 #[tokio::test]
@@ -527,13 +527,7 @@ async fn a_capability_that_is_taken_back_ends_its_sessions() {
         .with("Mcp-Method", "slow");
     let slow = slow.with("MCP-Protocol-Version", "2026-07-28");
     let mut waiting = slow.begin("/mcp/one", &modern("slow", "")).await;
-    while !running
-        .heard()
-        .iter()
-        .any(|text| text.contains(r#""slow""#))
-    {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    running.until_heard(r#""slow""#).await;
     running.capabilities.lock().unwrap().clear();
     let gateway = Arc::clone(&running.gateway);
     let tending = tokio::spawn(async move { gateway.tend().await });

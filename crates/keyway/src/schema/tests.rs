@@ -137,7 +137,7 @@ fn a_schema_that_leads_nowhere_ends() {
     });
     let began = std::time::Instant::now();
     let _whatever = problems(&wide, &json!({"a": {}}));
-    assert!(began.elapsed() < std::time::Duration::from_secs(5));
+    assert!(began.elapsed() < keyway_testkit::PATIENCE);
     let hostile = json!({"properties": {"a": {"enum": ["\u{1b}]0;x\u{7}"]}}});
     assert!(!problems(&hostile, &json!({"a": 1}))[0].contains('\u{1b}'));
 }

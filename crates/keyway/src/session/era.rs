@@ -166,6 +166,7 @@ async fn discover(
         params: &params,
         timeout: DEFAULT_TIMEOUT,
         progress: None,
+        of: None,
     };
     let mut answer = exchange.call(exchange.next_id(), call.clone()).await;
     // Who refuses the version while naming it as supported is asked once more.
@@ -265,6 +266,7 @@ async fn initialize(exchange: &Exchange, client: &ClientInfo) -> Result<ServerFa
         params: &params,
         timeout: DEFAULT_TIMEOUT,
         progress: None,
+        of: None,
     };
     let result = exchange.call(exchange.next_id(), call).await?;
     let bad = |_| SessionError::Protocol {

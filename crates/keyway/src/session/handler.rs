@@ -39,6 +39,12 @@ pub trait Handler: Send + Sync + Debug {
     /// Is told of a notification, progress and log lines included.
     fn notified(&self, method: &str, frame: &Frame);
 
+    /// Waits until there is room for a large answer on its way to somebody else; gives it back if
+    /// there is none for too long. Nothing else of the server is read meanwhile.
+    fn weigh(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+
     /// Is told that the connection has ended, before those who wait for an answer are.
     fn closed(&self, _reason: Option<&TransportError>) {}
 }

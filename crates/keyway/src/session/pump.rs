@@ -1,20 +1,24 @@
 //! Matches answers to requests, and passes everything else on.
 
+mod outstanding;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use keyway_auth::{Happening, Watch};
-use keyway_transport::{Envelope, Event, Frame, Link, RequestId, TransportError};
+use keyway_transport::{Envelope, Event, Frame, Link, Raw, RequestId, TransportError};
 use serde_json::value::RawValue;
-use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
 
+use self::outstanding::Outstanding;
 use super::{Handler, Progress, RpcError, SessionError, request_frame};
 use crate::splice::{member, quoted};
+use crate::weight::{LIGHT, TOO_MUCH};
 
 /// The requests under way on one connection.
 pub(super) struct Exchange {
@@ -52,6 +56,8 @@ pub(super) struct Call<'a> {
     pub(super) params: &'a str,
     pub(super) timeout: Duration,
     pub(super) progress: Option<Progress>,
+    /// What the answer was cut out of.
+    pub(super) of: Option<&'a Mutex<Option<Bytes>>>,
 }
 
 impl fmt::Debug for Exchange {
@@ -141,6 +147,10 @@ impl Exchange {
                 }
             }
         };
+        if let Some(of) = call.of {
+            let bytes = Some(frame.bytes()).filter(|bytes| bytes.len() > LIGHT);
+            *of.lock().unwrap_or_else(PoisonError::into_inner) = bytes.cloned();
+        }
         result_of(&frame)
     }
 
@@ -174,6 +184,9 @@ impl Exchange {
         let mut reason = None;
         while let Some(event) = events.recv().await {
             match event {
+                Event::Frame(frame) if frame.bytes().len() > LIGHT => {
+                    self.receive_large(frame).await;
+                }
                 Event::Frame(frame) => self.receive(frame),
                 Event::Failed { id, error } => self.complete(&id, Err(error)),
                 Event::Closed(why) => {
@@ -196,6 +209,28 @@ impl Exchange {
         for waiter in waiters {
             let error = reason.take().unwrap_or(TransportError::Closed);
             let _gone = waiter.answer.send(Err(error));
+        }
+    }
+
+    /// Receives a message once there is room for it, if it is an answer.
+    async fn receive_large(self: &Arc<Self>, frame: Frame) {
+        let answered = frame.envelope().ok().and_then(|envelope| {
+            let id = envelope.id();
+            id.filter(|_| envelope.method.is_none())
+        });
+        let Some(id) = answered else {
+            return self.receive(frame);
+        };
+        match self.handler.weigh(frame).await {
+            Ok(frame) => self.complete(&id, Ok(frame)),
+            Err(_) => {
+                let error = RpcError::new(INTERNAL_ERROR, TOO_MUCH).to_json();
+                let text = format!(
+                    r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#,
+                    id.as_json()
+                );
+                self.complete(&id, Frame::new(text).map_err(TransportError::from));
+            }
         }
     }
 
@@ -233,9 +268,10 @@ impl Exchange {
             return;
         };
         let method = envelope.method.as_deref().unwrap_or_default();
+        let params = envelope.params.and_then(Raw::value);
         let body = match method {
             "ping" => r#""result":{}"#.to_owned(),
-            _ => match self.handler.pass_on(method, envelope.params).await {
+            _ => match self.handler.pass_on(method, params).await {
                 Ok(result) => format!(r#""result":{result}"#),
                 Err(error) => format!(r#""error":{}"#, error.to_json()),
             },
@@ -299,51 +335,6 @@ impl Exchange {
     }
 }
 
-/// Cancels a request when its caller goes away before the answer has come.
-struct Outstanding<'a> {
-    exchange: &'a Exchange,
-    id: &'a RequestId,
-    is_silent: bool,
-}
-
-impl Outstanding<'_> {
-    /// Cancels the request, and returns when the server has been told.
-    async fn give_up(self) {
-        if let Some(told) = self.cancel() {
-            told.await;
-        }
-    }
-
-    /// Forgets the request; what is returned tells the server, if there is anything to tell.
-    fn cancel(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        self.exchange.lock().answers.remove(self.id)?;
-        self.exchange.link.abandon(self.id);
-        if self.is_silent {
-            return None;
-        }
-        let params = format!(r#"{{"requestId":{}}}"#, self.id.as_json());
-        let frame = notification("notifications/cancelled", Some(&params)).ok()?;
-        let link = Arc::clone(&self.exchange.link);
-        Some(async move {
-            // A connection that is gone needs not be told.
-            let _gone = link.send(frame).await;
-        })
-    }
-}
-
-impl Drop for Outstanding<'_> {
-    fn drop(&mut self) {
-        // Without a runtime everything is ending anyway.
-        if let Some(told) = self.cancel()
-            && let Ok(runtime) = runtime::Handle::try_current()
-        {
-            let mut waiting = self.exchange.lock();
-            waiting.telling.retain(|task| !task.is_finished());
-            waiting.telling.push(runtime.spawn(told));
-        }
-    }
-}
-
 fn notification(method: &str, params: Option<&str>) -> Result<Frame, TransportError> {
     let method = quoted(method);
     let text = match params {
@@ -361,7 +352,7 @@ fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
         return Err(bad);
     };
     match (envelope.result, envelope.error) {
-        (Some(result), None) => Ok(result.to_owned()),
+        (Some(result), None) => result.value().map(ToOwned::to_owned).ok_or(bad),
         (_, Some(error)) => {
             let error: RpcError = serde_json::from_str(error.get()).map_err(|_| bad)?;
             Err(error.into())
@@ -372,3 +363,5 @@ fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
 
 /// How long cancellations, and the reason for an end, are waited for.
 const LEAVE: Duration = Duration::from_secs(1);
+
+const INTERNAL_ERROR: i64 = -32603;

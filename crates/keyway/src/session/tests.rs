@@ -368,7 +368,7 @@ async fn a_request_of_a_legacy_server_is_answered() {
         .await
         .unwrap();
     let short = Request {
-        timeout: Duration::from_millis(50),
+        timeout: Duration::from_millis(500),
         ..Request::new("x", Map::new())
     };
     assert_eq!(session.request(short).await.unwrap_err().code(), "timeout");

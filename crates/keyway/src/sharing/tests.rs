@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 
 use keyway_auth::BoxFuture;
-use keyway_testkit::{Canary, Folder};
+use keyway_testkit::{Canary, Folder, PATIENCE};
 use keyway_transport::{Event, Frame, Link, RequestId, TransportError};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixListener;
@@ -219,7 +219,7 @@ async fn a_guest_that_sends_nonsense_is_let_go() {
             .unwrap();
         drop(stream.write_all(nonsense.as_bytes()).await);
         let mut answer = Vec::new();
-        let read = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+        let read = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
         drop(read.expect("it ends"));
         assert!(!String::from_utf8_lossy(&answer).contains("proof\":["));
     }
@@ -234,7 +234,7 @@ async fn a_server_that_changes_takes_its_guests_connections_along() {
     let served = Served::new("p".into(), "s".into(), [1; 32], Arc::new(other));
     home.gateway.replace(vec![served]);
     let mut rest = Vec::new();
-    let read = timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+    let read = timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
     assert_eq!(read.expect("it ends").unwrap(), 0);
     assert!(home.knock("s", "acme", &key(1)).await.is_none());
     assert!(home.knock("s", "other", &key(1)).await.is_some());
@@ -269,7 +269,7 @@ impl Client {
 
     async fn hear(&mut self) -> serde_json::Value {
         let mut line = String::new();
-        let read = timeout(Duration::from_secs(5), self.from.read_line(&mut line)).await;
+        let read = timeout(PATIENCE, self.from.read_line(&mut line)).await;
         read.expect("an answer").unwrap();
         serde_json::from_str(&line).unwrap()
     }
@@ -356,10 +356,9 @@ async fn what_a_guest_asks_is_recorded_like_that_of_any_client() {
         .await;
     drop(client);
     let recorded = || home.activity.recent();
-    for _ in 0..400 {
-        if recorded().len() == 3 {
-            break;
-        }
+    let started = std::time::Instant::now();
+    while recorded().len() < 3 {
+        assert!(started.elapsed() < PATIENCE, "all are recorded");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let recorded: Vec<_> = recorded()

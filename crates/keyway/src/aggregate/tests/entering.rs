@@ -42,6 +42,13 @@ impl Entrance for Gate {
 
 /// A server that nobody has signed in to, and a client with these capabilities.
 async fn closed(capabilities: Value) -> (Arc<Fake>, Client) {
+    let (fake, mut client) = unlisted(capabilities).await;
+    assert_eq!(client.tools().await, ["one__sign_in"]);
+    (fake, client)
+}
+
+/// The same, before the client has listed anything.
+async fn unlisted(capabilities: Value) -> (Arc<Fake>, Client) {
     let fake = Fake::new("one").tools(&["t"]);
     fake.attempt(0, Err(Trouble::from(&refused())));
     let gate = Gate {
@@ -52,7 +59,6 @@ async fn closed(capabilities: Value) -> (Arc<Fake>, Client) {
     let mut client = Client::of(&[&fake]);
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
     client.request("initialize", params).await;
-    assert_eq!(client.tools().await, ["one__sign_in"]);
     (fake, client)
 }
 
@@ -114,5 +120,22 @@ async fn calls_that_come_at_once_ask_once_and_all_go_on() {
         let answer = client.answer(id).await;
         assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
     }
+    assert_eq!(asked(&fake), 1);
+}
+
+/// As after the end of its session: the client knows the tool from before, and lists nothing anew.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_another_session_listed_asks_when_it_is_called() {
+    let (fake, mut client) = unlisted(json!({})).await;
+    let id = client.start("tools/call", json!({"name": "one__t"})).await;
+    settle().await;
+    assert_eq!(asked(&fake), 1);
+    fake.door.get().unwrap().permits.add_permits(1);
+    let answer = client.answer(id).await;
+    assert_eq!(answer["result"]["from"], "one", "{answer}");
+    // Once somebody is in, it is known that there is no such tool.
+    let unknown = client.call("one__u").await;
+    let message = unknown["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "unknown tool `one__u`");
     assert_eq!(asked(&fake), 1);
 }

@@ -13,6 +13,7 @@ use crate::dashboard::paths::{self, Action};
 use crate::dashboard::steward::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
 use crate::dashboard::words;
 use crate::sign_in::scope_in_words;
+use crate::states::State;
 use crate::trust::Question;
 
 pub(super) fn page(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
@@ -204,15 +205,41 @@ fn fault(fault: &Fault) -> Html {
     )
 }
 
-/// A command to copy, or a sentence.
+/// A sentence in which every command stands apart, to be copied.
 fn fix(hint: &str) -> Html {
-    let is_command = ["keyway ", "export "]
-        .iter()
-        .any(|start| hint.starts_with(start));
-    if is_command {
-        return html!("<code>{}</code>", hint);
+    let mut all = Html::default();
+    let mut rest = hint;
+    while let Some((before, from)) = command_in(rest) {
+        let ends = ["; ", ", or "].iter().filter_map(|end| from.find(end));
+        let (command, after) = from.split_at(ends.min().unwrap_or(from.len()));
+        all.push(&html!(
+            "{}<code class=\"copy\">{}</code>",
+            Ticked(before),
+            command,
+        ));
+        rest = after;
     }
-    html!("{}", Ticked(hint))
+    all.push(&html!("{}", Ticked(rest)));
+    all
+}
+
+/// Finds the first command of a sentence: at its beginning, after a colon or after `then`.
+fn command_in(hint: &str) -> Option<(&str, &str)> {
+    let places = ["keyway ", "export ", "sleep "]
+        .iter()
+        .flat_map(|start| hint.match_indices(start));
+    let mut splits = places.map(|(at, _)| hint.split_at(at));
+    let begins = |(before, _): &(&str, &str)| {
+        let leads = before.is_empty() || before.ends_with(": ") || before.ends_with("then ");
+        leads && before.matches('`').count().is_multiple_of(2)
+    };
+    let mut first = splits.find(begins)?;
+    for split in splits.filter(begins) {
+        if split.0.len() < first.0.len() {
+            first = split;
+        }
+    }
+    Some(first)
 }
 
 fn sign_in(view: &ServerView) -> Option<Html> {
@@ -220,9 +247,14 @@ fn sign_in(view: &ServerView) -> Option<Html> {
         return None;
     }
     let Some(kept) = &view.sign_in else {
+        let words = match view.standing.state {
+            State::Connected => "Nobody is signed in; it answers all the same.",
+            _ => "Nobody is signed in.",
+        };
         return view.consent.is_none().then(|| {
             html!(
-                "<section class=\"panel\"><h2>Sign-in</h2><p class=\"soft\">Nobody is signed in.</p></section>\n"
+                "<section class=\"panel\"><h2>Sign-in</h2><p class=\"soft\">{}</p></section>\n",
+                words,
             )
         });
     };
@@ -310,3 +342,33 @@ fn recent(look: &Look, view: &ServerView) -> Html {
 
 const MOST_TOOLS: usize = 500;
 const MOST_WORDS: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_helps_stands_apart() {
+        let copy = |command: &str| format!("<code class=\"copy\">{command}</code>");
+        let (doctor, set) = (copy("keyway doctor"), copy("keyway env set A"));
+        let (wait, export) = (copy("sleep 7 &amp;&amp; keyway doctor"), copy("export A=…"));
+        for (hint, written) in [
+            ("keyway doctor", doctor.clone()),
+            (
+                "check `url`; then keyway doctor",
+                format!("check <code>url</code>; then {doctor}"),
+            ),
+            (
+                "export A=…, or keep it: keyway env set A",
+                format!("{export}, or keep it: {set}"),
+            ),
+            ("sleep 7 && keyway doctor", wait),
+            (
+                "`keyway login` helps; update keyway first",
+                "<code>keyway login</code> helps; update keyway first".to_owned(),
+            ),
+        ] {
+            assert_eq!(fix(hint).as_str(), written, "{hint}");
+        }
+    }
+}

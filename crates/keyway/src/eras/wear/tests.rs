@@ -41,6 +41,14 @@ impl Face for Plain {
             out.note(message::request(&id, "pong", "{}"));
             return;
         }
+        if let Event::Frame(frame) = &event
+            && frame.bytes().starts_with(b"large ping")
+        {
+            let id = message::own_id("", 8);
+            let params = format!("[\"{}\"]", "x".repeat(1_000_000));
+            out.note(message::request(&id, "pong", &params));
+            return;
+        }
         out.client(event);
     }
 
@@ -128,4 +136,52 @@ async fn the_servers_link_is_dropped_with_the_face() {
         tokio::task::yield_now().await;
     }
     assert!(held.upgrade().is_none());
+}
+
+fn large() -> Frame {
+    Frame::new(vec![b'x'; 1_000_000]).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_messages_wait_one_at_a_time_for_a_server_that_takes_nothing() {
+    let (_server, client, _) = stuck();
+    // One is on its way, and one waits.
+    for _ in 0..2 {
+        client.link.send(large()).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let third = tokio::time::timeout(Duration::from_secs(1), client.link.send(large())).await;
+    assert!(third.is_err(), "it was taken");
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_messages_wait_one_at_a_time_for_a_client_that_reads_nothing() {
+    let (server, mut client, _) = stuck();
+    let mut taken = 0;
+    let taking = async {
+        while server.send(Event::Frame(large())).await.is_ok() {
+            taken += 1;
+        }
+    };
+    assert!(
+        tokio::time::timeout(Duration::from_secs(1), taking)
+            .await
+            .is_err()
+    );
+    // In the queue of the client, before it, and in that of the server.
+    assert_eq!(taken, 3);
+    assert!(matches!(client.events.recv().await, Some(Event::Frame(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_asks_for_and_does_not_take_is_bounded_in_bytes() {
+    let (server, mut client, _) = stuck();
+    for _ in 0..20 {
+        server
+            .send(Event::Frame(frame("large ping")))
+            .await
+            .unwrap();
+    }
+    let event = client.events.recv().await;
+    assert!(matches!(event, Some(Event::Failed { id, .. }) if id.as_json() == "\"keyway:8\""));
 }

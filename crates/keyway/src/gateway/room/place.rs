@@ -1,6 +1,6 @@
 //! Which request a message of the server belongs to, as far as the message says so.
 
-use keyway_transport::Envelope;
+use keyway_transport::{Envelope, Raw};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,7 +20,7 @@ pub(super) enum Place {
 impl Place {
     pub(super) fn of(envelope: &Envelope<'_>) -> Self {
         let method = envelope.method.as_deref().unwrap_or_default();
-        let params = envelope.params.map_or("{}", RawValue::get);
+        let params = envelope.params.map_or("{}", Raw::get);
         let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
         let meta = params.meta.map(RawValue::get);
         let meta = meta.and_then(|meta| serde_json::from_str::<Meta<'_>>(meta).ok());

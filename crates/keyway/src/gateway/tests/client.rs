@@ -1,7 +1,6 @@
 //! A client that sends exactly what it is told.
 
-use std::time::Duration;
-
+use keyway_testkit::PATIENCE;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -161,5 +160,3 @@ impl Answer {
         data.map(str::to_owned).collect()
     }
 }
-
-const PATIENCE: Duration = Duration::from_secs(20);

@@ -11,15 +11,16 @@ struct Odd {
     echo: Echo,
     /// Nobody is connected before there is a permit.
     gate: Arc<Semaphore>,
-    goodbye: Duration,
+    /// Nobody goes before there is one.
+    goodbye: Arc<Semaphore>,
 }
 
 impl Odd {
-    fn new(goodbye: Duration) -> Self {
+    fn new(goodbyes: usize) -> Self {
         Self {
             echo: Echo::default(),
             gate: Arc::new(Semaphore::new(0)),
-            goodbye,
+            goodbye: Arc::new(Semaphore::new(goodbyes)),
         }
     }
 }
@@ -28,7 +29,7 @@ impl Odd {
 struct OddLink {
     link: Arc<dyn Link>,
     heard: Arc<Mutex<Vec<String>>>,
-    goodbye: Duration,
+    goodbye: Arc<Semaphore>,
 }
 
 impl Link for OddLink {
@@ -43,7 +44,7 @@ impl Link for OddLink {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.link.close().await;
-            tokio::time::sleep(self.goodbye).await;
+            self.goodbye.acquire().await.unwrap().forget();
             self.heard.lock().unwrap().push("gone".to_owned());
         })
     }
@@ -67,7 +68,7 @@ impl Upstream for Odd {
             let link = Arc::new(OddLink {
                 link: Arc::clone(&opened.link),
                 heard: Arc::clone(&self.echo.heard),
-                goodbye: self.goodbye,
+                goodbye: Arc::clone(&self.goodbye),
             });
             Some(Connection::new(link, opened.events))
         })
@@ -92,19 +93,9 @@ fn count(heard: &Mutex<Vec<String>>, what: &str) -> usize {
     heard.iter().filter(|it| it.as_str() == what).count()
 }
 
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what}");
-}
-
 #[tokio::test]
 async fn an_old_session_that_ends_while_it_is_connected_leaves_no_connection() {
-    let (running, heard, gate) = started(Odd::new(Duration::ZERO));
+    let (running, heard, gate) = started(Odd::new(9));
     let (stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
     let client = running.client().await.token("all");
     let _asking = client.begin(&endpoint, HELLO).await;
@@ -117,7 +108,7 @@ async fn an_old_session_that_ends_while_it_is_connected_leaves_no_connection() {
 
 #[tokio::test]
 async fn an_old_session_lasts_while_it_is_connected() {
-    let (running, heard, gate) = started(Odd::new(Duration::ZERO));
+    let (running, heard, gate) = started(Odd::new(9));
     let (mut stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
     let client = running.client().await.token("all");
     let _asking = client.begin(&endpoint, HELLO).await;
@@ -134,7 +125,7 @@ async fn an_old_session_lasts_while_it_is_connected() {
 
 #[tokio::test]
 async fn a_room_that_nobody_keeps_is_closed() {
-    let odd = Odd::new(Duration::ZERO);
+    let odd = Odd::new(9);
     odd.gate.add_permits(2);
     let frame = Frame::new(HELLO).unwrap();
     let id = frame.envelope().unwrap().id().unwrap();
@@ -164,8 +155,9 @@ async fn a_room_that_nobody_keeps_is_closed() {
 
 #[tokio::test]
 async fn a_server_that_does_not_go_holds_up_nobody() {
-    let goodbye = Duration::from_secs(2);
-    let (running, heard, gate) = started(Odd::new(goodbye));
+    let odd = Odd::new(0);
+    let goodbye = Arc::clone(&odd.goodbye);
+    let (running, heard, gate) = started(odd);
     gate.add_permits(3);
     running.session("all", "/mcp/a/one").await;
     running.session("all", "/mcp/a/one").await;
@@ -176,8 +168,15 @@ async fn a_server_that_does_not_go_holds_up_nobody() {
     until("closed", || count(&heard, "closed") == 3).await;
     assert_eq!(count(&heard, "gone"), 0);
     // Whoever ends the gateway waits for all of them.
-    running.gateway.close().await;
-    assert_eq!(count(&heard, "gone"), 3);
+    let gateway = Arc::clone(&running.gateway);
+    let ending = tokio::spawn(async move { gateway.close().await });
+    for gone in 1..=3 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!ending.is_finished(), "{gone}");
+        goodbye.add_permits(1);
+        until("one is gone", || count(&heard, "gone") == gone).await;
+    }
+    ending.await.unwrap();
 }
 
 #[tokio::test]

@@ -93,13 +93,7 @@ async fn a_session_ends_with_its_stream_and_with_its_capability() {
     let (stream, endpoint) = opened(&running, "/mcp/a/one/sse").await;
     assert_eq!(post(&running, "all", &endpoint, HELLO).await, 202);
     drop(stream);
-    for _ in 0..600 {
-        if running.heard().contains(&"closed".to_owned()) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert!(running.heard().contains(&"closed".to_owned()));
+    running.until_heard("closed").await;
     assert_eq!(post(&running, "all", &endpoint, LIST).await, 404);
     let (mut stream, endpoint) = opened(&running, "/mcp/a/one/sse").await;
     assert_eq!(post(&running, "all", &endpoint, HELLO).await, 202);

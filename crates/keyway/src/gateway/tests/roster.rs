@@ -33,13 +33,7 @@ impl Running {
     }
 
     async fn until_closed(&self, count: usize) {
-        for _ in 0..200 {
-            if self.closed() == count {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        panic!("{} closed, not {count}", self.closed());
+        until(&format!("{count} closed"), || self.closed() == count).await;
     }
 }
 

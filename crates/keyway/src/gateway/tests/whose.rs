@@ -4,15 +4,10 @@ use super::*;
 
 /// Returns the server and the tool of the latest request that is recorded.
 async fn latest(running: &Running, count: usize) -> (Option<(String, String)>, Option<String>) {
-    for _ in 0..400 {
-        let recent = running.gateway.activity.recent();
-        if recent.len() == count {
-            let asked = &recent[0].asked;
-            return (asked.server.clone(), asked.tool.clone());
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("{:?}", running.gateway.activity.recent());
+    let recent = || running.gateway.activity.recent();
+    until("it is recorded", || recent().len() == count).await;
+    let asked = &recent()[0].asked;
+    (asked.server.clone(), asked.tool.clone())
 }
 
 fn place(plugin: &str, name: &str) -> Option<(String, String)> {

@@ -27,7 +27,7 @@ fn a_list_is_kept_although_the_process_ends_at_once() {
         .unwrap();
     runtime.block_on(async {
         store(vault, "s".to_owned(), "[1]".to_owned());
-        renewals_settled(Duration::from_secs(12)).await;
+        renewals_settled(keyway_testkit::PATIENCE).await;
     });
     runtime.shutdown_background();
     let vault = open(&folders).unwrap();

@@ -14,12 +14,12 @@ use tokio::time::timeout;
 
 /// What one client may still be given; made with the first large message.
 #[derive(Debug, Default)]
-pub(super) struct Weights(OnceLock<Arc<Semaphore>>);
+pub(crate) struct Weights(OnceLock<Arc<Semaphore>>);
 
 impl Weights {
     /// Waits until there is room for a message, and makes it take that room for as long as anybody
     /// has its bytes; gives it back if the client reads nothing for too long.
-    pub(super) async fn weigh(&self, frame: Frame) -> Result<Frame, Frame> {
+    pub(crate) async fn weigh(&self, frame: Frame) -> Result<Frame, Frame> {
         if frame.bytes().len() <= LIGHT {
             return Ok(frame);
         }
@@ -28,15 +28,34 @@ impl Weights {
         weighed.ok_or(frame)
     }
 
-    async fn take_room(&self, frame: &Frame) -> Option<Frame> {
-        let room = self.0.get_or_init(|| Arc::new(Semaphore::new(ROOM)));
-        let units = frame.bytes().len().div_ceil(LIGHT);
-        let units = u32::try_from(units.min(ROOM)).unwrap_or(u32::MAX);
-        let taking = Arc::clone(room).acquire_many_owned(units);
-        let room = timeout(READ_TIME, taking).await.ok()?.ok()?;
-        let bytes = frame.bytes().clone();
-        Frame::new(Bytes::from_owner(Weighed { bytes, _room: room })).ok()
+    /// The same for what nobody waits for: `None` if there is no room now.
+    pub(crate) fn weigh_now(&self, frame: Frame) -> Option<Frame> {
+        if frame.bytes().len() <= LIGHT {
+            return Some(frame);
+        }
+        let room = Arc::clone(self.room()).try_acquire_many_owned(units(&frame));
+        weighed(&frame, room.ok()?)
     }
+
+    async fn take_room(&self, frame: &Frame) -> Option<Frame> {
+        let taking = Arc::clone(self.room()).acquire_many_owned(units(frame));
+        let room = timeout(READ_TIME, taking).await.ok()?.ok()?;
+        weighed(frame, room)
+    }
+
+    fn room(&self) -> &Arc<Semaphore> {
+        self.0.get_or_init(|| Arc::new(Semaphore::new(ROOM)))
+    }
+}
+
+fn units(frame: &Frame) -> u32 {
+    let units = frame.bytes().len().div_ceil(LIGHT);
+    u32::try_from(units.min(ROOM)).unwrap_or(u32::MAX)
+}
+
+fn weighed(frame: &Frame, room: OwnedSemaphorePermit) -> Option<Frame> {
+    let bytes = frame.bytes().clone();
+    Frame::new(Bytes::from_owner(Weighed { bytes, _room: room })).ok()
 }
 
 /// Bytes that take room.
@@ -52,13 +71,18 @@ impl AsRef<[u8]> for Weighed {
 }
 
 /// Lets text that was made of a message take the room of that.
-pub(super) fn in_place_of(frame: &Frame, text: Bytes) -> Bytes {
+pub(crate) fn in_place_of(frame: &Frame, text: Bytes) -> Bytes {
     if frame.bytes().len() <= LIGHT {
         return text;
     }
+    made_of(frame.bytes().clone(), text)
+}
+
+/// The same for the bytes of a message.
+pub(crate) fn made_of(message: Bytes, text: Bytes) -> Bytes {
     Bytes::from_owner(Made {
         text,
-        _from: frame.bytes().clone(),
+        _from: message,
     })
 }
 
@@ -73,8 +97,10 @@ impl AsRef<[u8]> for Made {
     }
 }
 
+/// What is said in place of an answer for which there is no room.
+pub(crate) const TOO_MUCH: &str = "too much waits to be read";
 /// Up to here a message is not weighed; beyond, it is in units of this.
-const LIGHT: usize = 64 * 1024;
+pub(crate) const LIGHT: usize = 64 * 1024;
 /// 16 MiB; a message that is larger takes all of it.
 const ROOM: usize = 256;
 /// As long as a reader may take who is given something.
@@ -85,7 +111,6 @@ mod tests {
     use keyway_transport::MAX_FRAME_BYTES;
 
     use super::*;
-    use crate::gateway::reply;
 
     fn frame(bytes: usize) -> Frame {
         Frame::new(vec![b'x'; bytes]).unwrap()
@@ -96,10 +121,11 @@ mod tests {
         let weights = Weights::default();
         let first = weights.weigh(frame(10_000_000)).await.unwrap();
         assert!(weights.weigh(frame(10_000_000)).await.is_err());
+        assert!(weights.weigh_now(frame(10_000_000)).is_none());
         let small = weights.weigh(frame(1000)).await;
         assert!(small.is_ok(), "small ones are bounded by their number");
         // What was made of it takes its room, and gives it back.
-        let event = reply::event(&first, None);
+        let event = in_place_of(&first, Bytes::from_static(b"data: x"));
         drop(first);
         assert!(weights.weigh(frame(10_000_000)).await.is_err());
         drop(event);
