@@ -5,6 +5,7 @@
 //   go: an address                     click: a selector, or text that a button or link has
 //   wait: text that has to appear      gone: text that has to go
 //   type: [selector, text]             choose: [selector, value]
+//   copy: a selector of text           paste: a selector that the text is typed into
 //   reach: text of what has to get the focus by the tab key alone
 //   press: a key, or several           tab: what is clicked opens a tab; do these steps there
 //   theme: "light" or "dark"           size: [width, height]
@@ -36,8 +37,9 @@ const browser = await puppeteer.launch({
   ],
 });
 
-const PATIENCE = 20_000;
+const PATIENCE = 90_000;
 const complaints = [];
+let copied = "";
 
 async function open() {
   return watched(await browser.newPage());
@@ -68,12 +70,14 @@ async function until(what, check) {
 async function find(page, target) {
   let found;
   await until(`never saw: ${target}`, async () => {
-    const handle = await page.evaluateHandle((wanted) => {
+    const asked = page.evaluateHandle((wanted) => {
       if (/^[#.[]/.test(wanted)) return document.querySelector(wanted);
       const text = (it) => it.textContent.trim().replace(/\s+/g, " ");
       return [...document.querySelectorAll("button, a")].find((it) => text(it) === wanted);
     }, target);
-    found = handle.asElement();
+    // A page that was left while it was asked is asked again, as the next one.
+    const handle = await asked.catch(() => undefined);
+    found = handle?.asElement();
     return Boolean(found);
   });
   return found;
@@ -123,6 +127,13 @@ async function run(page, step) {
     case "type":
       await (await find(page, value[0])).click({ count: 3 });
       await page.keyboard.type(value[1]);
+      break;
+    case "copy":
+      copied = await (await find(page, value)).evaluate((it) => it.innerText.trim());
+      if (!copied) throw new Error("there is no text");
+      break;
+    case "paste":
+      await run(page, { type: [value, copied] });
       break;
     case "choose":
       await page.select(value[0], value[1]);

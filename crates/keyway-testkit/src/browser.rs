@@ -5,9 +5,10 @@
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
-use std::time::Duration;
 
 use url::{Host, Url};
+
+use crate::PATIENCE;
 
 /// The page on which a visit ended.
 #[derive(Debug, Clone)]
@@ -178,7 +179,6 @@ fn connect(url: &Url) -> Result<TcpStream, VisitError> {
 
 const MAX_REDIRECTS: usize = 10;
 const MAX_BYTES: u64 = 1 << 20;
-const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

@@ -3,11 +3,10 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{Keyway, Running};
+use crate::{Keyway, PATIENCE, Running};
 
 /// A client that has greeted; the process is killed with it. Every method panics on failure: it is
 /// for tests.
@@ -137,5 +136,3 @@ fn messages(output: ChildStdout) -> Receiver<Value> {
     }));
     receiver
 }
-
-const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::rig::{Rig, Settings};
-use crate::{Canary, Folder, Keyway, visit};
+use crate::{Canary, Folder, Keyway, eventually, visit};
 
 /// A plugin whose server `s` is a [`Rig`]. Every method panics on failure: it is for tests.
 #[derive(Debug)]
@@ -87,15 +87,12 @@ impl Desk {
     /// Waits for so many windows and returns the last.
     #[must_use]
     pub fn window(&self, count: usize) -> String {
-        let started = Instant::now();
-        loop {
-            let windows = self.windows();
-            if let Some(window) = windows.get(count.saturating_sub(1)) {
-                return window.clone();
-            }
-            assert!(started.elapsed() < PATIENCE, "{count} windows");
-            std::thread::sleep(POLL);
-        }
+        let mut last = None;
+        eventually(&format!("{count} windows"), || {
+            last = self.windows().into_iter().nth(count.saturating_sub(1));
+            last.is_some()
+        });
+        last.unwrap_or_default()
     }
 
     /// Somebody who goes to the page of every window until the value is dropped.
@@ -172,5 +169,4 @@ fn windows(path: &Path) -> Vec<String> {
         .collect()
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);

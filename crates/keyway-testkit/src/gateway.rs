@@ -4,9 +4,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use crate::{Keyway, Running};
+use crate::{Keyway, PATIENCE, Running};
 
 /// A server that has said where it listens; it is killed with this value.
 ///
@@ -141,4 +140,3 @@ fn port_in(line: &str) -> Option<u16> {
 
 const MCP: &str =
     "content-type: application/json\r\naccept: application/json, text/event-stream\r\n";
-const PATIENCE: Duration = Duration::from_secs(60);

@@ -87,6 +87,18 @@ impl Answer {
         }
     }
 
+    /// Makes a page that a person can look at.
+    #[must_use]
+    pub fn page(status: u16, body: &str) -> Self {
+        // Without one of its own a browser would ask for an icon.
+        let head = "<!doctype html><html lang=en><title>Rig</title><link rel=icon href=\"data:,\">";
+        Self {
+            status,
+            headers: vec![("content-type", "text/html".to_owned())],
+            body: format!("{head}{body}"),
+        }
+    }
+
     /// Makes an answer without a body.
     #[must_use]
     pub const fn empty(status: u16) -> Self {

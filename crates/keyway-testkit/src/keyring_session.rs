@@ -8,9 +8,10 @@ use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use crate::eventually;
 
 /// A private session; its processes die with this value. Panics on failure: it is for tests.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl KeyringSession {
             bus,
             keyring: None,
         };
-        wait_until("the bus listens", || socket.exists());
+        eventually("the bus listens", || socket.exists());
         session
     }
 
@@ -76,7 +77,7 @@ impl KeyringSession {
         password.write_all(b"password").expect("an open pipe");
         drop(password);
         self.keyring = Some(keyring);
-        wait_until("the keyring is unlocked", || {
+        eventually("the keyring is unlocked", || {
             let get = "org.freedesktop.DBus.Properties.Get";
             let of = "string:org.freedesktop.Secret.Collection";
             self.send(&[KEYRING, get, of, "string:Locked"])
@@ -91,7 +92,7 @@ impl KeyringSession {
         let started = command.spawn();
         self.keyring = Some(started.expect("`gnome-keyring-daemon`, package `gnome-keyring`"));
         let read = "org.freedesktop.Secret.Service.ReadAlias";
-        wait_until("the service answers", || {
+        eventually("the service answers", || {
             self.send(&[SERVICE, read, "string:default"]).is_some()
         });
     }
@@ -152,7 +153,7 @@ impl KeyringSession {
 
     fn send(&self, arguments: &[&str]) -> Option<String> {
         let mut send = command("dbus-send", self.home.path());
-        send.args(["--session", "--print-reply", "--reply-timeout=5000"]);
+        send.args(["--session", "--print-reply", "--reply-timeout=60000"]);
         send.arg("--dest=org.freedesktop.secrets").args(arguments);
         send.stdout(Stdio::piped());
         let output = send.output().expect("`dbus-send`, package `dbus`");
@@ -190,14 +191,6 @@ fn command(program: &str, home: &Path) -> Command {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     command
-}
-
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}: not within 20 seconds");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 const SERVICE: &str = "/org/freedesktop/secrets";

@@ -4,6 +4,8 @@
 //! [`Canary`] finds a value in output under any encoding that could carry it, [`visit`] follows
 //! redirects as a browser does, [`Gateway`] is `keyway serve` as a process, [`Terminal`] what a person
 //! types at, [`Tools`] finds programs of others, and [`KeyringSession`] a desktop session with a real keyring.
+//! Whatever must happen is waited for with [`eventually`], or for [`PATIENCE`] at most. A server of
+//! others listens on a [`free_port`].
 //!
 //! With the feature `rig`, [`rig`] is a server that plays MCP server and authorization server, and the
 //! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it. An
@@ -24,6 +26,8 @@ mod gateway;
 #[cfg(feature = "rig")]
 mod http;
 mod keyring_session;
+mod patience;
+mod ports;
 #[cfg(feature = "rig")]
 pub mod rig;
 mod terminal;
@@ -43,6 +47,8 @@ pub use self::gateway::Gateway;
 #[cfg(feature = "rig")]
 pub use self::http::{Answer, Request};
 pub use self::keyring_session::KeyringSession;
+pub use self::patience::{PATIENCE, eventually};
+pub use self::ports::free_port;
 pub use self::terminal::Terminal;
 pub use self::tools::Tools;
 #[cfg(feature = "rig")]

@@ -8,6 +8,7 @@
 mod authorization;
 mod clients;
 mod control;
+mod device;
 mod journal;
 mod resource;
 mod sessions;
@@ -26,6 +27,7 @@ pub use self::streams::Stream;
 pub use self::tokens::{End, Family, Redemption};
 pub use crate::http::Request;
 
+use self::device::Devices;
 use self::sessions::Sessions;
 use self::streams::{Streams, Tap};
 use self::tokens::Tokens;
@@ -47,6 +49,7 @@ struct Shared {
 struct State {
     settings: Settings,
     tokens: Tokens,
+    devices: Devices,
     journal: Vec<Seen>,
     sessions: Sessions,
     streams: Streams,
@@ -171,6 +174,12 @@ impl Rig {
         state.streams.all().to_vec()
     }
 
+    /// Drops every stream that is open, as a server does that is restarted.
+    pub fn drop_streams(&self) {
+        let now = self.0.started.elapsed();
+        self.state().streams.drop_all(now);
+    }
+
     /// Returns every code, access and refresh token that was ever issued.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
@@ -232,6 +241,7 @@ impl Rig {
         let State {
             settings,
             tokens,
+            devices,
             sessions,
             streams,
             ..
@@ -267,7 +277,7 @@ impl Rig {
             path if path.starts_with("/.well-known/oauth-protected-resource") => {
                 resource::metadata(path, settings, &place)
             }
-            _ => authorization::answer(request, settings, tokens, &place),
+            _ => authorization::answer(request, settings, (tokens, devices), &place),
         };
         (answer, wait)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Keyway, Running};
+use crate::{Keyway, PATIENCE, Running};
 
 /// A terminal of its own, and somebody who types; what runs there ends with it. Every method panics
 /// on failure: it is for tests.
@@ -87,5 +87,4 @@ fn lock(shown: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);

@@ -6,6 +6,7 @@ use url::Url;
 
 use super::Place;
 use super::clients;
+use super::device::{self, Devices};
 use super::settings::{Consent, Iss, Settings};
 use super::tokens::{Asked, Tokens};
 use crate::http::{Answer, Request};
@@ -14,14 +15,19 @@ use crate::http::{Answer, Request};
 pub(super) fn answer(
     request: &Request,
     settings: &Settings,
-    tokens: &mut Tokens,
+    (tokens, devices): (&mut Tokens, &mut Devices),
     place: &Place,
 ) -> Answer {
     match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/.well-known/oauth-authorization-server") => metadata(settings, place),
         ("POST", "/register") => register(request, tokens),
         ("GET", "/authorize") => authorize(request, settings, tokens, place),
-        ("POST", "/token") => token(request, settings, tokens, place),
+        ("POST", "/device_authorization") => match clients::authenticate(request, settings) {
+            Ok(client) => devices.begin(client, settings, tokens, place),
+            Err(refused) => refused,
+        },
+        (_, "/device") => devices.page(request),
+        ("POST", "/token") => token(request, settings, (tokens, devices), place),
         ("POST", "/revoke") => revoke(request, settings, tokens),
         _ => Answer::empty(404),
     }
@@ -32,33 +38,47 @@ fn metadata(settings: &Settings, place: &Place) -> Answer {
     let issuer = settings.issuer.as_ref().unwrap_or(origin);
     let own = format!("{origin}/authorize");
     let authorize = settings.authorization_endpoint.as_ref().unwrap_or(&own);
-    Answer::json(
-        200,
-        &json!({
-            "issuer": issuer,
-            "authorization_endpoint": authorize,
-            "token_endpoint": format!("{origin}/token"),
-            "registration_endpoint": format!("{origin}/register"),
-            "revocation_endpoint": format!("{origin}/revoke"),
-            "response_types_supported": ["code"],
-            "grant_types_supported": ["authorization_code", "refresh_token"],
-            "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": clients::methods(settings),
-            "revocation_endpoint_auth_methods_supported": clients::methods(settings),
-            "authorization_response_iss_parameter_supported": settings.iss == Iss::Named,
-            "scopes_supported": ["tools"],
-        }),
-    )
+    let mut document = json!({
+        "issuer": issuer,
+        "authorization_endpoint": authorize,
+        "token_endpoint": format!("{origin}/token"),
+        "registration_endpoint": format!("{origin}/register"),
+        "revocation_endpoint": format!("{origin}/revoke"),
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": clients::methods(settings),
+        "revocation_endpoint_auth_methods_supported": clients::methods(settings),
+        "authorization_response_iss_parameter_supported": settings.iss == Iss::Named,
+        "scopes_supported": ["tools"],
+    });
+    if let (Some(_), Some(document)) = (settings.device, document.as_object_mut()) {
+        let endpoint = format!("{origin}/device_authorization");
+        document.insert("device_authorization_endpoint".to_owned(), endpoint.into());
+        let grants = ["authorization_code", "refresh_token", device::GRANT];
+        document.insert("grant_types_supported".to_owned(), json!(grants));
+    }
+    Answer::json(200, &document)
 }
 
 fn register(request: &Request, tokens: &mut Tokens) -> Answer {
     #[derive(Deserialize)]
     struct Registration {
+        #[serde(default)]
         redirect_uris: Vec<String>,
+        #[serde(default = "usual")]
+        grant_types: Vec<String>,
     }
     let Ok(asked) = serde_json::from_str::<Registration>(&request.body) else {
         return refusal("invalid_client_metadata");
     };
+    let is_redirected = asked
+        .grant_types
+        .iter()
+        .any(|it| it == "authorization_code");
+    if is_redirected && asked.redirect_uris.is_empty() {
+        return refusal("invalid_redirect_uri");
+    }
     let client = tokens.register(asked.redirect_uris.clone());
     Answer::json(
         201,
@@ -66,10 +86,14 @@ fn register(request: &Request, tokens: &mut Tokens) -> Answer {
             "client_id": client,
             "redirect_uris": asked.redirect_uris,
             "token_endpoint_auth_method": "none",
-            "grant_types": ["authorization_code", "refresh_token"],
+            "grant_types": asked.grant_types,
             "response_types": ["code"],
         }),
     )
+}
+
+fn usual() -> Vec<String> {
+    vec!["authorization_code".to_owned(), "refresh_token".to_owned()]
 }
 
 fn authorize(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Place) -> Answer {
@@ -111,7 +135,12 @@ fn authorize(request: &Request, settings: &Settings, tokens: &mut Tokens, place:
     Answer::redirect(302, to.as_str())
 }
 
-fn token(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Place) -> Answer {
+fn token(
+    request: &Request,
+    settings: &Settings,
+    (tokens, devices): (&mut Tokens, &mut Devices),
+    place: &Place,
+) -> Answer {
     if let Some(status) = settings.token_status {
         return Answer::empty(status);
     }
@@ -133,6 +162,13 @@ fn token(request: &Request, settings: &Settings, tokens: &mut Tokens, place: &Pl
         "refresh_token" => {
             let refresh = field("refresh_token");
             tokens.rotate((&client, &refresh), settings.grace, life)
+        }
+        device::GRANT => {
+            let code = field("device_code");
+            match devices.redeem((&client, &code), settings, tokens, place) {
+                Ok(issued) => Some(issued),
+                Err(why) => return refusal(why),
+            }
         }
         _ => return refusal("unsupported_grant_type"),
     };

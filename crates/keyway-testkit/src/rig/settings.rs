@@ -42,6 +42,9 @@ pub struct Settings {
     pub modern: bool,
     /// The scope without which the MCP server refuses.
     pub wants_scope: Option<String>,
+    /// Offers codes for another device, and wants so many seconds between two questions whether
+    /// somebody typed one; `None` does not.
+    pub device: Option<u64>,
     /// Clients that were registered beforehand, by identifier. All others register themselves and
     /// have no secret.
     pub clients: BTreeMap<String, Confidential>,
@@ -64,6 +67,7 @@ impl Default for Settings {
             iss: Iss::Named,
             modern: true,
             wants_scope: None,
+            device: None,
             clients: BTreeMap::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -62,6 +62,16 @@ impl Streams {
     pub(super) fn sweep(&mut self, now: Duration) {
         let gone = self.open.extract_if(|_, (_, client)| is_gone(client));
         for (stream, _) in gone {
+            if let Some(stream) = self.all.get_mut(stream) {
+                stream.closed.get_or_insert(now);
+            }
+        }
+    }
+
+    /// Drops every stream as a server does that is restarted.
+    pub(super) fn drop_all(&mut self, now: Duration) {
+        for (stream, (_, client)) in self.open.drain() {
+            drop(client.shutdown(Shutdown::Both));
             if let Some(stream) = self.all.get_mut(stream) {
                 stream.closed.get_or_insert(now);
             }

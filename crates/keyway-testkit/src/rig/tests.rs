@@ -1,6 +1,7 @@
 //! The rig itself: it gives tokens, rotates them, and misbehaves on command.
 
 mod clients;
+mod device;
 
 use std::net::TcpStream;
 

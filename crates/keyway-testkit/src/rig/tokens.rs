@@ -144,10 +144,22 @@ impl Tokens {
         if !is_same {
             return None;
         }
+        Some(self.grant(known.client, life))
+    }
+
+    /// Issues the first tokens of a sign-in that somebody agreed to.
+    pub(super) fn grant(&mut self, client: String, life: (Duration, Option<u64>)) -> Issued {
         self.families.push(Family::default());
-        self.owners.push(known.client);
+        self.owners.push(client);
         let family = self.families.len() - 1;
-        Some(self.issue(Place { family, number: 0 }, life))
+        self.issue(Place { family, number: 0 }, life)
+    }
+
+    /// Makes a code for a client to ask with, and one for a person to type.
+    pub(super) fn device_codes(&mut self) -> (String, String) {
+        let typed = random(4).to_uppercase();
+        let (first, second) = typed.split_at(typed.len() / 2);
+        (self.secret("device"), format!("{first}-{second}"))
     }
 
     /// Exchanges a refresh token of a client; one that comes again ends its family, unless within
