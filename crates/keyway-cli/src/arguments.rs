@@ -12,10 +12,11 @@ use crate::commands::{
     token, tools, trust, uninstall, vault,
 };
 use crate::debug::About;
+use crate::help::WIDEST;
 
 /// Checks and supplies credentials for MCP servers
 #[derive(Debug, Parser)]
-#[command(name = "keyway", version, max_term_width = 100)]
+#[command(name = "keyway", version, max_term_width = WIDEST)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -26,6 +27,7 @@ pub(crate) struct Arguments {
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// When to use colour; otherwise as in `config.toml`, otherwise `auto`
     #[arg(long, global = true, value_enum, value_name = "WHEN")]
@@ -119,6 +121,8 @@ impl Command {
             Self::Probe(probe) => probe.format,
             Self::Demo(demo) => demo.format,
             Self::Env(env) => env.format(),
+            Self::Token(token) => token.format(),
+            Self::Trust(trust) => trust.format(),
             Self::Doctor(doctor) => doctor.format,
             _ => return false,
         };

@@ -33,13 +33,13 @@ pub(crate) mod vault;
 use std::time::Duration;
 
 use keyway::sign_in::renewals_settled;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::Command;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::ReachError;
 use crate::session::Session;
+use crate::signals::terminated;
 
 /// Runs the command that the person chose.
 pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliError> {
@@ -84,8 +84,10 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliE
 fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     block_on_to_its_end(async {
         tokio::select! {
+            // Listened for before anything is done.
+            biased;
+            () = terminated() => Err(ReachError::Cancelled.into()),
             outcome = work => outcome,
-            () = told_to_end() => Err(ReachError::Cancelled.into()),
         }
     })
 }
@@ -104,14 +106,6 @@ fn block_on_to_its_end<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
     // A thread that reads from a terminal ends with the next line; nobody waits for that.
     runtime.shutdown_timeout(LONGEST_GOODBYE);
     outcome
-}
-
-/// Waits for the signal by which clients and service managers end a process.
-async fn told_to_end() {
-    match signal(SignalKind::terminate()) {
-        Ok(mut signal) => drop(signal.recv().await),
-        Err(_) => std::future::pending().await,
-    }
 }
 
 /// Longer than the token endpoint is waited for.

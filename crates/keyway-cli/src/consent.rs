@@ -14,7 +14,8 @@ use keyway_secret::{Secret, printable};
 
 use self::countdown::Countdown;
 use crate::browser::Browser;
-use crate::hidden_input::{self, Hidden};
+use crate::hidden_input::{self, AskError, Hidden};
+use crate::signals::Interrupts;
 
 /// Asks on the terminal's error stream, which a client's protocol never uses.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Terminal {
     countdown: Mutex<Option<Countdown>>,
     /// What is pasted holds a code.
     hidden: Mutex<Option<Hidden>>,
+    /// Ctrl-C since typing is hidden: a signal that ended the process would leave the terminal so.
+    interrupts: Mutex<Option<Interrupts>>,
 }
 
 impl Terminal {
@@ -40,6 +43,7 @@ impl Terminal {
             takes_typing: AtomicBool::new(false),
             countdown: Mutex::new(None),
             hidden: Mutex::new(None),
+            interrupts: Mutex::new(None),
         })
     }
 
@@ -71,6 +75,9 @@ impl Presenter for Terminal {
             // On a line of its own, so that a terminal can be asked to open it.
             say(&format!("{}\n", question.url));
             if !is_open {
+                // Hidden before anybody is invited: who pastes at once shows nothing either.
+                *lock(&self.interrupts) = Some(Interrupts::listen());
+                self.hide_typing();
                 say(PASTE);
             }
             self.takes_typing.store(!is_open, Ordering::Relaxed);
@@ -104,16 +111,21 @@ impl Presenter for Terminal {
         Box::pin(async move {
             let typing = async {
                 if self.takes_typing.load(Ordering::Relaxed) {
-                    self.hide_typing();
-                    if let Some(line) = hidden_input::pasted().await {
-                        return line;
+                    loop {
+                        match hidden_input::pasted().await {
+                            Ok(Some(line)) => return line,
+                            Ok(None) | Err(AskError::Terminal(_)) => break,
+                            Err(error) => say(&format!("{error}\n")),
+                        }
                     }
                 }
                 std::future::pending().await
             };
+            let begun = lock(&self.interrupts).take();
+            let mut interrupts = begun.unwrap_or_else(Interrupts::listen);
             tokio::select! {
                 line = typing => Ok(line),
-                _ = tokio::signal::ctrl_c() => Err(InteractionError::Cancelled),
+                () = interrupts.next() => Err(InteractionError::Cancelled),
             }
         })
     }

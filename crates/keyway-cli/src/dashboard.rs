@@ -17,6 +17,7 @@ use keyway::load::Loaded;
 use keyway::session::Nobody;
 use keyway::sign_in::{Asking, Loopback, Presenter};
 use keyway::states::{Reason, Standing, State, Trouble};
+use keyway::vault::Vault;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -57,6 +58,17 @@ impl Desk {
             gateway: OnceLock::new(),
             myself: Weak::clone(myself),
         }))
+    }
+
+    /// Returns the host that asks nobody.
+    pub(crate) const fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Returns the vault that everything here uses.
+    pub(crate) fn vault(&self) -> Result<Arc<Vault>, CliError> {
+        let accounts = self.host.accounts.as_ref().ok_or(ReachError::NoHome)?;
+        Ok(accounts.vault.get()?)
     }
 
     /// Says whose connections end when something changes, which is told once.
@@ -160,7 +172,7 @@ impl Desk {
         let entry = find(&loaded, Some(&id.name))?;
         let ready = self.reach.prepare_unasked(&self.session, &loaded, entry)?;
         let done = logout::sign_out(&ready, &self.host).await?;
-        let words = logout::in_words(&done);
+        let words = logout::in_words(&done, &ready.missing);
         let mut letters = words.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         Ok(first.into_iter().chain(letters).chain(['.']).collect())

@@ -17,6 +17,7 @@ use keyway_demo::DemoError;
 use thiserror::Error;
 
 use crate::exit::Exit;
+use crate::hidden_input::AskError;
 use crate::reach::ReachError;
 use crate::settings::Refusal;
 
@@ -45,6 +46,12 @@ pub(crate) enum CliError {
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
+    /// Nothing of that name is kept; the name is not repeated, which may be a secret by mistake.
+    #[error("there is no such {what}")]
+    Absent {
+        what: &'static str,
+        list: &'static str,
+    },
     /// A migration would leave a server that does not work.
     #[error("nothing was changed: `{server}` does not work as it would be afterwards")]
     NotMigrated {
@@ -86,6 +93,9 @@ pub(crate) enum CliError {
     /// No variable was kept.
     #[error(transparent)]
     Keep(KeepError),
+    /// Nothing was typed that could be taken.
+    #[error(transparent)]
+    Ask(#[from] AskError),
     /// Nobody answers on the socket.
     #[error("no gateway answers at `{}`", path.display())]
     NoGateway { path: PathBuf, source: io::Error },
@@ -118,6 +128,7 @@ impl CliError {
         match self {
             Self::Usage { .. }
             | Self::Keep(_)
+            | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::UnknownServer { .. }
             | Self::UnknownCode { .. }
             | Self::WhichVariable { .. } => Exit::Usage,
@@ -142,7 +153,9 @@ impl CliError {
             Self::Reach(ReachError::SignIn { error, .. }) => error.code(),
             Self::Usage { .. }
             | Self::Keep(_)
+            | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::UnknownCode { .. }
+            | Self::Absent { .. }
             | Self::WhichVariable { .. } => "wrong-usage",
             Self::Demo(_) => "demo-failed",
             Self::NoGateway { .. } => "unreachable",
@@ -247,7 +260,7 @@ impl CliError {
                 })
             }
             Self::WhichVariable { names } if names.is_empty() => {
-                Some("put a variable in the place of the literal: keyway migrate env".to_owned())
+                Some("a literal becomes a variable by `keyway migrate env`; a sign-in is made anew by `keyway login SERVER`".to_owned())
             }
             Self::WhichVariable { names } => {
                 Some(format!("say which: --variable {}", names.join(" or ")))
@@ -264,6 +277,7 @@ impl CliError {
                     .to_owned(),
             ),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
+            Self::Absent { list, .. } => Some(format!("list them: {list}")),
             Self::NameTaken { .. } => Some(
                 "`--replace` puts ours in its place; `keyway uninstall` brings it back".to_owned(),
             ),

@@ -1,8 +1,10 @@
 //! Servers that are made ready when a client first needs them.
 
+mod kept;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use keyway::aggregate::{Connector, Entrance, Opened};
 use keyway::connect::{BoxFuture, Connection, Host, Likeness, LikenessKey};
@@ -15,8 +17,9 @@ use keyway::states::Trouble;
 use keyway_secret::Secret;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
+use self::kept::Kept;
 use crate::error::CliError;
 use crate::reach::{Reach, ReachError, Ready, find};
 use crate::session::Session;
@@ -35,14 +38,7 @@ pub(crate) struct Lazy {
     presence: Presence,
     around: Arc<[Secret<Vec<u8>>]>,
     shared: Option<Shared>,
-    made: Mutex<Option<Made>>,
-}
-
-/// A server that was made ready a moment ago.
-#[derive(Debug)]
-struct Made {
-    ready: Arc<Ready>,
-    at: Instant,
+    kept: Mutex<Kept<Ready>>,
 }
 
 /// Whether a connection was made with a sign-in, for who has to notice its end.
@@ -67,7 +63,22 @@ impl Lazy {
             presence: Presence::default(),
             around: Arc::default(),
             shared: None,
-            made: Mutex::default(),
+            kept: Mutex::new(Kept::unwatched()),
+        }
+    }
+
+    /// Says that somebody watches what the server depends on, and puts another in the place of this
+    /// at a change; `ready` is what was seen at the last look.
+    pub(crate) fn watched(mut self, ready: Option<Ready>) -> Self {
+        self.kept = Mutex::new(Kept::watched(ready, Instant::now()));
+        self
+    }
+
+    /// Lets go of values that nobody has asked for lately; who watches says this from time to time.
+    pub(crate) fn forget(&self) {
+        // Whoever holds it is about to use it.
+        if let Ok(mut kept) = self.kept.try_lock() {
+            kept.forget(Instant::now());
         }
     }
 
@@ -110,33 +121,35 @@ impl Lazy {
     }
 
     /// The same aside: files are read and the vault is opened, which may take a second, and there is
-    /// one thread for everybody. Who comes right afterwards gets the same.
+    /// one thread for everybody. Who comes right afterwards gets the same, and where somebody watches
+    /// everybody does.
     async fn ready_aside(&self) -> Result<Arc<Ready>, CliError> {
-        let mut made = self.made.lock().await;
-        if let Some(made) = made.as_ref().filter(|it| it.at.elapsed() < FRESH) {
-            return Ok(Arc::clone(&made.ready));
-        }
+        let mut kept = self.kept.lock().await;
         let at = Instant::now();
+        let (known, has_door) = (kept.get(at), self.door.get().is_some());
+        if let Some(known) = known.as_ref().filter(|_| has_door) {
+            return Ok(Arc::clone(known));
+        }
         let (reach, session) = (self.reach.clone(), self.session.clone());
         let (loaded, server) = (Arc::clone(&self.loaded), self.server.clone());
-        let (host, has_door) = (Arc::clone(&self.host), self.door.get().is_some());
+        let host = Arc::clone(&self.host);
         let making = spawn_blocking(move || {
-            let entry = find(&loaded, Some(&server))?;
-            let ready = reach.prepare(&session, &loaded, entry)?;
+            let ready = match known {
+                Some(known) => known,
+                None => {
+                    let entry = find(&loaded, Some(&server))?;
+                    Arc::new(reach.prepare(&session, &loaded, entry)?)
+                }
+            };
             let door = (!has_door).then(|| ready.door(&host));
             Ok::<_, CliError>((ready, door))
         });
-        let made_aside = making.await;
-        let made_aside = made_aside.unwrap_or_else(|_| Err(ReachError::Cancelled.into()));
-        let (ready, door) = made_aside?;
+        let made = making.await;
+        let (ready, door) = made.unwrap_or_else(|_| Err(ReachError::Cancelled.into()))?;
         if let Some(door) = door {
             self.door.get_or_init(|| door);
         }
-        let ready = Arc::new(ready);
-        *made = Some(Made {
-            ready: Arc::clone(&ready),
-            at,
-        });
+        kept.put(&ready, at);
         Ok(ready)
     }
 }
@@ -224,5 +237,3 @@ impl Ready {
 }
 
 const PROBE_WAIT: Duration = Duration::from_secs(3);
-/// How long an approval that was taken back may still be used.
-const FRESH: Duration = Duration::from_secs(1);

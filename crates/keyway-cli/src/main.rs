@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod exit;
 mod fingerprint;
+mod help;
 mod hidden_input;
 mod host;
 mod lazy;
@@ -25,6 +26,7 @@ mod service_manager;
 mod session;
 mod settings;
 mod shared;
+mod signals;
 mod surroundings;
 mod table;
 mod traces;
@@ -32,7 +34,7 @@ mod vault;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use keyway::connect::{LAUNCH_WORD, launcher_main};
 
 use crate::arguments::Arguments;
@@ -41,7 +43,7 @@ use crate::exit::Exit;
 use crate::session::Session;
 
 fn main() -> ExitCode {
-    panics::end_at_once();
+    panics::end_at_once(hidden_input::show_again);
     // Children are started by this very binary, before anything else of it comes to life.
     let word = std::env::args_os().nth(1).unwrap_or_default();
     if word == LAUNCH_WORD {
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
+            let again = help::in_groups(Arguments::command()).try_get_matches();
+            let error = again.err().unwrap_or(error);
             // Help that nobody reads to its end is no failure.
             drop(error.print());
             let exit = if error.use_stderr() {

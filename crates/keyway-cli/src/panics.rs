@@ -11,13 +11,15 @@ use std::panic::{self, PanicHookInfo};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends the process with the first panic from now on, in whatever thread or task it is.
+/// Ends the process with the first panic from now on, in whatever thread or task it is; `first` is
+/// done before.
 #[expect(
     clippy::exit,
     reason = "without this a panic in a task ends only the task, and others wait for it"
 )]
-pub(crate) fn end_at_once() {
-    panic::set_hook(Box::new(|info| {
+pub(crate) fn end_at_once(first: fn()) {
+    panic::set_hook(Box::new(move |info| {
+        first();
         let fault = Fault::of(info);
         let text = fault.words(&Backtrace::capture());
         drop(io::stderr().lock().write_all(text.as_bytes()));

@@ -4,6 +4,7 @@
 mod approval;
 mod entry;
 mod error;
+mod leaving;
 mod preparing;
 mod ready;
 mod resolved;
@@ -201,13 +202,34 @@ impl Reach {
 
     /// Describes this process as a host that signs in as the flags say.
     pub(crate) fn host(&self, session: &Session, manner: Manner) -> Result<Host, CliError> {
-        let mut host = host::open(session)?;
+        let vault = kept_vault()?.map(Arc::new);
+        self.asking_by(session, host::open(session)?, vault, manner)
+    }
+
+    /// Describes the same process, where it asks in another manner: connections, roots and the vault
+    /// are shared.
+    pub(crate) fn host_like(
+        &self,
+        host: &Host,
+        session: &Session,
+        manner: Manner,
+    ) -> Result<Host, CliError> {
+        let vault = host.accounts.as_ref().map(|it| Arc::clone(&it.vault));
+        self.asking_by(session, host.clone(), vault, manner)
+    }
+
+    fn asking_by(
+        &self,
+        session: &Session,
+        mut host: Host,
+        vault: Option<Arc<KeptVault>>,
+        manner: Manner,
+    ) -> Result<Host, CliError> {
         let settings = session.settings()?;
-        let Some(vault) = kept_vault()? else {
+        let Some(vault) = vault else {
             return Ok(host);
         };
         let presenter = self.terminal(session, manner)?;
-        let vault = Arc::new(vault);
         let interaction = presenter.map(|terminal| {
             let asking = Loopback::new(Arc::new(terminal));
             Arc::new(asking.in_turn(Arc::clone(&vault))) as _

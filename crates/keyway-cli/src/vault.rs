@@ -25,6 +25,14 @@ pub(crate) fn open_vault() -> Result<Vault, CliError> {
     Ok(Vault::open(&folders()?, sources()?)?)
 }
 
+/// Opens the vault if there is one; who only looks makes none.
+pub(crate) fn existing_vault() -> Result<Option<Vault>, CliError> {
+    match Vault::inspect(&folders()?)? {
+        Some(_) => Ok(Some(open_vault()?)),
+        None => Ok(None),
+    }
+}
+
 /// Returns where everything is kept.
 pub(crate) fn folders() -> Result<Folders, CliError> {
     Ok(ProcessEnvironment::folders().ok_or(ReachError::NoHome)?)
@@ -132,7 +140,12 @@ impl Passphrase for AskedPassphrase {
         if !io::stdin().is_terminal() {
             return Ok(None);
         }
-        let ask = |question: &str| hidden_input::ask(question).unwrap_or_default();
+        let ask = |question: &str| {
+            let typed = hidden_input::ask(question);
+            typed
+                .inspect_err(|error| hidden_input::tell(&error.to_string()))
+                .unwrap_or_default()
+        };
         if purpose == PassphraseUse::Unlock {
             // One command may open the vault in several places; the person is asked once.
             let mut typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,6 +23,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, Reach, ReachError, Ready, find};
 use crate::session::Session;
+use crate::signals::Interrupts;
 
 /// Call a tool of a server
 #[derive(Debug, Args)]
@@ -205,17 +206,18 @@ async fn converse<T>(
     work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let cancelled = || Err(ReachError::Cancelled.into());
+    let mut interrupts = Interrupts::listen();
     let conversation = tokio::select! {
         conversation = ready.converse(host, Arc::new(Nobody)) => conversation?,
-        _ = tokio::signal::ctrl_c() => return cancelled(),
+        () = interrupts.next() => return cancelled(),
     };
     let result = tokio::select! {
         result = work(ready, &conversation) => result,
-        _ = tokio::signal::ctrl_c() => cancelled(),
+        () = interrupts.next() => cancelled(),
     };
     tokio::select! {
         () = conversation.close() => {}
-        _ = tokio::signal::ctrl_c() => {}
+        () = interrupts.next() => {}
     }
     result
 }

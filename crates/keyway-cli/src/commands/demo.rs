@@ -16,7 +16,6 @@ use keyway::sign_in::Presenter;
 use keyway::states::{Reason, Standing, State};
 use keyway::vault::Folders;
 use keyway_demo::{Event, Open, Row, Settings, UserAgent};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -33,10 +32,11 @@ use crate::exit::Exit;
 use crate::host;
 use crate::reach::ReachError;
 use crate::session::{Session, Verbosity};
+use crate::signals;
 
 pub(crate) use self::part::play;
 
-/// See it work: servers of every kind on this machine, and Keyway connecting to all of them
+/// See it work, over servers of every kind on this machine
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Sign in without a person, call a tool of every server, let a token expire, and end; exit 0
@@ -261,16 +261,10 @@ impl Visits {
 
 /// Waits until somebody wants this to end.
 async fn interrupted() {
-    let waiting = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
     tokio::select! {
-        () = waiting(SignalKind::interrupt()) => {}
-        () = waiting(SignalKind::terminate()) => {}
-        () = waiting(SignalKind::hangup()) => {}
+        () = signals::interrupted() => {}
+        () = signals::terminated() => {}
+        () = signals::hung_up() => {}
     }
 }
 

@@ -32,9 +32,12 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError};
 use crate::session::Session;
+use crate::signals::Interrupts;
 use crate::surroundings::Surroundings;
 
-/// Find out why servers do not work: every stage, to the first fault, with the next command
+/// Find out why servers do not work: the first fault, and the next command
+///
+/// All servers are taken through every stage at once.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Plugin folder or file; the same as `--config`
@@ -71,9 +74,10 @@ pub(crate) fn run(arguments: &Doctor, session: &Session) -> Result<Exit, CliErro
     });
     let candidates = chosen(found, &loaded, arguments.server.as_deref())?;
     let examined = super::block_on(async {
+        let mut interrupts = Interrupts::listen();
         tokio::select! {
             examined = examine(candidates, arguments, session) => examined,
-            _ = tokio::signal::ctrl_c() => Err(ReachError::Cancelled.into()),
+            () = interrupts.next() => Err(ReachError::Cancelled.into()),
         }
     })?;
     let exit = exit_of(&examined);

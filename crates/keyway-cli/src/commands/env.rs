@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use keyway::connect::harden_self;
 use keyway::events::rfc3339;
 use keyway::variables::{KeepError, KeptVariable, KeptVariables};
-use keyway::vault::Vault;
 use keyway_config::headers::MAX_VALUE_BYTES;
 use keyway_secret::Secret;
 use serde_json::json;
@@ -20,7 +19,7 @@ use crate::hidden_input;
 use crate::reach::ReachError;
 use crate::session::Session;
 use crate::table::Table;
-use crate::vault::{folders, open_vault};
+use crate::vault::{existing_vault, open_vault};
 
 /// Keep variables sealed, for where no shell sets them
 #[derive(Debug, Args)]
@@ -103,8 +102,7 @@ pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError>
     let failed = |source| ReachError::Client { source };
     let mut input = io::stdin();
     if input.is_terminal() {
-        let typed = hidden_input::ask(&format!("Value of {name}: "));
-        return Ok(typed.map_err(failed)?);
+        return Ok(hidden_input::ask(&format!("Value of {name}: "))?);
     }
     // Never grows, so that no copy is left behind; one byte and a line's end more than is allowed.
     let most = MAX_VALUE_BYTES.saturating_add(3);
@@ -125,22 +123,23 @@ pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError>
 }
 
 fn unset(session: &Session, name: &str) -> Result<Exit, CliError> {
-    let Some(vault) = existing()? else {
-        session.print_aside("there is no such variable\n");
-        return Ok(Exit::Failed);
-    };
     KeptVariables::check_name(name)?;
-    let existed = KeptVariables::new(&vault)?.unset(name)?;
-    session.print_aside(if existed {
-        "destroyed\n"
-    } else {
-        "there is no such variable\n"
-    });
-    Ok(if existed { Exit::Done } else { Exit::Failed })
+    let existed = match existing_vault()? {
+        Some(vault) => KeptVariables::new(&vault)?.unset(name)?,
+        None => false,
+    };
+    if !existed {
+        return Err(CliError::Absent {
+            what: "variable",
+            list: "keyway env list",
+        });
+    }
+    session.print_aside("destroyed\n");
+    Ok(Exit::Done)
 }
 
 fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
-    let kept = match existing()? {
+    let kept = match existing_vault()? {
         Some(vault) => KeptVariables::new(&vault)?.list()?,
         None => Vec::new(),
     };
@@ -166,14 +165,6 @@ fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
     };
     session.print(&text, Exit::Done)?;
     Ok(Exit::Done)
-}
-
-/// Opens the vault if there is one; who only looks makes none.
-fn existing() -> Result<Option<Vault>, CliError> {
-    match Vault::inspect(&folders()?)? {
-        Some(_) => Ok(Some(open_vault()?)),
-        None => Ok(None),
-    }
 }
 
 fn seconds(at: SystemTime) -> i64 {

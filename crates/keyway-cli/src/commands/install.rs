@@ -25,7 +25,7 @@ use crate::diff::{Diff, Kind};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::find;
+use crate::reach::{ReachError, find};
 use crate::session::{Session, Verbosity};
 
 /// Write servers into the file of an MCP client, which then starts `keyway run`
@@ -171,8 +171,13 @@ impl Install {
     /// Returns the names of the servers.
     fn servers(&self, loaded: &Loaded) -> Result<Vec<String>, CliError> {
         if !self.which.all {
-            let (_, server) = find(loaded, self.which.server.as_deref())?;
-            return Ok(vec![server.name.clone()]);
+            return match find(loaded, self.which.server.as_deref()) {
+                Ok((_, server)) => Ok(vec![server.name.clone()]),
+                Err(CliError::Reach(ReachError::WhichServer { names })) if !names.is_empty() => {
+                    Err(ReachError::OneOrAll { names }.into())
+                }
+                Err(error) => Err(error),
+            };
         }
         let servers = loaded.plugin.servers();
         let usable = servers.filter(|(document, server)| document.is_usable() && !server.disabled);

@@ -31,6 +31,14 @@ pub(crate) struct Logout {
     reach: Reach,
 }
 
+/// What became of one sign-in.
+struct Outcome {
+    name: String,
+    done: SignedOut,
+    /// The variables without which the client could not show who it is.
+    missing: Vec<String>,
+}
+
 /// Runs the command.
 pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> {
     let loaded = logout.reach.load(session, None)?;
@@ -47,7 +55,12 @@ pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> 
             let entry = find(&loaded, Some(&name))?;
             let ready = logout.reach.prepare_unasked(session, &loaded, entry)?;
             let done = sign_out(&ready, &host).await?;
-            outcomes.push((name, done));
+            let missing = ready.missing;
+            outcomes.push(Outcome {
+                name,
+                done,
+                missing,
+            });
         }
         Ok(outcomes)
     })?;
@@ -84,12 +97,13 @@ fn by_oauth(loaded: &Loaded) -> Vec<String> {
     names.map(|(_, server)| server.name.clone()).collect()
 }
 
-fn line((name, done): &(String, SignedOut)) -> String {
-    format!("`{}`: {}.\n", printable(name), in_words(done))
+fn line(outcome: &Outcome) -> String {
+    let words = in_words(&outcome.done, &outcome.missing);
+    format!("`{}`: {words}.\n", printable(&outcome.name))
 }
 
-/// Says what became of the tokens.
-pub(crate) fn in_words(done: &SignedOut) -> String {
+/// Says what became of the tokens; `missing` are the variables that were wanted and are not set.
+pub(crate) fn in_words(done: &SignedOut, missing: &[String]) -> String {
     if !done.existed {
         return "nobody was signed in".to_owned();
     }
@@ -98,6 +112,10 @@ pub(crate) fn in_words(done: &SignedOut) -> String {
         Revoked::NotOffered => {
             "the tokens were deleted here; the authorization server takes no revocations, so they count until they end"
         }
+        Revoked::NoProof if !missing.is_empty() => &format!(
+            "the tokens were deleted here; the authorization server was not told, because {} not set, which the client shows itself by, so they count until they end",
+            named(missing)
+        ),
         Revoked::NoProof => {
             "the tokens were deleted here; the authorization server was not told, because the secret of the client is not there or not approved, so they count until they end"
         }
@@ -107,6 +125,18 @@ pub(crate) fn in_words(done: &SignedOut) -> String {
     };
     let sessions = sessions(done);
     format!("signed out; {revoked}{sessions}")
+}
+
+fn named(missing: &[String]) -> String {
+    let names: Vec<String> = missing
+        .iter()
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
+    let (word, verb) = match names.len() {
+        1 => ("variable", "is"),
+        _ => ("variables", "are"),
+    };
+    format!("the {word} {} {verb}", names.join(" and "))
 }
 
 /// Says what became of the sessions of other processes.
@@ -129,7 +159,12 @@ fn sessions(done: &SignedOut) -> String {
     text
 }
 
-fn object((name, done): &(String, SignedOut)) -> Value {
+fn object(outcome: &Outcome) -> Value {
+    let Outcome {
+        name,
+        done,
+        missing,
+    } = outcome;
     let revoked = match done.revoked {
         Revoked::Done => "done",
         Revoked::NotOffered => "not-offered",
@@ -141,6 +176,7 @@ fn object((name, done): &(String, SignedOut)) -> Value {
         "name": name,
         "was_signed_in": done.existed,
         "revoked": revoked,
+        "missing_variables": missing,
         "sessions": { "ended": done.users.ended, "left": done.users.left },
     })
 }

@@ -16,8 +16,9 @@ use crate::reach::ReachError;
 use crate::session::Session;
 use crate::settings;
 
-/// Connect a client on standard input and output to the server at `API_URL` with a client
-/// certificate
+/// Connect a client on standard input and output to a server behind mutual TLS
+///
+/// The address of the server is in `API_URL`.
 #[derive(Debug, Args)]
 pub(crate) struct Mtls {
     /// The client certificate in PEM, then those that lead to a root

@@ -19,7 +19,7 @@ use crate::report::json::to_text;
 use crate::session::Session;
 use crate::table::Table;
 
-/// Find out whether a server works: ask its health address, then connect and list something
+/// Find out whether a server works: its health address, then a list that decides
 #[derive(Debug, Args)]
 pub(crate) struct Probe {
     /// The server, where the plugin has several

@@ -25,7 +25,7 @@ use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find};
 use crate::session::Session;
 use crate::shared::Shared;
 
-/// Connect a client on standard input and output to one server, or to all of a plugin
+/// Connect a client on standard input and output to one server, or to a plugin
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The same as `--config`
@@ -96,7 +96,9 @@ impl Runner {
             tokio::spawn(async move { relay(input, output, stream, alone).await })
         } else {
             let connection = match ready {
-                Some(ready) if ready.is_open(&host).await => ready.connect(&host).await?.connection,
+                Some(ready) if ready.is_open(&host).await => {
+                    lasting(ready.connect(&host).await?.connection)
+                }
                 _ => self.together()?,
             };
             tokio::spawn(bridge(input, output, connection))
@@ -120,7 +122,7 @@ impl Runner {
             && ready.is_open(host).await
             && let Ok(connected) = ready.connect(host).await
         {
-            return connected.connection;
+            return lasting(connected.connection);
         }
         self.together()
             .unwrap_or_else(|_| aggregate(Vec::new(), Settings::new(client_info())))
@@ -189,6 +191,12 @@ pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), 
         pipe::Receiver::from_owned_fd(input).ok(),
         pipe::Sender::from_owned_fd(output).ok(),
     ))
+}
+
+/// Whoever talks to one server cannot connect to it again by itself.
+fn lasting(connection: Connection) -> Connection {
+    connection.link.outlast_streams();
+    connection
 }
 
 fn is_pipe(descriptor: &OwnedFd) -> bool {

@@ -17,7 +17,6 @@ use keyway_config::names::path_segment;
 use keyway_secret::printable;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncReadExt as _;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 
 use self::plugins::Plugins;
@@ -29,10 +28,13 @@ use crate::reach::{Reach, ReachError, client_info};
 use crate::service_manager;
 use crate::session::{Session, Verbosity};
 use crate::shared;
+use crate::signals;
 use crate::traces;
-use crate::vault::{folders, open_vault};
+use crate::vault::folders;
 
-/// Serve plugins to every client on this machine, over HTTP on the loopback interface
+/// Serve plugins over HTTP to every client on this machine
+///
+/// It listens on the loopback interface, and on private sockets.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Plugin folders or files; without one, as `--config`
@@ -54,10 +56,10 @@ pub(crate) struct Serve {
 
 /// Runs the command until it is told to stop.
 pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError> {
-    let vault = Arc::new(open_vault()?);
     allow_many_connections();
     super::block_on_to_its_end(async {
         let desk = Desk::new(&arguments.reach, session)?;
+        let vault = desk.vault()?;
         let mut plugins = Plugins::open(arguments, session, &desk)?;
         desk.serves(plugins.loaded());
         let servers = plugins.servers();
@@ -216,15 +218,9 @@ fn invite(session: &Session, dashboard: &Dashboard) {
 
 /// Waits for Ctrl-C, or for whoever started us to end us.
 async fn ended_by_signal() {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        return std::future::pending().await;
-    };
     tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        () = signals::interrupted() => {}
+        () = signals::terminated() => {}
     }
 }
 

@@ -28,7 +28,9 @@ use crate::selection::Selection;
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 
-/// Show each server with its state and the variables it needs; runs and sends nothing
+/// Show each server with its state and the variables it needs; sends nothing
+///
+/// Nothing is run either.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]

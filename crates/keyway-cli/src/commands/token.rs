@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use keyway::gateway::{Register, Scope};
+use keyway::gateway::{Capability, Register, Scope};
 use keyway::load::Loader;
 use keyway_secret::printable;
+use serde_json::json;
 
+use super::tools::Format;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::find;
 use crate::session::Session;
 use crate::table::Table;
-use crate::vault::open_vault;
+use crate::vault::{existing_vault, open_vault};
 
 /// Decide which clients may use the gateway, and for which servers
 #[derive(Debug, Args)]
@@ -38,13 +40,27 @@ enum Action {
         config: Option<PathBuf>,
     },
     /// List the tokens, by name
-    List,
+    List {
+        /// How to print it
+        #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+        format: Format,
+    },
     /// Take a token back; its sessions end
     Revoke {
         /// The name
         #[arg(value_name = "NAME")]
         name: String,
     },
+}
+
+impl Token {
+    /// Says whether one JSON object is printed.
+    pub(crate) const fn format(&self) -> Format {
+        match self.action {
+            Action::List { format } => format,
+            _ => Format::Human,
+        }
+    }
 }
 
 /// Runs the command.
@@ -55,7 +71,7 @@ pub(crate) fn run(arguments: &Token, session: &Session) -> Result<Exit, CliError
             servers,
             config,
         } => make(session, name, servers, config.as_deref()),
-        Action::List => list(session),
+        Action::List { format } => list(session, *format),
         Action::Revoke { name } => revoke(session, name),
     }
 }
@@ -96,40 +112,50 @@ fn scope(name: &str, config: Option<&Path>) -> Result<Scope, CliError> {
     Ok(Scope::server(&loaded.plugin.name(), &server.name))
 }
 
-fn list(session: &Session) -> Result<Exit, CliError> {
-    let vault = open_vault()?;
-    let all = Register::new(&vault)?.list()?;
-    if all.is_empty() {
-        session.print("there is no token\n", Exit::Done)?;
-        return Ok(Exit::Done);
-    }
-    let mut table = Table::new(["NAME", "SERVERS"]);
-    for capability in all {
-        let servers = capability.servers.map_or_else(
-            || "all".to_owned(),
-            |scopes| {
-                let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
-                scopes.join(", ")
-            },
-        );
-        table.push([printable(&capability.name), printable(&servers)]);
-    }
-    session.print(
-        &table.render(session.width(), session.head_style()),
-        Exit::Done,
-    )?;
+fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
+    let all = match existing_vault()? {
+        Some(vault) => Register::new(&vault)?.list()?,
+        None => Vec::new(),
+    };
+    let words = |scopes: &[Scope]| -> Vec<String> { scopes.iter().map(Scope::to_string).collect() };
+    let text = match format {
+        Format::Json => {
+            let object = |it: &Capability| {
+                let servers = it.servers.as_deref().map(words);
+                json!({ "name": it.name, "servers": servers })
+            };
+            let tokens: Vec<_> = all.iter().map(object).collect();
+            let all = json!({ "schema_version": 1, "diagnostics": [], "tokens": tokens });
+            format!("{all}\n")
+        }
+        Format::Human if all.is_empty() => "there is no token\n".to_owned(),
+        Format::Human => {
+            let mut table = Table::new(["NAME", "SERVERS"]);
+            for it in all {
+                let servers = it.servers.as_deref().map(words);
+                let servers = servers.map_or_else(|| "all".to_owned(), |it| it.join(", "));
+                table.push([printable(&it.name), printable(&servers)]);
+            }
+            table.render(session.width(), session.head_style())
+        }
+    };
+    session.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 
 fn revoke(session: &Session, name: &str) -> Result<Exit, CliError> {
-    let vault = open_vault()?;
-    let existed = Register::new(&vault)?.revoke(name)?;
-    session.print_aside(if existed {
-        "no longer valid\n"
-    } else {
-        "there is no such token\n"
-    });
-    Ok(if existed { Exit::Done } else { Exit::Failed })
+    let existed = match existing_vault()? {
+        Some(vault) => Register::new(&vault)?.revoke(name)?,
+        None => false,
+    };
+    if !existed {
+        return Err(CliError::Absent {
+            what: "token",
+            list: "keyway token list",
+        });
+    }
+    session.print_aside("no longer valid\n");
+    Ok(Exit::Done)
 }
 
 const LONGEST_NAME: usize = 64;

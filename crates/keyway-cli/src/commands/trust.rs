@@ -3,15 +3,18 @@
 use clap::{Args, Subcommand};
 use keyway::events::Kind;
 use keyway::load::Loaded;
-use keyway::trust::{Question, Surroundings as Around};
+use keyway::trust::{Approval, Ledger, Question, Surroundings as Around};
 use keyway_secret::printable;
+use serde_json::json;
 
+use super::tools::Format;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Reach, approve, describe, find, with_ledger};
 use crate::session::Session;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
+use crate::vault::existing_vault;
 
 /// Decide which entries may run programs and get variables
 #[derive(Debug, Args)]
@@ -24,6 +27,9 @@ pub(crate) struct Trust {
 enum Action {
     /// List what was approved
     List {
+        /// How to print it
+        #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+        format: Format,
         #[command(flatten)]
         reach: Reach,
     },
@@ -53,10 +59,20 @@ enum Action {
     },
 }
 
+impl Trust {
+    /// Says whether one JSON object is printed.
+    pub(crate) const fn format(&self) -> Format {
+        match self.action {
+            Action::List { format, .. } => format,
+            _ => Format::Human,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Trust, session: &Session) -> Result<Exit, CliError> {
     match &arguments.action {
-        Action::List { reach } => list(session, reach),
+        Action::List { format, reach } => list(session, reach, *format),
         Action::Grant {
             server,
             variables,
@@ -67,25 +83,34 @@ pub(crate) fn run(arguments: &Trust, session: &Session) -> Result<Exit, CliError
     }
 }
 
-fn list(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
-    let approvals = with_ledger(&reach.profile(session)?, |ledger| Ok(ledger.list()?))?;
-    if approvals.is_empty() {
-        session.print("nothing is approved\n", Exit::Done)?;
-        return Ok(Exit::Done);
-    }
-    let mut table = Table::new(["SERVER", "PLUGIN AT", "MORE VARIABLES"]);
-    for approval in approvals {
-        let id = format!("{}:{}", approval.plugin, approval.server);
-        table.push([
-            printable(&id),
-            printable(&approval.source),
-            approval.grants.join(", "),
-        ]);
-    }
-    session.print(
-        &table.render(session.width(), session.head_style()),
-        Exit::Done,
-    )?;
+fn list(session: &Session, reach: &Reach, format: Format) -> Result<Exit, CliError> {
+    let profile = reach.profile(session)?;
+    let approvals = match existing_vault()? {
+        Some(vault) => Ledger::new(&vault, &profile)?.list()?,
+        None => Vec::new(),
+    };
+    let text = match format {
+        Format::Json => {
+            let object = |it: &Approval| {
+                let id = format!("{}:{}", it.plugin, it.server);
+                json!({ "id": id, "source": it.source, "variables": it.grants })
+            };
+            let approvals: Vec<_> = approvals.iter().map(object).collect();
+            let all = json!({ "schema_version": 1, "diagnostics": [], "approvals": approvals });
+            format!("{all}\n")
+        }
+        Format::Human if approvals.is_empty() => "nothing is approved\n".to_owned(),
+        Format::Human => {
+            let mut table = Table::new(["SERVER", "PLUGIN AT", "MORE VARIABLES"]);
+            for approval in approvals {
+                let id = format!("{}:{}", approval.plugin, approval.server);
+                let (id, source) = (printable(&id), printable(&approval.source));
+                table.push([id, source, approval.grants.join(", ")]);
+            }
+            table.render(session.width(), session.head_style())
+        }
+    };
+    session.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 

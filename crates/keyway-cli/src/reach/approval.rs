@@ -4,7 +4,6 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use keyway::events::{Events, Kind};
 use keyway::trust::{Ledger, Question};
-use keyway_config::declared::{DeclaredServer, Endpoint, OAuth};
 use keyway_secret::printable;
 
 use super::ReachError;
@@ -74,18 +73,6 @@ pub(super) fn granted(question: &Question, profile: &str) -> Option<Vec<String>>
     };
     let covering = find().filter(|approval| approval.covers(&question.digest));
     covering.map(|approval| approval.grants)
-}
-
-/// Returns an entry that nobody approved without the one thing of it that a sign-out would send;
-/// the variable behind it is not even read.
-pub(super) fn spared(server: &DeclaredServer) -> DeclaredServer {
-    let mut spared = server.clone();
-    if let Endpoint::Remote(remote) = &mut spared.endpoint
-        && let OAuth::Configured(fields) = &mut remote.oauth
-    {
-        fields.strings.retain(|field| field.name != "clientSecret");
-    }
-    spared
 }
 
 /// Says what an entry would do, whole and without what could hide a part of it.

@@ -27,6 +27,9 @@ pub(crate) enum ReachError {
     /// There are several servers, or none.
     #[error("{}", if names.is_empty() { "there is no server here" } else { "there are several servers here" })]
     WhichServer { names: Vec<String> },
+    /// There are several servers, and all of them can be meant as well.
+    #[error("there are several servers here")]
+    OneOrAll { names: Vec<String> },
     /// The server is switched off.
     #[error("server `{}` is disabled in its file", printable(server))]
     Disabled { server: String },
@@ -175,9 +178,10 @@ impl ReachError {
     /// Returns the exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::WhichServer { .. } | Self::UnknownTool { .. } | Self::BadArguments { .. } => {
-                Exit::Usage
-            }
+            Self::WhichServer { .. }
+            | Self::OneOrAll { .. }
+            | Self::UnknownTool { .. }
+            | Self::BadArguments { .. } => Exit::Usage,
             Self::NotTrusted { .. } | Self::TooLarge { .. } => Exit::NotTrusted,
             Self::Talk { error, method, .. } => match error {
                 SessionError::Transport(error) if is_sign_in(error, *method) => Exit::SignInNeeded,
@@ -195,9 +199,12 @@ impl ReachError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::WhichServer { names } if !names.is_empty() => {
-                let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
-                Some(format!("choose one of {}", names.join(", ")))
+                Some(format!("choose one of {}", names_in(names)))
             }
+            Self::OneOrAll { names } => Some(format!(
+                "`--server NAME` for one of {}, or `--all`",
+                names_in(names)
+            )),
             Self::NotTrusted { server } => Some(format!(
                 "look at what it does and approve it: keyway trust grant {}",
                 printable(server)
@@ -276,6 +283,12 @@ fn unset(errors: &[ResolveError]) -> Option<&str> {
     })
 }
 
+/// Lists names as they can be printed.
+fn names_in(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
+    names.join(", ")
+}
+
 /// Says whether a program of the server ended by itself.
 const fn may_have_missed(error: &TransportError) -> bool {
     matches!(
@@ -295,7 +308,8 @@ fn exit_of(error: &TransportError) -> Exit {
     match error {
         TransportError::Unreachable { .. }
         | TransportError::Timeout { .. }
-        | TransportError::Closed => Exit::Network,
+        | TransportError::Closed
+        | TransportError::StreamLost => Exit::Network,
         TransportError::Changed { .. }
         | TransportError::Auth(AuthError::Helper {
             fault: HelperFault::Changed { .. },

@@ -8,6 +8,7 @@ use keyway_config::document::Document;
 use keyway_config::resolve::{SpecEndpoint, resolve};
 
 use super::error::ReachError;
+use super::leaving::{self, Reduced};
 use super::ready::Ready;
 use super::resolved::resolved;
 use super::{Reach, approval};
@@ -111,9 +112,18 @@ impl Reach {
             };
             let question = Question::about(server, around, &scope);
             let grants = self.grants(session, question.as_ref(), approval)?;
-            let spared = grants.is_none().then(|| approval::spared(server));
+            let spared = grants.is_none().then(|| leaving::spared(server));
             let server = spared.as_ref().unwrap_or(server);
-            let mut spec = resolve(server, &scope).map_err(|errors| {
+            let mut missing = Vec::new();
+            let mut made = resolve(server, &scope);
+            if approval == Approval::Spared
+                && let Err(errors) = &made
+            {
+                let reduced = Reduced::new(server, errors);
+                made = resolve(&reduced.server, &scope);
+                missing = reduced.missing;
+            }
+            let mut spec = made.map_err(|errors| {
                 let code = "unresolved-variable";
                 events.emit(Kind::ConfigSkipped, Some(&server.name), Some(code));
                 ReachError::Unresolved {
@@ -140,6 +150,7 @@ impl Reach {
                 grants: grants.unwrap_or_default(),
                 plugin: loaded.plugin.name(),
                 files,
+                missing,
                 events: session.events.clone(),
             })
         });

@@ -27,6 +27,8 @@ use crate::error::CliError;
 pub(crate) struct Ready {
     /// The server.
     pub(crate) spec: ServerSpec,
+    /// The variables without which a sign-out cannot show who the client is.
+    pub(crate) missing: Vec<String>,
     pub(super) host: HostVariables,
     pub(super) grants: Vec<String>,
     pub(super) files: Option<Files>,

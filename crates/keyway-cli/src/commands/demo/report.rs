@@ -117,7 +117,7 @@ Ctrl-C ends the demo and takes its folder away
                 row.server.clone(),
                 row.transport.as_str().to_owned(),
                 row.method.as_str().to_owned(),
-                row.standing.to_string(),
+                row.standing.to_string().replacen('/', ": ", 1),
                 row.tools.to_string(),
                 row.latency.map_or_else(|| "-".to_owned(), milliseconds),
             ]);

@@ -3,20 +3,21 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use keyway::connect::{Host, LikenessKey};
 use keyway::dashboard::ServerId;
 use keyway::error::LoadError;
-use keyway::events::Events;
+use keyway::events::{Events, Topic};
 use keyway::gateway::{Gateway, Served};
 use keyway::load::{CONFIG_FILES, Loaded};
 use keyway::sign_in::Asking;
 use keyway::watch::Stamps;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
+use keyway_config::resolve::SpecEndpoint;
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -24,7 +25,7 @@ use super::Serve;
 use crate::dashboard::Desk;
 use crate::error::CliError;
 use crate::lazy::{Lazy, Presence};
-use crate::reach::{Manner, Reach, ReachError, find};
+use crate::reach::{Manner, Reach, ReachError, Ready, find};
 use crate::session::{Session, Verbosity};
 use crate::settings;
 use crate::vault::folders;
@@ -42,11 +43,15 @@ pub(super) struct Plugins {
     key: LikenessKey,
     plugins: Vec<Watched>,
     sign_ins: HashMap<(String, String), SignedIn>,
+    /// Those that the gateway has now.
+    upstreams: Vec<Weak<Lazy>>,
     stamps: Stamps,
     vault: Stamps,
     settings: Stamps,
     /// Whether to look again in any case.
     in_doubt: bool,
+    /// How often the vault is still looked at after its files have changed.
+    settling: u8,
 }
 
 /// One plugin.
@@ -83,7 +88,10 @@ impl Plugins {
         desk: &Arc<Desk>,
     ) -> Result<Self, CliError> {
         let host = |asking| -> Result<Arc<Host>, CliError> {
-            Ok(Arc::new(arguments.reach.host(session, manner(asking))?))
+            let host = arguments
+                .reach
+                .host_like(desk.host(), session, manner(asking))?;
+            Ok(Arc::new(host))
         };
         let folders = folders()?;
         let no_randomness = || std::io::Error::other("there is no randomness");
@@ -108,10 +116,12 @@ impl Plugins {
             key: key.map_err(|source| ReachError::Client { source })?,
             plugins: plugins.collect(),
             sign_ins: HashMap::new(),
+            upstreams: Vec::new(),
             stamps: Stamps::default(),
             vault: Stamps::of_own(VAULT_FILES.map(|name| folders.data.join(name))),
             settings: Stamps::of([folders.config.join("config.toml")]),
             in_doubt: false,
+            settling: 0,
         })
     }
 
@@ -152,7 +162,15 @@ impl Plugins {
         }
         let (stamps, vault) = (self.stamps.again(), self.vault.again());
         let is_same = stamps == self.stamps && vault == self.vault;
-        if is_same && !std::mem::take(&mut self.in_doubt) {
+        // What is written counts only when it is on the disk, and then no file changes any more.
+        let is_settling = self.settling > 0;
+        self.settling = match vault == self.vault {
+            true => self.settling.saturating_sub(1),
+            false => SETTLING,
+        };
+        if is_same && !is_settling && !std::mem::take(&mut self.in_doubt) {
+            let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
+            upstreams.for_each(|upstream| upstream.forget());
             return None;
         }
         self.stamps = stamps;
@@ -165,20 +183,29 @@ impl Plugins {
     pub(super) fn servers(&mut self) -> Vec<Served> {
         let mut servers = Vec::new();
         let mut files = self.files();
+        self.upstreams.clear();
         for loaded in &self.loaded() {
             for name in names(loaded) {
-                let (digest, run) = self.digest(loaded, &name);
-                files.extend(run);
+                let (digest, ready) = self.digest(loaded, &name);
+                files.extend(ready.iter().flat_map(Ready::files));
                 let key = (loaded.plugin.name(), name.clone());
                 let Witnessed { together, direct } = self.witnessed(&key);
                 let presence = &self.sign_ins.entry(key).or_default().presence;
                 let lazy = Lazy::new(&self.reach, &self.session, loaded, &name, &together);
-                let upstream = Arc::new(lazy.directly(&direct).noting(presence).amid(&self.around));
+                let lazy = lazy.directly(&direct).noting(presence).amid(&self.around);
+                let upstream = Arc::new(lazy.watched(self.foreseen(ready)));
+                self.upstreams.push(Arc::downgrade(&upstream));
                 servers.push(Served::new(loaded.plugin.name(), name, digest, upstream));
             }
         }
         self.stamps = std::mem::take(&mut self.stamps).with(files);
         servers
+    }
+
+    /// Returns what the next client may have of the last look, which tells nobody what it found.
+    fn foreseen(&self, ready: Option<Ready>) -> Option<Ready> {
+        let is_told = |ready: &Ready| matches!(ready.spec.endpoint, SpecEndpoint::NotConfigured);
+        ready.filter(|ready| !is_told(ready) && !self.session.events.wants(Topic::Config))
     }
 
     /// Returns the hosts by which a server is reached.
@@ -204,8 +231,8 @@ impl Plugins {
         witnessed
     }
 
-    /// Returns what a connection made now must not outlive, and which files are part of that.
-    fn digest(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Vec<PathBuf>) {
+    /// Returns what a connection made now must not outlive, and the server if it is ready.
+    fn digest(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Ready>) {
         let mut muted = self.session.clone();
         muted.events = Events::default();
         let entry = find(loaded, Some(name));
@@ -215,7 +242,7 @@ impl Plugins {
             Err(error) => {
                 let text = text_of(loaded, name);
                 let words = [text.as_bytes(), error.code().as_bytes()];
-                return (*self.key.hash("closed", &words).as_bytes(), Vec::new());
+                return (*self.key.hash("closed", &words).as_bytes(), None);
             }
         };
         let around: Vec<&[u8]> = self
@@ -237,7 +264,7 @@ impl Plugins {
         known.account = account;
         let ended = known.ended.to_le_bytes();
         let digest = self.key.hash("open", &[likeness.as_bytes(), &ended]);
-        (*digest.as_bytes(), ready.files())
+        (*digest.as_bytes(), Some(ready))
     }
 
     /// Reads the plugins again; one that cannot be read stays as it was.
@@ -370,5 +397,7 @@ fn shown(path: &Path) -> String {
 /// Approvals, variables and sign-ins are in here.
 const VAULT_FILES: [&str; 2] = ["vault.db", "vault.db-wal"];
 const BEAT: Duration = Duration::from_secs(1);
+/// No disk takes as many beats.
+const SETTLING: u8 = 3;
 /// Less than the minute that most clients wait for a call.
 const ENTRY_WAIT: Duration = Duration::from_secs(45);

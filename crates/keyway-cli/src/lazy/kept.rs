@@ -1,0 +1,104 @@
+//! How long what was made for one client is good for the next.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Something that was made before, if it was and still counts.
+#[derive(Debug)]
+pub(super) struct Kept<T> {
+    made: Option<Made<T>>,
+    is_watched: bool,
+}
+
+#[derive(Debug)]
+struct Made<T> {
+    it: Arc<T>,
+    /// When it was made, or last used where somebody watches.
+    at: Instant,
+}
+
+impl<T> Kept<T> {
+    /// Where nobody watches, it counts for a moment.
+    pub(super) const fn unwatched() -> Self {
+        Self {
+            made: None,
+            is_watched: false,
+        }
+    }
+
+    /// Whoever watches what it depends on replaces it at a change: until then it counts.
+    pub(super) fn watched(it: Option<T>, now: Instant) -> Self {
+        let mut kept = Self {
+            made: None,
+            is_watched: true,
+        };
+        if let Some(it) = it {
+            kept.put(&Arc::new(it), now);
+        }
+        kept
+    }
+
+    /// Returns what still counts.
+    pub(super) fn get(&mut self, now: Instant) -> Option<Arc<T>> {
+        let made = self.made.as_mut()?;
+        if self.is_watched {
+            made.at = now;
+        } else if now.duration_since(made.at) >= FRESH {
+            return None;
+        }
+        Some(Arc::clone(&made.it))
+    }
+
+    /// Keeps what was begun to be made `at` a time.
+    pub(super) fn put(&mut self, it: &Arc<T>, at: Instant) {
+        let it = Arc::clone(it);
+        self.made = Some(Made { it, at });
+    }
+
+    /// Lets go of what nobody has asked for lately.
+    pub(super) fn forget(&mut self, now: Instant) {
+        let is_old = |made: &mut Made<T>| now.duration_since(made.at) >= UNUSED;
+        self.made.take_if(is_old);
+    }
+}
+
+/// How long an approval that was taken back may still be used.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long values stay in memory for a client that may come.
+const UNUSED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_watches_counts_for_a_second_however_often_it_is_used() {
+        let (mut kept, begun) = (Kept::unwatched(), Instant::now());
+        assert!(kept.get(begun).is_none());
+        kept.put(&Arc::new(7), begun);
+        assert_eq!(kept.get(begun + FRESH / 2).as_deref(), Some(&7));
+        assert!(kept.get(begun + FRESH).is_none());
+    }
+
+    #[test]
+    fn what_somebody_watches_counts_until_nobody_has_asked_for_a_minute() {
+        let mut now = Instant::now();
+        let mut kept = Kept::watched(Some(7), now);
+        for _ in 0..3 {
+            now += UNUSED - FRESH;
+            kept.forget(now);
+            assert_eq!(kept.get(now).as_deref(), Some(&7));
+        }
+        now += UNUSED;
+        kept.forget(now);
+        assert!(kept.get(now).is_none());
+    }
+
+    #[test]
+    fn values_are_let_go_of_and_not_only_hidden() {
+        let (mut kept, it, begun) = (Kept::unwatched(), Arc::new(7), Instant::now());
+        kept.put(&it, begun);
+        kept.forget(begun + UNUSED);
+        assert_eq!(Arc::strong_count(&it), 1);
+    }
+}

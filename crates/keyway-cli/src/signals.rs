@@ -1,0 +1,156 @@
+//! The signals that end a process: who heeds them, and what happens to those that nobody heeds.
+//!
+//! Listening once takes a signal's own effect away for good. Whoever starts the [`watch`] therefore
+//! still ends with a signal that nobody else waits for.
+
+use std::io;
+use std::process;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Every Ctrl-C since this was made; none is lost between two looks.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    signal: Option<Signal>,
+    _heeding: Heeding,
+}
+
+impl Interrupts {
+    /// Listens from now on: the process is not ended by it any more.
+    pub(crate) fn listen() -> Self {
+        let kind = SignalKind::interrupt();
+        let _heeding = Heeding::start(kind);
+        let signal = signal(kind).ok();
+        Self { signal, _heeding }
+    }
+
+    /// Waits for the next.
+    pub(crate) async fn next(&mut self) {
+        match &mut self.signal {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
+        Heeding::start(SignalKind::interrupt()).stays();
+    }
+}
+
+/// Waits for Ctrl-C.
+pub(crate) async fn interrupted() {
+    heeded(SignalKind::interrupt()).await;
+}
+
+/// Waits for the signal by which clients and service managers end a process.
+pub(crate) async fn terminated() {
+    heeded(SignalKind::terminate()).await;
+}
+
+/// Waits until the terminal is gone.
+pub(crate) async fn hung_up() {
+    heeded(SignalKind::hangup()).await;
+}
+
+/// What a signal comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Somebody waits for it, and ends in their own way.
+    ByOthers,
+    /// The process ends as soon as this is dealt with.
+    ToEndNow,
+}
+
+/// Calls `told` with every signal that ends a process, from now on; only the first call counts.
+pub(crate) fn watch(told: fn(Told)) {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        drop(thread::spawn(move || {
+            // Dropped as soon as signals are listened to, or cannot be.
+            let ready = sender;
+            drop(watched(told, move || drop(ready)));
+        }));
+        // A signal before that has its own effect, which is why nothing is hidden before.
+        let _ready: Result<(), _> = receiver.recv();
+    });
+}
+
+#[expect(
+    clippy::exit,
+    reason = "this is what the signal would have done, had it not been listened to"
+)]
+fn watched(told: fn(Told), ready: impl FnOnce()) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let number = runtime.block_on(async {
+        let [mut interrupt, mut terminate, mut hangup, mut quit] = all()?;
+        ready();
+        loop {
+            let kind = tokio::select! {
+                _ = interrupt.recv() => SignalKind::interrupt(),
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = hangup.recv() => SignalKind::hangup(),
+                _ = quit.recv() => SignalKind::quit(),
+            };
+            if !lock().contains(&kind) {
+                return io::Result::Ok(kind.as_raw_value());
+            }
+            told(Told::ByOthers);
+        }
+    })?;
+    told(Told::ToEndNow);
+    process::exit(BY_SIGNAL.saturating_add(number))
+}
+
+fn all() -> io::Result<[Signal; 4]> {
+    Ok([
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+        signal(SignalKind::quit())?,
+    ])
+}
+
+async fn heeded(kind: SignalKind) {
+    let Ok(mut signal) = signal(kind) else {
+        return std::future::pending().await;
+    };
+    let heeding = Heeding::start(kind);
+    signal.recv().await;
+    heeding.stays();
+}
+
+/// Somebody waits for a signal.
+#[derive(Debug)]
+struct Heeding(SignalKind);
+
+impl Heeding {
+    fn start(kind: SignalKind) -> Self {
+        lock().push(kind);
+        Self(kind)
+    }
+
+    /// What was heeded stays heeded: the watch may look only now.
+    fn stays(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Heeding {
+    fn drop(&mut self) {
+        let mut all = lock();
+        if let Some(at) = all.iter().position(|kind| *kind == self.0) {
+            all.swap_remove(at);
+        }
+    }
+}
+
+fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
+    HEEDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every signal that somebody waits for, once for each of them.
+static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
+/// What a shell adds to the number of the signal that ended a program.
+const BY_SIGNAL: i32 = 128;
