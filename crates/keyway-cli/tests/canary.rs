@@ -3,10 +3,19 @@
 
 use keyway_testkit::{Canary, Folder, Keyway};
 
-/// Every place where a literal may stand, in files that are well formed and in files that are not.
+/// How the file is written in which the literals stand.
+#[derive(Clone, Copy)]
+enum Shape {
+    WellFormed,
+    OneLine,
+    Malformed,
+    Foreign,
+}
+
+/// A folder with a literal in every place where one may stand.
 ///
 /// `name` stands where a rule may quote it: nobody writes a short password there.
-fn folders(literal: &str, name: &str) -> Vec<Folder> {
+fn folder(shape: Shape, literal: &str, name: &str) -> Folder {
     let entries = format!(
         r#"{{
   "mcpServers": {{
@@ -30,59 +39,68 @@ fn folders(literal: &str, name: &str) -> Vec<Folder> {
   }}
 }}"#
     );
-    let malformed = entries
-        .replacen("\"headers\"", "headers", 1)
-        .replacen("],", ",] // secret: ", 1)
-        .replacen("\",\n", "\n", 2);
-    let foreign = format!(
-        r#"{{"servers": {{"s": {{"env": {{"T": "{literal}"}}, "args": ["{literal}"]}}}}}}"#
-    );
+    let text = match shape {
+        Shape::WellFormed => entries,
+        Shape::OneLine => entries.replace('\n', " "),
+        Shape::Malformed => entries
+            .replacen("\"headers\"", "headers", 1)
+            .replacen("],", ",] // secret: ", 1)
+            .replacen("\",\n", "\n", 2),
+        Shape::Foreign => format!(
+            r#"{{"servers": {{"s": {{"env": {{"T": "{literal}"}}, "args": ["{literal}"]}}}}}}"#
+        ),
+    };
     let prose =
         format!("# Plugin\n\n`export API_TOKEN={literal}`\n\nAuthorization: Bearer {literal}\n");
     let script =
         format!("#!/bin/sh\nTOKEN='{literal}'\ncurl -H \"X-Api-Key: {literal}\" \"$OTHER\"\n");
+    Folder::with_entries(&text)
+        .file("README.md", &prose)
+        .executable("run.sh", &script)
+        .file(
+            "plugin.json",
+            format!(r#"{{"mcpServers": ["./{name}.json"], "name": "p"}}"#),
+        )
+        .file(".env", format!("A_TOKEN={literal}\n"))
+        .repository(&[".env"])
+}
+
+/// A token of nobody's shape, one of a vendor's, and a short password.
+fn literals() -> [String; 3] {
     [
-        entries.clone(),
-        malformed,
-        foreign,
-        entries.replace('\n', " "),
+        "kT8vQ2mX9wLz4Rb7Yc3N".to_owned(),
+        ["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat(),
+        "p4ssw0rdX".to_owned(),
     ]
-    .into_iter()
-    .map(|text| {
-        Folder::with_entries(&text)
-            .file("README.md", &prose)
-            .executable("run.sh", &script)
-            .file(
-                "plugin.json",
-                format!(r#"{{"mcpServers": ["./{name}.json"], "name": "p"}}"#),
-            )
-            .file(".env", format!("A_TOKEN={literal}\n"))
-            .repository(&[".env"])
-    })
-    .collect()
 }
 
 #[test]
-fn no_command_in_no_format_shows_a_token_of_nobody_s_shape() {
-    assert_hidden("kT8vQ2mX9wLz4Rb7Yc3N");
+fn no_command_in_no_format_shows_what_a_file_holds() {
+    assert_hidden(Shape::WellFormed);
 }
 
 #[test]
-fn no_command_in_no_format_shows_a_token_of_a_vendor_s_shape() {
-    assert_hidden(&["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat());
+fn no_command_in_no_format_shows_what_a_file_of_one_line_holds() {
+    assert_hidden(Shape::OneLine);
 }
 
 #[test]
-fn no_command_in_no_format_shows_a_short_password() {
-    assert_hidden("p4ssw0rdX");
+fn no_command_in_no_format_shows_what_a_malformed_file_holds() {
+    assert_hidden(Shape::Malformed);
 }
 
-/// Puts a literal everywhere, and looks for it and for the value of a variable in all output.
-fn assert_hidden(literal: &str) {
+#[test]
+fn no_command_in_no_format_shows_what_a_file_for_another_program_holds() {
+    assert_hidden(Shape::Foreign);
+}
+
+/// Puts each literal everywhere, and looks for it and for the value of a variable in all output.
+fn assert_hidden(shape: Shape) {
     let variable = Canary::hidden("vQ9x7Lk2Wp4Zt8Rb3Nc6Ym1Hd5");
-    let name = if literal.len() < 12 { "name" } else { literal };
-    let literal = Canary::literal(literal);
-    for folder in folders(literal.value(), name) {
+    for literal in literals() {
+        let name = if literal.len() < 12 { "name" } else { &literal };
+        let folder = folder(shape, &literal, name);
+        let literal = Canary::literal(&literal);
         for arguments in CALLS {
             let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
             let outcome = call
@@ -163,6 +181,8 @@ const CALLS: &[&[&str]] = &[
     &["call", "local", "t", "A=B"],
     &["env", "list"],
     &["env", "list", "--format", "json"],
+    &["trust", "list", "--format", "json"],
+    &["token", "list", "--format", "json"],
     &["vault", "status"],
     &["vault", "status", "--format", "json"],
     &["vault", "verify", "--format", "json"],

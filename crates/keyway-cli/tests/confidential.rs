@@ -217,6 +217,52 @@ fn a_sign_out_without_proof_says_so_to_programs() {
     assert_eq!(server.pointer("/revoked"), Some(&"no-proof".into()));
 }
 
+/// Whoever lost the variable can still leave.
+#[test]
+fn a_sign_out_without_the_variable_of_the_secret_says_which_one_is_missing() {
+    let desk = desk(SecretMethod::ClientSecretBasic);
+    for arguments in [&["logout", "s"][..], &["logout", "s", "--format", "json"]] {
+        sign_in(&desk);
+        desk.rig.forget();
+        let outcome = done(desk.keyway(arguments));
+        assert!(desk.rig.seen("/revoke").is_empty());
+        if arguments.len() == 2 {
+            assert_eq!(
+                outcome.stdout,
+                "`s`: signed out; the tokens were deleted here; the authorization server was not \
+                 told, because the variable `APPROVED` is not set, which the client shows itself \
+                 by, so they count until they end.\n"
+            );
+        } else {
+            let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+            let server = told.pointer("/servers/0").unwrap();
+            assert_eq!(server.pointer("/revoked"), Some(&"no-proof".into()));
+            let missing = server.pointer("/missing_variables/0");
+            assert_eq!(missing, Some(&"APPROVED".into()));
+        }
+        is_gone(&desk);
+    }
+}
+
+/// The address tells which sign-in it is; without it there is none to end.
+#[test]
+fn a_sign_out_goes_without_any_other_variable_of_the_sign_in() {
+    let desk = desk(SecretMethod::ClientSecretBasic);
+    sign_in(&desk);
+    let url = desk.rig.mcp();
+    let oauth = format!(
+        r#"{{"clientId": "{CLIENT}", "clientSecret": "${{APPROVED}}", "scopes": "${{SCOPES}}"}}"#
+    );
+    let entry = format!(r#"{{"s": {{"type": "http", "url": "{url}", "oauth": {oauth}}}}}"#);
+    desk.folder.put(".mcp.json", entry);
+    done(keyway(&desk, &["trust", "grant", "s"]));
+    let outcome = done(keyway(&desk, &["logout", "s"]));
+    assert_eq!(
+        outcome.stdout,
+        "`s`: signed out; the tokens were revoked and deleted.\n"
+    );
+}
+
 #[test]
 fn a_wrong_secret_is_told_and_costs_no_sign_in() {
     for method in METHODS {

@@ -11,12 +11,12 @@
 )]
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use keyway_testkit::{Folder, Keyway, Outcome, Tools, visit};
+use keyway_testkit::{Folder, Keyway, Outcome, Tools, eventually, free_port, visit};
 use serde_json::Value;
 
 #[test]
@@ -64,13 +64,13 @@ fn one_consent_lasts_until_the_person_signs_out() {
 
 #[test]
 fn an_expired_token_is_renewed_before_it_is_sent() {
-    let Some(place) = Place::open(3) else {
+    let Some(place) = Place::open(8) else {
         return;
     };
     let login = place.call(&["login", "s"]);
     assert_eq!(login.code, 0, "{}", login.everything());
     // The clock is that of a foreign server.
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(9));
     let before = place.journal().len();
     let renewed = place.call(&["call", "s", "whoami"]);
     assert_eq!(renewed.stdout, "alice read\n", "{}", renewed.everything());
@@ -183,24 +183,19 @@ fn a_server_on_the_python_sdk_is_signed_in_to_renewed_and_signed_out_of() {
     command
         .arg(script("protected.py"))
         .arg(port.to_string())
-        .env("ACCESS_TOKEN_SECONDS", "2");
+        .env("ACCESS_TOKEN_SECONDS", "8");
     let place = Place::of_others(&mut command, port);
     let first = place.call(&["call", "s", "whoami"]);
     assert_eq!(first.stdout, "bob user\n", "{}", first.everything());
     assert_eq!(place.last_page()["title"], "You are signed in – Keyway");
     std::fs::remove_file(place.folder.at("page.json")).unwrap();
     // The clock is that of a foreign server.
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(9));
     let renewed = place.call(&["call", "s", "whoami"]);
     assert_eq!(renewed.stdout, "bob user\n", "{}", renewed.everything());
     let out = place.call(&["logout", "s"]);
     assert!(out.stdout.contains("were revoked"), "{}", out.everything());
     assert!(!place.folder.at("page.json").exists());
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// A plugin with one protected server, a home, and a person at a browser.
@@ -248,13 +243,10 @@ impl Place {
             &format!("http://127.0.0.1:{port}/mcp"),
             &modules().unwrap(),
         );
-        for _ in 0..300 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return place;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("the server did not start");
+        eventually("the server listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        place
     }
 
     fn before(child: Child, url: &str, modules: &Path) -> Self {
@@ -334,14 +326,13 @@ impl Place {
 
     /// Waits until the browser has left, and returns the page on which it was last.
     fn last_page(&self) -> Value {
-        for _ in 0..200 {
+        let mut page = Value::Null;
+        eventually("the browser says where it was", || {
             let text = std::fs::read_to_string(self.folder.at("page.json")).unwrap_or_default();
-            if let Ok(page) = serde_json::from_str(&text) {
-                return page;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("the browser did not say where it was");
+            page = serde_json::from_str(&text).unwrap_or_default();
+            !page.is_null()
+        });
+        page
     }
 }
 

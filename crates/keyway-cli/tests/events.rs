@@ -224,10 +224,7 @@ fn a_program_that_ends_under_a_client_is_told() {
             );
             break;
         }
-        assert!(
-            started.elapsed() < std::time::Duration::from_secs(20),
-            "{text}"
-        );
+        assert!(started.elapsed() < keyway_testkit::PATIENCE, "{text}");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }

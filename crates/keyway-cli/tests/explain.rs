@@ -40,3 +40,22 @@ fn a_misspelled_code_is_wrong_usage_and_the_right_one_is_named() {
         outcome.stderr
     );
 }
+
+/// Asked for it ends well; given because nothing was said it is wrong usage.
+#[test]
+fn help_shows_the_commands_in_groups() {
+    let folder = Folder::new();
+    let keyway = || Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
+    let asked = keyway().args(["--help"]).run();
+    let given = keyway().run();
+    assert_eq!((asked.code, asked.stderr.as_str()), (0, ""));
+    assert_eq!((given.code, given.stdout.as_str()), (2, ""));
+    for text in [asked.stdout, given.stderr] {
+        assert!(text.contains("\nConnect clients:\n  run "), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    }
+    let own = keyway().args(["install", "--help"]).run().stdout;
+    let (own, everywhere) = own.split_once("\nOptions of every command:\n").unwrap();
+    assert!(own.contains("--replace") && everywhere.contains("--debug-file"));
+    assert!(!own.contains("--debug-file") && !everywhere.contains("--replace"));
+}

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Canary, Desk};
+use keyway_testkit::{Canary, Desk, PATIENCE};
 use url::Url;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
@@ -83,8 +83,6 @@ fn b12_what_is_pasted_is_not_echoed() {
         // The whole line is there, and the invitation to paste after it.
         text.contains("press Enter").then(|| line.trim().to_owned())
     });
-    // Typing is hidden right after the invitation is printed.
-    thread::sleep(Duration::from_millis(300));
     let redirect = leads_to(&page);
     stdin.write_all(format!("{redirect}\r").as_bytes()).unwrap();
     stdin.flush().unwrap();
@@ -134,10 +132,7 @@ fn wait_for<T>(look: impl Fn() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "waited in vain"
-        );
+        assert!(started.elapsed() < PATIENCE, "waited in vain");
         thread::sleep(Duration::from_millis(20));
     }
 }

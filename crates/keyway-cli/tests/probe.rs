@@ -1,8 +1,6 @@
 //! `keyway probe`: the health address first, the list call decides.
 
-use std::net::TcpListener;
-
-use keyway_testkit::{Answer, Folder, Keyway, Outcome, Request, Upstream, mcp};
+use keyway_testkit::{Answer, Folder, Keyway, Outcome, Request, Upstream, free_port, mcp};
 use serde_json::{Value, json};
 
 #[test]
@@ -80,11 +78,7 @@ fn nothing_is_asked_without_approval_and_nobody_there_is_the_network() {
     let outcome = keyway(&folder).args(["probe", "s"]).run();
     assert_eq!(outcome.code, 4, "{}", outcome.everything());
     assert!(server.seen().is_empty());
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_port();
     let folder = self::folder(port);
     let outcome = keyway(&folder).args(["probe", "s", "--trust"]).run();
     assert_eq!(outcome.code, 5, "{}", outcome.everything());

@@ -8,12 +8,12 @@
 )]
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use keyway_testkit::{Answer, Folder, Keyway, Tools, Upstream};
+use keyway_testkit::{Answer, Folder, Keyway, Tools, Upstream, eventually, free_port};
 
 /// Whoever wrote the entry also wrote the file, and nobody has agreed to read it.
 #[test]
@@ -171,11 +171,7 @@ fn a_rejected_static_token_is_never_followed_by_discovery() {
 
 #[test]
 fn a_server_that_is_not_there_is_a_network_error() {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_port();
     let folder = Folder::with_entries(&format!(
         r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp"}}}}"#
     ));
@@ -377,11 +373,7 @@ struct Reference {
 
 impl Reference {
     fn start(script: &str, transport: &str) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = free_port();
         let child = Command::new("node")
             .arg(script)
             .arg(transport)
@@ -391,13 +383,10 @@ impl Reference {
             .spawn()
             .unwrap();
         let reference = Self { child, port };
-        for _ in 0..300 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return reference;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("the reference server did not start");
+        eventually("the reference server listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        reference
     }
 }
 

@@ -8,9 +8,9 @@
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use keyway_testkit::{Answer, Folder, Gateway, Keyway, Request, Tools, Upstream, mcp};
+use keyway_testkit::{Answer, Folder, Gateway, Keyway, Request, Tools, Upstream, eventually, mcp};
 use serde_json::json;
 
 /// Threat C10: what a client shows us never reaches a server, and neither does a capability for
@@ -62,45 +62,75 @@ fn c10_the_capability_goes_no_further_and_opens_its_own_plugin_alone() {
             .code,
         0
     );
-    std::thread::sleep(Duration::from_millis(1500));
-    let revoked = gateway.post("/mcp/a/one", Some(&token), HELLO);
-    assert!(revoked.starts_with("HTTP/1.1 403 "), "{revoked}");
+    eventually("it does not count any more", || {
+        let revoked = gateway.post("/mcp/a/one", Some(&token), HELLO);
+        revoked.starts_with("HTTP/1.1 403 ")
+    });
 }
 
 /// There is one thread for everybody, and a key may take its time.
 #[test]
 fn others_are_answered_while_the_vault_is_opened_for_one() {
-    let upstream = upstream();
-    let entry = format!(
-        r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{}/s", "headers": {{"X-Own": "${{OWN}}"}}}}}}"#,
-        upstream.port()
-    );
-    let folder = Folder::new()
-        .file("a/.mcp.json", entry)
-        .file("key", "5a".repeat(32));
-    let (slow, key) = (folder.at("slow"), folder.at("key"));
-    let (slow, key) = (slow.display(), key.display());
-    let command = format!("if test -e {slow}; then sleep 3; fi; cat {key}");
-    let made = keyway(&folder)
-        .args(["token", "new", "--name", "n", "--server", "a:*"])
-        .env("KEYWAY_KEY_COMMAND", &command)
-        .run();
-    let token = made.stdout.trim();
-    let variables = [("KEYWAY_KEY_COMMAND", command.as_str()), ("OWN", "1")];
-    let gateway = serve_with(&folder, &["a"], &variables);
-    std::fs::write(folder.at("slow"), "").unwrap();
+    let (slow, upstream) = (SlowKey::new(), upstream());
+    let token = slow.token();
+    // What is missed may be among the variables that are kept, so each client looks anew.
+    let gateway = slow.serve(&upstream, &[]);
+    std::fs::write(slow.folder.at("slow"), "").unwrap();
     std::thread::scope(|scope| {
-        let begun = Instant::now();
-        let one = scope.spawn(|| gateway.post("/mcp/a/s", Some(token), HELLO));
-        std::thread::sleep(Duration::from_millis(500));
-        std::fs::remove_file(folder.at("slow")).unwrap();
+        let one = scope.spawn(|| gateway.post("/mcp/a/s", Some(&token), HELLO));
+        eventually("somebody waits for the key", || {
+            slow.folder.at("begun").exists()
+        });
         let other = gateway.post("/healthz", None, "");
         assert!(other.starts_with("HTTP/1.1 200 "), "{other}");
-        assert!(begun.elapsed() < Duration::from_secs(3));
-        let welcome = one.join().unwrap();
-        assert!(welcome.starts_with("HTTP/1.1 200 "), "{welcome}");
-        assert!(begun.elapsed() >= Duration::from_secs(3));
+        assert!(!one.is_finished());
+        std::fs::remove_file(slow.folder.at("slow")).unwrap();
+        one.join().unwrap();
     });
+}
+
+#[test]
+fn the_first_client_waits_for_no_look_at_what_was_just_looked_at() {
+    let (slow, upstream) = (SlowKey::new(), upstream());
+    let token = slow.token();
+    let gateway = slow.serve(&upstream, &[("OWN", "1")]);
+    // Whoever wants the key now waits for ever.
+    std::fs::write(slow.folder.at("slow"), "").unwrap();
+    let welcome = gateway.post("/mcp/a/s", Some(&token), HELLO);
+    assert!(welcome.starts_with("HTTP/1.1 200 "), "{welcome}");
+    assert_eq!(nth(&upstream, 0).header("x-own"), Some("1"));
+}
+
+/// A key that is only got while there is no file `slow`.
+struct SlowKey {
+    folder: Folder,
+    command: String,
+}
+
+impl SlowKey {
+    fn new() -> Self {
+        let folder = Folder::new().file("key", "5a".repeat(32));
+        let at = |name: &str| folder.at(name).display().to_string();
+        let (slow, begun, key) = (at("slow"), at("begun"), at("key"));
+        let command = format!("while test -e {slow}; do touch {begun}; sleep 0.1; done; cat {key}");
+        Self { folder, command }
+    }
+
+    fn token(&self) -> String {
+        let call = keyway(&self.folder).env("KEYWAY_KEY_COMMAND", &self.command);
+        let made = call.args(["token", "new", "--name", "n", "--server", "a:*"]);
+        made.run().stdout.trim().to_owned()
+    }
+
+    fn serve(&self, upstream: &Upstream, variables: &[(&str, &str)]) -> Gateway {
+        let entry = format!(
+            r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{}/s", "headers": {{"X-Own": "${{OWN}}"}}}}}}"#,
+            upstream.port()
+        );
+        self.folder.put("a/.mcp.json", entry);
+        let own = [("KEYWAY_KEY_COMMAND", self.command.as_str())];
+        serve_with(&self.folder, &["a"], &[&own, variables].concat())
+    }
 }
 
 #[test]
@@ -302,13 +332,8 @@ fn upstream() -> Upstream {
 
 /// Waits for a request.
 fn nth(upstream: &Upstream, at: usize) -> Request {
-    for _ in 0..200 {
-        if let Some(found) = upstream.seen().into_iter().nth(at) {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("nothing came");
+    eventually("a request comes", || upstream.seen().len() > at);
+    upstream.seen().swap_remove(at)
 }
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;

@@ -6,12 +6,11 @@
 )]
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Folder, Keyway, free_port};
 
 #[test]
 fn a_service_starts_with_its_first_guest_and_comes_back_after_a_kill() {
@@ -27,8 +26,7 @@ fn a_service_starts_with_its_first_guest_and_comes_back_after_a_kill() {
         .file("home/.keep", "")
         .file("run/.keep", "");
     fs::set_permissions(folder.at("run"), fs::Permissions::from_mode(0o700)).unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
-    let port = port.unwrap().port();
+    let port = free_port();
     let output = Command::new("unshare")
         .args(["--mount", "--", "sh"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/session.sh"))

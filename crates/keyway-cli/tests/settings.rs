@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::sync::mpsc;
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Folder, Keyway, PATIENCE};
 
 /// A server that is no MCP server: it notes what it sees and ends.
 const NOTES: &str = r#"{"mcpServers": {"s": {"command": "${HOST_PLUGIN_ROOT}/notes.sh"}, "t": {"command": "${HOST_PLUGIN_ROOT}/notes.sh"}}}"#;
@@ -177,10 +177,7 @@ struct Proxy {
 
 impl Proxy {
     fn asked(&self) -> String {
-        let line = self
-            .lines
-            .recv_timeout(std::time::Duration::from_secs(10))
-            .unwrap();
+        let line = self.lines.recv_timeout(PATIENCE).unwrap();
         // It is tried again while nothing was sent.
         while self.lines.try_recv().is_ok() {}
         line

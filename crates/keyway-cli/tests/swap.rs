@@ -7,7 +7,7 @@
 )]
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::Instant;
 
 use keyway_testkit::{Folder, Keyway};
 
@@ -57,13 +57,17 @@ fn d11_a_swapped_script_is_never_used_unnoticed() {
     let home = folder.at("home");
     let grant = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).env("KEYWAY_HOME", &home);
     assert_eq!(grant.args(["trust", "grant", "s"]).run().code, 0);
+    // However long a machine takes to start one.
+    let began = Instant::now();
+    assert_eq!(tools(folder.path(), &home).0, 0);
+    let whole = began.elapsed();
     let rounds = rounds();
     for round in 0..rounds {
         // A name of its own: what a round before was stopped at may still arrive.
         let name = format!("evil-{round}");
         let evil = script(&format!("echo x > \"$PLUGIN_ROOT/{name}\""));
         // From before the first look to after the last one.
-        let delay = Duration::from_micros(round % 60 * 1000);
+        let delay = whole * u32::try_from(round % STEPS).unwrap() / LATEST;
         let (code, output) = std::thread::scope(|scope| {
             let call = scope.spawn(|| tools(folder.path(), &home));
             std::thread::sleep(delay);
@@ -90,8 +94,12 @@ fn d11_a_swapped_script_is_never_used_unnoticed() {
     assert!(noticed < rounds, "the swap was never late");
 }
 
+/// A delay is so many parts of a whole call; a few of them are longer than that.
+const STEPS: u64 = 60;
+const LATEST: u32 = 40;
+
 /// The short form; the long one is asked for by number.
 fn rounds() -> u64 {
     let asked = std::env::var("KEYWAY_SWAP_ROUNDS").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(300)
+    asked.and_then(|text| text.parse().ok()).unwrap_or(120)
 }

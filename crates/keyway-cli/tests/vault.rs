@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use keyway_testkit::{Canary, Folder, KeyringSession, Keyway, Outcome, Terminal};
+use keyway_testkit::{Canary, Folder, KeyringSession, Keyway, Outcome, PATIENCE, Terminal};
 use serde_json::Value;
 
 /// A home in which several calls meet, each a process of its own.
@@ -71,8 +71,11 @@ impl Home {
 
     /// Makes the vault, as the first command does that keeps anything.
     fn make(&self) {
-        let made = self.done(&["trust", "list"]);
-        assert_eq!(made.stderr, "", "nothing is said about it");
+        let made = self.done(&["trust", "reset"]);
+        assert_eq!(
+            made.stderr, "took back 0 approvals\n",
+            "nothing is said about it"
+        );
     }
 
     fn status(&self) -> Value {
@@ -108,7 +111,7 @@ impl Home {
         for arguments in [&["vault", "verify"][..], &["trust", "list"]] {
             let start = Instant::now();
             let outcome = self.run(arguments);
-            assert!(start.elapsed() < Duration::from_secs(5));
+            assert!(start.elapsed() < PATIENCE);
             assert_eq!(outcome.code, 1, "{}", outcome.snapshot());
             assert!(outcome.stderr.contains("\nhint: "), "{}", outcome.stderr);
             told = outcome.stderr;
@@ -165,6 +168,62 @@ fn machine_without_a_session_gets_a_key_file_and_an_honest_word_about_it() {
 }
 
 #[test]
+fn who_only_lists_or_takes_away_makes_no_vault() {
+    let home = Home::new();
+    for (command, list) in [
+        ("trust", "approvals"),
+        ("token", "tokens"),
+        ("env", "variables"),
+    ] {
+        home.done(&[command, "list"]);
+        let listed = home.done(&[command, "list", "--format", "json"]).stdout;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!(listed["schema_version"], 1);
+        assert_eq!(listed[list], Value::Array(Vec::new()), "{command}");
+        assert!(!home.folder.at("keyway").exists(), "{command}");
+    }
+    for (words, list) in [
+        (
+            ["token", "revoke", "nobody"],
+            "hint: list them: keyway token list",
+        ),
+        (
+            ["env", "unset", "NOTHING"],
+            "hint: list them: keyway env list",
+        ),
+    ] {
+        let absent = home.run(&[&words[..], &["--quiet"]].concat());
+        assert_eq!(absent.code, 1, "{}", absent.snapshot());
+        assert!(
+            absent.stderr.contains("error: there is no such "),
+            "{}",
+            absent.stderr
+        );
+        assert!(absent.stderr.contains(list), "{}", absent.stderr);
+        assert!(!home.folder.at("keyway").exists());
+    }
+    home.done(&["token", "new", "--name", "n", "--server", "p:s"]);
+    let listed = home.done(&["token", "list", "--format", "json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["tokens"][0]["name"], "n");
+    assert_eq!(listed["tokens"][0]["servers"][0], "p:s");
+}
+
+#[test]
+fn a_place_where_nothing_can_be_made_is_told_with_what_helps() {
+    let mut home = Home::new();
+    // Nobody makes folders there, not even the superuser.
+    home.set("KEYWAY_HOME", "/sys/keyway");
+    let outcome = home.run(&["trust", "reset"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.snapshot());
+    let told = &outcome.stderr;
+    assert!(
+        told.contains("hint: set `KEYWAY_HOME` to a folder that you can write to"),
+        "{told}"
+    );
+}
+
+#[test]
 fn four_states_have_four_messages_and_none_changes_anything() {
     let mut session = KeyringSession::new();
     session.log_in();
@@ -191,7 +250,7 @@ fn four_states_have_four_messages_and_none_changes_anything() {
     session.freeze();
     let (before, start) = (home.files(), Instant::now());
     let outcome = home.run(&["vault", "verify", "--format", "json"]);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < PATIENCE);
     assert_eq!((outcome.code, before), (1, home.files()));
     let slow = outcome.stdout;
     assert!(slow.contains("\"keyring-timeout\""), "{slow}");

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Answer, Folder, Gateway, Keyway, Outcome, Tools, Upstream};
+use keyway_testkit::{Answer, Folder, Gateway, Keyway, Outcome, PATIENCE, Tools, Upstream};
 use serde_json::Value;
 
 /// How every secret of a demo begins.
@@ -135,7 +135,7 @@ impl Drop for Demo {
 /// `keyway serve` over a server that refuses everybody and one that runs here, neither approved.
 pub(crate) struct House {
     pub(crate) gateway: Gateway,
-    folder: Folder,
+    pub(crate) folder: Folder,
 }
 
 /// What a browser has after it was let in.
@@ -168,14 +168,22 @@ impl House {
                 "local": {{"command": "/bin/sh", "args": ["-c", "echo $API_TOKEN >&2; exit 3"],
                   "env": {{"API_TOKEN": "${{API_TOKEN}}"}}}}}}"#
         );
-        let folder = Folder::new().file("p/.mcp.json", entries).executable(
+        let folder = Folder::new().file("p/.mcp.json", entries);
+        Self::over(folder, &[("API_TOKEN", token)], &[])
+    }
+
+    /// Starts it over the plugin `p` of a folder, whose entries are not approved unless `words` say so.
+    pub(crate) fn over(folder: Folder, variables: &[(&str, &str)], words: &[&str]) -> Self {
+        let folder = folder.executable(
             "browser",
             "#!/bin/sh\necho \"$1\" > \"$0.new\" && mv \"$0.new\" \"$0.link\"\n",
         );
         let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
-            .env("KEYWAY_HOME", folder.at("home"))
-            .env("API_TOKEN", token);
-        let gateway = Gateway::start(call, &["p"]);
+            .env("KEYWAY_HOME", folder.at("home"));
+        let call = variables
+            .iter()
+            .fold(call, |call, (name, value)| call.env(name, *value));
+        let gateway = Gateway::start(call, &[&["p"], words].concat());
         let house = Self { gateway, folder };
         // It prints a link of its own.
         wait_for("a link", || {
@@ -188,16 +196,6 @@ impl House {
     pub(crate) fn of(gateway: Gateway) -> Self {
         let folder = Folder::new();
         Self { gateway, folder }
-    }
-
-    /// Returns the link that the gateway printed.
-    pub(crate) fn printed_link(&self) -> String {
-        wait_for("a link", || {
-            let said = self.said();
-            let mut lines = said.lines().map(str::trim);
-            let found = lines.find(|line| line.contains("/dashboard/enter/"));
-            found.map(str::to_owned)
-        })
     }
 
     /// Returns a link of `keyway open`.
@@ -298,12 +296,15 @@ impl House {
         let path = pass.at(&format!("/events?page={page}"));
         let cookie = format!("cookie: {}\r\n", pass.cookie);
         let mut stream = self.gateway.send("GET", &path, &cookie, "");
-        stream
-            .set_read_timeout(Some(Duration::from_millis(700)))
-            .unwrap();
-        let mut bytes = Vec::new();
-        // It never ends by itself.
-        let _late = stream.read_to_end(&mut bytes);
+        let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+        // It never ends by itself: when the first has come, the rest follows at once.
+        while let Ok(read @ 1..) = stream.read(&mut piece) {
+            bytes.extend(piece.iter().take(read));
+            if String::from_utf8_lossy(&bytes).contains("event: region") {
+                let soon = Duration::from_millis(700);
+                stream.set_read_timeout(Some(soon)).unwrap();
+            }
+        }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         assert!(text.contains("event: region"), "{text}");
         text
@@ -327,7 +328,7 @@ pub(crate) fn wait_for(what: &str, look: impl Fn() -> Option<String>) -> String 
         if let Some(found) = look() {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(30), "no {what}");
+        assert!(begun.elapsed() < PATIENCE, "no {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

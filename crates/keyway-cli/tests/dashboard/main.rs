@@ -7,6 +7,9 @@
     reason = "tests start servers and a browser, and stop where they cannot"
 )]
 
+mod buttons;
+mod client;
+mod faults;
 mod house;
 mod pictures;
 mod waiting;
@@ -78,7 +81,6 @@ fn a_person_signs_in_calls_a_tool_and_signs_out() {
     demo.saw("docs: signed out: the tokens were revoked");
 }
 
-/// Returns the pages that were read; none holds a secret of the demo.
 /// On a phone in the dark.
 #[test]
 fn a_person_without_a_mouse_gives_a_sign_in_up_and_reaches_what_comes_next() {
@@ -105,6 +107,7 @@ fn a_person_without_a_mouse_gives_a_sign_in_up_and_reaches_what_comes_next() {
     assert!(url.ends_with("/s/demo/signed"), "{url}");
 }
 
+/// Returns the pages that were read; none holds a secret of the demo.
 fn pages(said: &[Value]) -> Vec<&Value> {
     let pages = said.iter().filter(|line| line.get("html").is_some());
     let pages: Vec<&Value> = pages.collect();

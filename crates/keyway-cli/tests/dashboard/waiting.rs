@@ -6,20 +6,24 @@ use std::thread::JoinHandle;
 use keyway_config::names::path_segment;
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Gateway, visit};
-use serde_json::json;
 
+use crate::client::Client;
 use crate::house::{House, Pass, wait_for};
 
 /// A gateway over a server that nobody has signed in to, where no browser can be opened.
-struct Waiting {
-    house: House,
+pub(crate) struct Waiting {
+    pub(crate) house: House,
+    pub(crate) desk: Desk,
     token: String,
-    desk: Desk,
 }
 
 impl Waiting {
     fn start() -> Self {
-        let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+        Self::at(Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default()))
+    }
+
+    /// Starts it at a desk that was prepared.
+    pub(crate) fn at(desk: Desk) -> Self {
         let token = Gateway::capability(desk.without_browser(&[]), &["--name", "n"]);
         let gateway = Gateway::start(desk.without_browser(&[]), &["--trust"]);
         Self {
@@ -29,25 +33,26 @@ impl Waiting {
         }
     }
 
+    /// Greets as a client.
+    pub(crate) fn client(&self) -> Client<'_> {
+        Client::greet(&self.house.gateway, "/mcp", &self.token)
+    }
+
     /// Calls a tool as a client of its own.
     fn call(&self, tool: &str) -> String {
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"}});
-        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
-        let gateway = &self.house.gateway;
-        let welcome = gateway.post("/mcp", Some(&self.token), &hello.to_string());
-        let session = welcome.split("mcp-session-id: ").nth(1);
-        let session = session.and_then(|rest| rest.split("\r\n").next());
-        let session = session.expect(&welcome);
-        let message = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-            "params": {"name": tool, "arguments": {"message": "hello"}}});
-        let shown = format!("{}\r\nmcp-session-id: {}", self.token, session);
-        gateway.post("/mcp", Some(&shown), &message.to_string())
+        self.client().call(tool)
+    }
+
+    /// Returns a link of `keyway open`.
+    pub(crate) fn link(&self) -> String {
+        let opened = self.desk.without_browser(&["open", "--print"]).run();
+        assert_eq!(opened.code, 0, "{}", opened.everything());
+        opened.stdout.trim().to_owned()
     }
 
     /// Opens a page as a browser does, which keeps a stream of what changes.
-    fn open(&self) -> (Pass, TcpStream) {
-        let pass = self.house.enter(&self.house.printed_link());
+    pub(crate) fn open(&self) -> (Pass, TcpStream) {
+        let pass = self.house.enter(&self.link());
         let path = format!("{}/events?page=/", pass.base);
         let cookie = format!("cookie: {}\r\n", pass.cookie);
         let stream = self.house.gateway.send("GET", &path, &cookie, "");
@@ -56,19 +61,28 @@ impl Waiting {
         (pass, stream)
     }
 
+    /// Returns the page of the server.
+    pub(crate) fn page(&self, pass: &Pass) -> String {
+        self.house.get(&format!("/s/{}/s", self.plugin()), pass)
+    }
+
     /// Waits until the page of the server asks; returns it.
     fn asks(&self, pass: &Pass) -> String {
-        let path = format!("/s/{}/s", self.plugin());
         wait_for("a question on the page", || {
-            let page = self.house.get(&path, pass);
+            let page = self.page(pass);
             page.contains("id=\"consent\"").then_some(page)
         })
     }
 
     fn plugin(&self) -> String {
-        let name = self.desk.folder.path().file_name().unwrap();
-        path_segment(name.to_string_lossy().as_bytes())
+        path_segment(plugin(&self.desk).as_bytes())
     }
+}
+
+/// Returns the name of the plugin of a desk.
+pub(crate) fn plugin(desk: &Desk) -> String {
+    let name = desk.folder.path().file_name().unwrap();
+    name.to_string_lossy().into_owned()
 }
 
 #[test]

@@ -1,60 +1,51 @@
 //! Commands that a person ends, and servers that have not answered yet.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::time::{Duration, Instant};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::time::Instant;
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Folder, Keyway, PATIENCE};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::server::{Server, hanging, mcp};
+use crate::server::{Server, hanging, hanging_and_told, mcp};
 use crate::{KEYWAY, assert_works, doctor};
 
 /// A person does not wait for a server that hangs: Ctrl-C ends the command at once and says so.
 #[test]
 fn ctrl_c_ends_the_examination_at_once_and_scripts_are_told_too() {
-    let port = hanging();
-    let folder = Folder::with_entries(&format!(
-        r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp", "oauth": false}}}}"#
-    ));
     for (signal, format) in [
         (Signal::INT, "json"),
         (Signal::TERM, "json"),
         (Signal::INT, "human"),
     ] {
+        let (port, asked) = hanging_and_told();
+        let folder = Folder::with_entries(&format!(
+            r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp", "oauth": false}}}}"#
+        ));
         let call = Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
-        let words = ["doctor", "--format", format, "--debug=transport,config"];
+        let words = ["doctor", "--format", format, "--timeout", "600"];
         let mut running = call.args(words).start();
         // It listens for signals before it asks anybody.
-        let mut errors = BufReader::new(running.child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("entries: 1") {
-            line.clear();
-            assert!(errors.read_line(&mut line).unwrap() > 0, "it ended");
-        }
-        std::thread::sleep(Duration::from_millis(700));
+        asked.recv_timeout(PATIENCE).unwrap();
         let began = Instant::now();
         let pid = Pid::from_raw(i32::try_from(running.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
         let outcome = running.outcome();
-        assert!(began.elapsed() < Duration::from_secs(3), "{signal:?}");
-        let mut rest = String::new();
-        errors.read_to_string(&mut rest).unwrap();
-        assert_eq!(outcome.code, 1, "{}{rest}", outcome.everything());
-        assert!(rest.ends_with("error: cancelled\n"), "{rest}");
+        assert!(began.elapsed() < PATIENCE, "{signal:?}");
+        assert_eq!(outcome.code, 1, "{}", outcome.everything());
+        let told = &outcome.stderr;
+        assert!(told.ends_with("error: cancelled\n"), "{told}");
         if format == "json" {
             let object: Value = serde_json::from_str(&outcome.stdout).unwrap();
             assert_eq!(object["diagnostics"][0]["code"], "cancelled");
         }
+        // What the page says: once more, and this time somebody answers.
+        let server = Server::start(mcp);
+        let text = folder.read(".mcp.json");
+        let text = text.replace(&port.to_string(), &server.port.to_string());
+        folder.put(".mcp.json", text);
+        assert_works(&doctor(&folder).run());
     }
-    // What the page says: once more, and this time somebody answers.
-    let server = Server::start(mcp);
-    let text = folder.read(".mcp.json");
-    folder.put(
-        ".mcp.json",
-        text.replace(&port.to_string(), &server.port.to_string()),
-    );
-    assert_works(&doctor(&folder).run());
 }
 
 /// Whoever lists the tools of many servers is told which of them has not answered yet.

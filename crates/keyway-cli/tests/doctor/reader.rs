@@ -9,7 +9,7 @@ use crate::{KEYWAY, assert_fault, assert_works, doctor};
 
 fn read(folder: &Folder, columns: &str) -> Outcome {
     let call = Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));
-    let words = ["doctor", "--trust", "--timeout", "3"];
+    let words = ["doctor", "--trust", "--timeout", "15"];
     call.env("COLUMNS", columns)
         .env("GITHUB_TOKEN", "ghp_CANARYCANARY")
         .args(words)
@@ -26,8 +26,14 @@ fn a_screen_of_any_width_shows_whole_words_and_whole_commands() {
         server.url(),
         hanging(),
     ));
-    for columns in ["80", "120"] {
-        let outcome = read(&folder, columns);
+    let all = std::thread::scope(|scope| {
+        let reading = ["80", "120"].map(|columns| {
+            let folder = &folder;
+            (columns, scope.spawn(move || read(folder, columns)))
+        });
+        reading.map(|(columns, reading)| (columns, reading.join().unwrap()))
+    });
+    for (columns, outcome) in all {
         assert_eq!(outcome.code, 1, "{}", outcome.everything());
         assert!(!outcome.everything().contains("CANARY"));
         let width: usize = columns.parse().unwrap();
@@ -91,7 +97,7 @@ fn a_program_that_hangs_is_told_with_what_it_said() {
     let script = "#!/bin/sh\necho 'fetching packages from the registry' >&2\nexec sleep 60\n";
     let folder = Folder::with_entries(r#"{"s": {"command": "./s.sh", "args": ["-y"]}}"#)
         .executable("s.sh", script);
-    let outcome = doctor(&folder).args(["--timeout", "2"]).run();
+    let outcome = doctor(&folder).args(["--timeout", "10"]).run();
     let fix = "give it more time: keyway doctor --server s --timeout 120; if it stays silent, run `./s.sh` by hand";
     let found = assert_fault(&outcome, "timeout", 5, fix);
     let said = Value::from("fetching packages from the registry");

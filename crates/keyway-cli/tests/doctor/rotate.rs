@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Canary, Desk, Folder, Keyway};
+use keyway_testkit::{Canary, Desk, Folder, Keyway, PATIENCE};
 
 use crate::server::{Answer, Server, mcp};
 use crate::{KEYWAY, assert_works, doctor};
@@ -98,7 +98,7 @@ fn typed(folder: &Folder, value: &str) -> (String, bool) {
     let text = || String::from_utf8_lossy(&std::fs::read(&shown).unwrap_or_default()).into_owned();
     let started = Instant::now();
     while !text().contains("Value of T: ") {
-        assert!(started.elapsed() < Duration::from_secs(20), "{}", text());
+        assert!(started.elapsed() < PATIENCE, "{}", text());
         std::thread::sleep(Duration::from_millis(20));
     }
     let mut keyboard = script.stdin.take().unwrap();

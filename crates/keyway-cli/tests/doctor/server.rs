@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
@@ -97,13 +98,23 @@ impl Server {
 
 /// A server that takes connections and never says anything.
 pub(crate) fn hanging() -> u16 {
+    hanging_and_told().0
+}
+
+/// The same, and it tells of each connection.
+pub(crate) fn hanging_and_told() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
+    let (tell, told) = channel();
     std::thread::spawn(move || {
-        let streams: Vec<TcpStream> = listener.incoming().flatten().collect();
-        drop(streams);
+        let mut streams: Vec<TcpStream> = Vec::new();
+        for stream in listener.incoming().flatten() {
+            streams.push(stream);
+            // Not everybody wants to know.
+            let _unheard = tell.send(());
+        }
     });
-    port
+    (port, told)
 }
 
 /// Makes an authority and a server certificate for 127.0.0.1 that ends in the year `until`.

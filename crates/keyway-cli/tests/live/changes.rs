@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Desk, Folder, Gateway as Process};
+use keyway_testkit::{Desk, Folder, Gateway as Process, eventually};
 
 use crate::gateway::Gateway;
 use crate::upstream::Upstream;
-use crate::{done, keyway, until};
+use crate::{done, keyway};
 
 fn plugin(entries: &[String]) -> String {
     format!(r#"{{"mcpServers": {{{}}}}}"#, entries.join(", "))
@@ -40,7 +40,7 @@ fn servers_appear_change_and_vanish_with_the_file() {
     assert_eq!(again.tenant(), "c");
     assert_eq!(gateway.begin("/mcp/p/three").unwrap().tenant(), "d");
     folder.put("p/.mcp.json", plugin(&[one]));
-    until("the server is gone", || !gateway.has("/mcp/p/two"));
+    eventually("the server is gone", || !gateway.has("/mcp/p/two"));
     assert!(again.is_over());
     assert_eq!(stays.tenant(), "a");
     assert_eq!(all.tools(), ["one__whoami", "one__slow"]);
@@ -54,23 +54,23 @@ fn a_broken_file_keeps_what_was_and_says_so() {
     let gateway = Gateway::start(&folder, &["p"], &[]);
     let session = gateway.begin("/mcp/p/one").unwrap();
     folder.put("p/.mcp.json", &good[..good.len() / 2]);
-    until("it is said", || {
+    eventually("it is said", || {
         gateway.process.said().contains("cannot be used as it is")
     });
     assert_eq!(session.tenant(), "a");
     assert!(gateway.has("/mcp/p/one"));
     let both = plugin(&[upstream.entry("one", "a"), upstream.entry("two", "b")]);
     folder.put("p/.mcp.json", both);
-    until("the file counts again", || gateway.has("/mcp/p/two"));
+    eventually("the file counts again", || gateway.has("/mcp/p/two"));
     assert_eq!(session.tenant(), "a", "nothing has changed for it");
     assert!(gateway.process.said().contains("is read again"));
     std::fs::remove_file(folder.at("p/.mcp.json")).unwrap();
-    until("a file that stays away takes its servers along", || {
+    eventually("a file that stays away takes its servers along", || {
         !gateway.has("/mcp/p/one")
     });
     assert!(session.is_over());
     folder.put("p/.mcp.json", &good);
-    until("and brings them back", || gateway.has("/mcp/p/one"));
+    eventually("and brings them back", || gateway.has("/mcp/p/one"));
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn an_approval_counts_at_once_and_so_does_its_end() {
     let late = gateway.begin("/mcp/p/s").unwrap();
     assert_eq!(late.tenant(), "acme");
     done(&folder, &["trust", "revoke", "s", "--config", "p"]);
-    until("the session is over", || late.is_over());
-    until("nothing is shown any more", || early.tools() == ["status"]);
+    eventually("the session is over", || late.is_over());
+    eventually("nothing is shown any more", || early.tools() == ["status"]);
     let before = upstream.requests();
     assert!(early.call("whoami")["result"].is_null());
     assert_eq!(gateway.begin("/mcp/p/s").unwrap().tools(), ["status"]);
@@ -123,12 +123,12 @@ fn an_entry_that_changes_is_approved_anew_before_anything_is_sent() {
     let session = gateway.begin("/mcp/p/s").unwrap();
     assert_eq!(session.tenant(), "acme");
     folder.put("p/.mcp.json", plugin(&[other.entry("s", "${TENANT}")]));
-    until("the session is over", || session.is_over());
+    eventually("the session is over", || session.is_over());
     let again = gateway.begin("/mcp/p/s").unwrap();
     assert_eq!(again.tools(), ["status"]);
     assert_eq!(other.connections(), 0);
     done(&folder, &["trust", "grant", "s", "--config", "p"]);
-    until("it works", || again.tools() == ["whoami", "slow"]);
+    eventually("it works", || again.tools() == ["whoami", "slow"]);
     assert_eq!(other.tenants(), ["acme"]);
 }
 
@@ -152,9 +152,9 @@ fn a_kept_variable_counts_as_soon_as_it_changes() {
     let direct = gateway.begin("/mcp/p/s").unwrap();
     assert_eq!(direct.tenant(), "first");
     set("second");
-    until("the session is over", || direct.is_over());
+    eventually("the session is over", || direct.is_over());
     assert_eq!(gateway.begin("/mcp/p/s").unwrap().tenant(), "second");
-    until("others go on with it", || early.tenant() == "second");
+    eventually("others go on with it", || early.tenant() == "second");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn signing_in_and_out_elsewhere_counts_at_once() {
     let direct = gateway.begin(&path).unwrap();
     assert_eq!(direct.tools(), tools);
     assert_eq!(desk.keyway(&["logout", "s"]).run().code, 0);
-    until("the session is over", || direct.is_over());
+    eventually("the session is over", || direct.is_over());
     let after = gateway.begin(&path).unwrap();
     let answer = after.call("echo");
     assert!(answer["result"]["isError"] == true || answer["error"].is_object());

@@ -144,7 +144,6 @@ impl Session<'_> {
     pub(crate) fn hears(&self, what: &str) {
         let headers = self.gateway.headers(&self.id);
         let stream = self.gateway.process.send("GET", &self.path, &headers, "");
-        stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
         let mut lines = BufReader::new(stream).lines();
         loop {
             let line = lines.next().expect("more of the stream").expect(what);

@@ -13,8 +13,6 @@ mod gateway;
 mod sharing;
 mod upstream;
 
-use std::time::{Duration, Instant};
-
 use keyway_testkit::{Folder, Keyway};
 
 /// Prepares a call in a folder that has its home in it.
@@ -28,16 +26,3 @@ fn done(folder: &Folder, arguments: &[&str]) {
     let outcome = keyway(folder, arguments).run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
 }
-
-/// Waits until something is so.
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Much longer than the second in which changes count: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(15);

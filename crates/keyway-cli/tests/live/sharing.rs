@@ -7,12 +7,12 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use keyway_testkit::{Canary, Client, Folder};
+use keyway_testkit::{Canary, Client, Folder, PATIENCE, eventually};
 use serde_json::json;
 
+use crate::done;
 use crate::gateway::{Gateway, around};
 use crate::upstream::Upstream;
-use crate::{done, until};
 
 /// A client of `keyway run`.
 struct Runner(Client);
@@ -38,17 +38,29 @@ fn signal(gateway: &Gateway, name: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// Says whether what a client asks goes through the gateway.
-fn uses(gateway: &Gateway, upstream: &Upstream, runner: &mut Runner, tool: &str) -> bool {
+/// Whose connection a client uses.
+#[derive(Clone, Copy)]
+enum Way {
+    ThroughTheGateway,
+    Alone,
+}
+
+/// Asserts on which way it goes what a client asks, while the gateway does nothing.
+#[track_caller]
+fn goes(way: Way, (gateway, upstream): (&Gateway, &Upstream), runner: &mut Runner, tool: &str) {
     signal(gateway, "STOP");
     let calls = upstream.calls();
     let id = runner.0.begin("tools/call", &json!({"name": tool}));
-    std::thread::sleep(Duration::from_millis(400));
-    let is_held_up = upstream.calls() == calls;
+    match way {
+        Way::ThroughTheGateway => {
+            std::thread::sleep(Duration::from_millis(400));
+            assert_eq!(upstream.calls(), calls, "it is held up");
+        }
+        Way::Alone => eventually("it is not held up", || upstream.calls() > calls),
+    }
     signal(gateway, "CONT");
     let answer = runner.0.hear(id);
     assert!(answer["result"].is_object(), "{answer}");
-    is_held_up
 }
 
 /// A plugin that sends a variable and is approved.
@@ -77,7 +89,12 @@ fn runners_that_are_alike_use_the_connections_of_the_gateway() {
     assert_eq!(first.tenant("whoami"), "acme");
     assert_eq!(second.tenant("whoami"), "acme");
     for runner in [&mut first, &mut second] {
-        assert!(uses(&gateway, &upstream, runner, "whoami"));
+        goes(
+            Way::ThroughTheGateway,
+            (&gateway, &upstream),
+            runner,
+            "whoami",
+        );
     }
     let metrics = gateway.metrics();
     let sessions = r#"keyway_sessions{client="keyway run"} 2"#;
@@ -86,11 +103,11 @@ fn runners_that_are_alike_use_the_connections_of_the_gateway() {
     assert!(!metrics.contains(none), "{metrics}");
     let mut alone = Runner::start(&folder, &["--server", "s", "--standalone"], &acme);
     assert_eq!(alone.tenant("whoami"), "acme");
-    assert!(!uses(&gateway, &upstream, &mut alone, "whoami"));
+    goes(Way::Alone, (&gateway, &upstream), &mut alone, "whoami");
     let mut trusting = Runner::start(&folder, &["--server", "s", "--trust"], &acme);
     assert_eq!(trusting.tenant("whoami"), "acme");
-    let is_shared = uses(&gateway, &upstream, &mut trusting, "whoami");
-    assert!(!is_shared, "a flag makes a difference");
+    // A flag makes a difference.
+    goes(Way::Alone, (&gateway, &upstream), &mut trusting, "whoami");
 }
 
 #[test]
@@ -103,10 +120,15 @@ fn servers_of_a_plugin_are_shared_one_by_one() {
     assert_eq!(all.0.tools().len(), 4);
     for tool in ["one__whoami", "two__whoami"] {
         assert_eq!(all.tenant(tool), "acme");
-        assert!(uses(&gateway, &upstream, &mut all, tool));
+        goes(
+            Way::ThroughTheGateway,
+            (&gateway, &upstream),
+            &mut all,
+            tool,
+        );
     }
     drop(gateway);
-    until("it goes on alone", || all.tenant("one__whoami") == "acme");
+    eventually("it goes on alone", || all.tenant("one__whoami") == "acme");
 }
 
 /// The variables are those of the caller's shell, never another tenant's.
@@ -126,8 +148,8 @@ fn another_value_of_a_variable_never_meets_the_gateways() {
     let proxied = [("TENANT", "acme"), ("NO_PROXY", "example.org")];
     let mut other = Runner::start(&folder, &["--server", "s"], &proxied);
     assert_eq!(other.tenant("whoami"), "acme");
-    let is_shared = uses(&gateway, &upstream, &mut other, "whoami");
-    assert!(!is_shared, "another way to the network");
+    // Another way to the network.
+    goes(Way::Alone, (&gateway, &upstream), &mut other, "whoami");
 }
 
 #[test]
@@ -137,10 +159,15 @@ fn a_gateway_that_is_killed_fails_the_call_under_way_and_the_runner_goes_on_alon
     let acme = [("TENANT", "acme")];
     let mut gateway = Gateway::start(&folder, &["p"], &acme);
     let mut runner = Runner::start(&folder, &["--server", "s"], &acme);
-    assert!(uses(&gateway, &upstream, &mut runner, "whoami"));
+    goes(
+        Way::ThroughTheGateway,
+        (&gateway, &upstream),
+        &mut runner,
+        "whoami",
+    );
     let requests = upstream.requests();
     let id = runner.0.begin("tools/call", &json!({"name": "slow"}));
-    until("the call is there", || upstream.requests() > requests);
+    eventually("the call is there", || upstream.requests() > requests);
     gateway.process.running.child.kill().unwrap();
     let failed = runner.0.hear(id);
     assert_eq!(failed["error"]["data"]["code"], "connection-closed");
@@ -163,7 +190,7 @@ fn an_approval_that_is_taken_back_counts_for_runners_as_well() {
     let mut runner = Runner::start(&folder, &["--server", "s"], &acme);
     assert_eq!(runner.tenant("whoami"), "acme");
     done(&folder, &["trust", "revoke", "s", "--config", "p"]);
-    until("it is not connected any more", || {
+    eventually("it is not connected any more", || {
         runner.0.tools() == ["status"]
     });
     let before = upstream.requests();
@@ -189,9 +216,7 @@ fn an_impostor_at_the_socket_is_not_used() {
         let heard = Arc::clone(&heard);
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
-                stream
-                    .set_read_timeout(Some(Duration::from_millis(300)))
-                    .unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 let mut said = [0; 4096];
                 let read = stream.read(&mut said).unwrap_or(0);
                 let said = String::from_utf8_lossy(&said[..read]).into_owned();

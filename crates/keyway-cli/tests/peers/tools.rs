@@ -1,10 +1,9 @@
 //! Finding and starting what the tests talk to.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use keyway_testkit::{Folder, Keyway};
+use keyway_testkit::{Folder, Keyway, eventually, free_port};
 
 pub(crate) use keyway_testkit::Tools;
 
@@ -29,9 +28,7 @@ pub(crate) struct Listening {
 impl Listening {
     /// Starts a server; `PORT` among its words is replaced.
     pub(crate) fn start(words: &[String]) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_port();
         let number = port.to_string();
         let mut words = words
             .iter()
@@ -44,13 +41,10 @@ impl Listening {
             .spawn()
             .unwrap();
         let server = Self { child, port };
-        for _ in 0..300 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return server;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("the server did not start");
+        eventually("the server listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        server
     }
 }
 

@@ -3,9 +3,7 @@
 //! Each server is declared as every remote `type`. With the right one `doctor` connects, whichever
 //! era the server is of, and says which; with a wrong one it names the right one.
 
-use std::net::TcpListener;
-
-use keyway_testkit::{Folder, Outcome};
+use keyway_testkit::{Folder, Outcome, free_port};
 use serde_json::Value;
 
 use crate::tools::{Listening, NODE, PYTHON, RUST_PEER, Tools, keyway, script};
@@ -154,9 +152,4 @@ fn a_wrong_type_is_told_for_server_everything() {
         let hint = object["diagnostics"][0]["hint"].as_str().unwrap();
         assert!(hint.starts_with("start the server"), "{hint}");
     }
-}
-
-fn free_port() -> u16 {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    free.local_addr().unwrap().port()
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 /// A client of 2025-11-25.
 pub(crate) struct Client {
@@ -110,7 +109,7 @@ impl Client {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_nodelay(true).unwrap();
         stream
-            .set_read_timeout(Some(Duration::from_secs(30)))
+            .set_read_timeout(Some(keyway_testkit::PATIENCE))
             .unwrap();
         stream
     }

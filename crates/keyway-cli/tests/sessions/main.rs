@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Folder, Gateway, Keyway};
+use keyway_testkit::{Folder, Gateway, Keyway, eventually};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::client::Client;
@@ -54,7 +54,7 @@ fn a_thousand_sessions_are_held_and_leave_nothing_behind() {
         client.end();
     }
     assert!(descriptors >= SESSIONS, "{descriptors}");
-    until("the descriptors are back", || {
+    eventually("the descriptors are back", || {
         gateway.descriptors() <= gateway.base() + SPARE
     });
     assert!(
@@ -78,7 +78,7 @@ fn cost(program: &Program, path: &str, token: Option<&str>) -> (usize, Vec<Clien
     for mut client in open(WARM_UP) {
         client.end();
     }
-    until("the warm-up has ended", || {
+    eventually("the warm-up has ended", || {
         program.descriptors() <= program.base() + SPARE
     });
     let before = program.resident();
@@ -118,16 +118,6 @@ fn allow_many_connections() {
         ..limit
     };
     setrlimit(Resource::Nofile, raised).unwrap();
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..600 {
-        if is_so() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("it never comes that {what}");
 }
 
 fn keyway(folder: &Folder) -> Keyway {

@@ -160,7 +160,7 @@ fn where_nobody_uses_it_nothing_is_said_of_sessions() {
 }
 
 /// The same server over HTTP with SSE, whose stream is the session.
-fn desk_over_sse() -> Desk {
+pub(crate) fn desk_over_sse() -> Desk {
     let mut settings = Settings::default();
     settings.modern = false;
     let desk = Desk::new(KEYWAY, settings);
