@@ -24,6 +24,7 @@ mod metadata;
 mod nextest;
 mod peers;
 mod rivals;
+mod scratch;
 mod suite;
 mod tools;
 

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
+use crate::scratch::Scratch;
 
 /// Runs all unit and integration tests and returns how many there were.
 ///
@@ -12,6 +13,10 @@ use crate::metadata::Workspace;
 pub(crate) fn run(workspace: &Workspace) -> Result<Summary, XtaskError> {
     let mut command = child::cargo(workspace, &["nextest", "run", "--workspace", "--locked"]);
     command.env("KEYWAY_TOOLS", workspace.tools());
+    let scratch = Scratch::in_memory();
+    if let Some(scratch) = &scratch {
+        command.env("TMPDIR", scratch.path());
+    }
     if io::stderr().is_terminal() {
         command.arg("--color=always");
     }
