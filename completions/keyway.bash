@@ -1691,12 +1691,16 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__token__subcmd__list)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
+                    return 0
+                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1931,12 +1935,16 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__list)
-            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -37,10 +37,10 @@ complete -c keyway -n "__fish_keyway_needs_command" -s q -l quiet -d 'Print erro
 complete -c keyway -n "__fish_keyway_needs_command" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_needs_command" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "demo" -d 'See it work: servers of every kind on this machine, and Keyway connecting to all of them'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "demo" -d 'See it work, over servers of every kind on this machine'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "check" -d 'Look for mistakes and leaked credentials in the MCP configuration of plugins'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "run" -d 'Connect a client on standard input and output to one server, or to all of a plugin'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "serve" -d 'Serve plugins to every client on this machine, over HTTP on the loopback interface'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "run" -d 'Connect a client on standard input and output to one server, or to a plugin'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "serve" -d 'Serve plugins over HTTP to every client on this machine'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "service" -d 'Run the gateway as a service that starts when the first client comes'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "open" -d 'Open the dashboard of the running `keyway serve` in the browser'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "token" -d 'Decide which clients may use the gateway, and for which servers'
@@ -54,16 +54,16 @@ complete -c keyway -n "__fish_keyway_needs_command" -f -a "login" -d 'Sign in to
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "logout" -d 'Sign out of a server: sessions end, its tokens are revoked and deleted'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "install" -d 'Write servers into the file of an MCP client, which then starts `keyway run`'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "uninstall" -d 'Take out of the file of an MCP client what `install` wrote, and nothing else'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "probe" -d 'Find out whether a server works: ask its health address, then connect and list something'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "doctor" -d 'Find out why servers do not work: every stage, to the first fault, with the next command'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "probe" -d 'Find out whether a server works: its health address, then a list that decides'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "doctor" -d 'Find out why servers do not work: the first fault, and the next command'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "explain" -d 'Explain a code: what happened, why, and what to do'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "mtls" -d 'Connect a client on standard input and output to the server at `API_URL` with a client certificate'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "mtls" -d 'Connect a client on standard input and output to a server behind mutual TLS'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "trust" -d 'Decide which entries may run programs and get variables'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "vault" -d 'Look after the sealed store of approvals and sign-ins'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "migrate" -d 'Move credentials out of configuration files'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "rotate" -d 'Replace the credential of a server; the new one is tested before the old one goes'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "readme" -d 'Print or update the section of a plugin\'s README that lists its variables'
-complete -c keyway -n "__fish_keyway_needs_command" -f -a "status" -d 'Show each server with its state and the variables it needs; runs and sends nothing'
+complete -c keyway -n "__fish_keyway_needs_command" -f -a "status" -d 'Show each server with its state and the variables it needs; sends nothing'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "schema" -d 'Print the JSON Schema of `.mcp.json`, for completion in editors'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "client-metadata" -d 'Print the document to host at a client-ID metadata address'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "completions" -d 'Print a script that completes commands and flags in a shell'
@@ -264,6 +264,8 @@ complete -c keyway -n "__fish_keyway_using_subcommand token; and __fish_seen_sub
 complete -c keyway -n "__fish_keyway_using_subcommand token; and __fish_seen_subcommand_from new" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand token; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand token; and __fish_seen_subcommand_from new" -s V -l version -d 'Print version'
+complete -c keyway -n "__fish_keyway_using_subcommand token; and __fish_seen_subcommand_from list" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
 complete -c keyway -n "__fish_keyway_using_subcommand token; and __fish_seen_subcommand_from list" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -634,6 +636,8 @@ complete -c keyway -n "__fish_keyway_using_subcommand trust; and not __fish_seen
 complete -c keyway -n "__fish_keyway_using_subcommand trust; and not __fish_seen_subcommand_from list grant revoke reset" -f -a "grant" -d 'Approve an entry as it is now, or let it have one more variable'
 complete -c keyway -n "__fish_keyway_using_subcommand trust; and not __fish_seen_subcommand_from list grant revoke reset" -f -a "revoke" -d 'Take an approval back'
 complete -c keyway -n "__fish_keyway_using_subcommand trust; and not __fish_seen_subcommand_from list grant revoke reset" -f -a "reset" -d 'Take all approvals back'
+complete -c keyway -n "__fish_keyway_using_subcommand trust; and __fish_seen_subcommand_from list" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
 complete -c keyway -n "__fish_keyway_using_subcommand trust; and __fish_seen_subcommand_from list" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
 complete -c keyway -n "__fish_keyway_using_subcommand trust; and __fish_seen_subcommand_from list" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
 complete -c keyway -n "__fish_keyway_using_subcommand trust; and __fish_seen_subcommand_from list" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
