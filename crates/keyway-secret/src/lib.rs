@@ -2,15 +2,17 @@
 //!
 //! Everything confidential is wrapped at the moment it is read and unwrapped at the moment it is
 //! used; searching the workspace for `expose` lists those moments. What may be shown of text that
-//! a stranger wrote is decided in [`printable`].
+//! a stranger wrote is decided in [`printable`], and for commands in [`shell_word`].
 
 mod printable;
+mod shell;
 
 use std::fmt;
 
 use zeroize::Zeroize;
 
 pub use self::printable::{hint_of, printable};
+pub use self::shell::shell_word;
 
 /// A confidential value: no `Display`, no `==`, no serialisation, and wiped from memory when dropped.
 #[derive(Clone)]
