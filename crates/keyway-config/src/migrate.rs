@@ -22,6 +22,7 @@ use crate::json::Node;
 use crate::plugin::Plugin;
 
 pub use self::lines::{with_assignment, with_replacement};
+pub use self::names::Naming;
 
 /// What a person asked to migrate.
 #[derive(Debug, Clone, Copy)]

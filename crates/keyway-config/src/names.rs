@@ -1,6 +1,6 @@
 //! Server names: as they appear where only a few characters are allowed, and which was meant.
 
-use percent_encoding::percent_encode;
+use percent_encoding::{percent_decode_str, percent_encode};
 
 use crate::address::ENCODED;
 use crate::environment::nearest;
@@ -20,6 +20,13 @@ pub fn normalised(name: &str) -> String {
 /// Returns `name` as one part of a path in an address; it may be a file's, which is bytes.
 pub fn path_segment(name: impl AsRef<[u8]>) -> String {
     percent_encode(name.as_ref(), ENCODED).to_string()
+}
+
+/// Returns the name that a part of a path stands for; `None` if that is no text.
+#[must_use]
+pub fn of_path_segment(segment: &str) -> Option<String> {
+    let name = percent_decode_str(segment).decode_utf8().ok()?;
+    Some(name.into_owned())
 }
 
 /// Returns the one of `names` that looks most like `name`, if any does.
@@ -55,5 +62,9 @@ mod tests {
         assert_eq!(path_segment("a/b?c#d%2F e"), "a%2Fb%3Fc%23d%252F%20e");
         assert_eq!(path_segment("größe-1_x.~"), "gr%C3%B6%C3%9Fe-1_x.~");
         assert_eq!(path_segment(b"\xff"), "%FF");
+        for name in ["a/b?c#d%2F e", "größe-1_x.~"] {
+            assert_eq!(of_path_segment(&path_segment(name)).as_deref(), Some(name));
+        }
+        assert_eq!(of_path_segment("%FF"), None);
     }
 }

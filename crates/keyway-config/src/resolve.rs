@@ -6,6 +6,8 @@
 mod error;
 mod spec;
 
+use keyway_secret::Secret;
+
 use crate::address::{Address, AddressError};
 use crate::declared::{
     DeclaredServer, Endpoint, Field, Local, NamedField, OAuth, Remote, Transport,
@@ -15,6 +17,7 @@ use crate::headers::{MAX_HEADERS, MAX_VALUE_BYTES, is_token, is_transport_owned}
 use crate::method::{Method, is_blank};
 use crate::oauth_rules::{self, OAuthFault};
 use crate::template::{Foreign, Template};
+use crate::usage;
 
 pub use self::error::{NoteKind, ResolveError, ResolveFault, ResolveNote};
 pub use self::spec::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
@@ -63,11 +66,18 @@ pub fn resolve(
             method,
             endpoint,
             env,
+            values: values(server, scope),
             timeout_ms: server.timeout_ms,
             notes: resolver.notes,
         }),
         _ => Err(resolver.errors),
     }
+}
+
+/// Returns the values of the variables that an entry names, as far as they are set.
+fn values(server: &DeclaredServer, scope: &Scope<'_>) -> Vec<Secret<String>> {
+    let names = usage::names(server).into_iter();
+    names.filter_map(|name| scope.lookup(name)).collect()
 }
 
 /// An entry whose address is empty waits for its person; nothing else about it is looked at.
@@ -79,6 +89,7 @@ fn not_configured(server: &DeclaredServer, remote: &Remote) -> ServerSpec {
         method: Method::remote(remote, server.transport, names),
         endpoint: SpecEndpoint::NotConfigured,
         env: Vec::new(),
+        values: Vec::new(),
         timeout_ms: server.timeout_ms,
         notes: Vec::new(),
     }

@@ -24,7 +24,7 @@ use std::ops::Range;
 use literal::Place;
 use structure::{Hit, Scrutiny};
 
-pub use name::is_credential_name;
+pub use name::{is_credential_name, is_credential_parameter};
 pub use placeholder::is_placeholder;
 pub use reference::is_reference;
 pub use vendor::{Vendor, vendors};

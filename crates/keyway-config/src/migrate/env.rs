@@ -14,7 +14,7 @@ use keyway_secret::Secret;
 use self::around::{add_advice, plan_readme, plan_surroundings};
 use self::store::Store;
 use super::judge::{Candidate, Obstacle, Target, fields, judge};
-use super::names::Namer;
+use super::names::{Namer, Naming};
 use super::{NOT_MIGRATED, Scope, Surroundings, note};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::Document;
@@ -101,6 +101,17 @@ impl EnvPlan {
 /// Plans the migration.
 #[must_use]
 pub fn plan(scope: &Scope<'_>, environment: &dyn Environment, around: &Surroundings) -> EnvPlan {
+    plan_named(scope, environment, around, Naming::Usual)
+}
+
+/// Plans the migration to variables of certain names.
+#[must_use]
+pub fn plan_named(
+    scope: &Scope<'_>,
+    environment: &dyn Environment,
+    around: &Surroundings,
+    naming: Naming,
+) -> EnvPlan {
     let mut plan = EnvPlan::default();
     let candidates = candidates(scope, &mut plan.diagnostics);
     let env_file = around.env.as_ref().map(|text| parse(text.expose()));
@@ -109,7 +120,7 @@ pub fn plan(scope: &Scope<'_>, environment: &dyn Environment, around: &Surroundi
         env_file.unwrap_or_default(),
         used_names(scope.plugin),
     );
-    let named = named(candidates, namer, around, &mut plan);
+    let named = named(candidates, namer.naming(naming), around, &mut plan);
     let changed = changed_documents(&named, &mut plan);
     plan.moves = named.iter().map(moved).collect();
     // Two findings in one default are one move.

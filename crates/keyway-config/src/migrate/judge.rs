@@ -285,16 +285,28 @@ fn base_name(server: &DeclaredServer, literal: &Literal, before: &str) -> String
     let suggested = literal.finding.suggested_variable.clone();
     let name = suggested.or_else(by_place);
     let word = match name.as_deref() {
-        Some(word) if VAGUE_WORDS.contains(&word) => word,
+        Some(name) if is_vague(name) => name,
         Some(name) if !PLACES.contains(&name) => return name.to_owned(),
         _ => "TOKEN",
     };
-    let of_server = names::from_words(&format!("{}_{word}", names::part(&server.name)));
-    of_server.unwrap_or_else(|| format!("API_{word}"))
+    let server = names::part(&server.name);
+    let of_server = names::from_words(&format!("{server}_{word}")).filter(|name| !is_vague(name));
+    of_server.unwrap_or_else(|| names::after_server(&server, word))
 }
 
 /// Names of places, which do not say what stands there.
 const PLACES: &[&str] = &["ARGS", "AUTHORIZATION", "COMMAND", "COOKIE", "URL"];
 
-/// Names that do not tell one server's credential from another's.
-const VAGUE_WORDS: &[&str] = &["AUTH", "CREDENTIALS", "KEY", "PASSWORD", "SECRET", "TOKEN"];
+/// Says whether a name does not tell one server's credential from another's: a shell may have it
+/// for another service, whose credential this server would then get.
+fn is_vague(name: &str) -> bool {
+    name.split('_').all(|word| VAGUE_WORDS.contains(&word))
+}
+
+/// Words that no service has for itself.
+#[rustfmt::skip]
+const VAGUE_WORDS: &[&str] = &[
+    "ACCESS", "ACCESSTOKEN", "API", "APIKEY", "APITOKEN", "AUTH", "AUTHTOKEN", "BEARER", "CLIENT",
+    "CREDENTIAL", "CREDENTIALS", "JWT", "KEY", "MCP", "PASS", "PASSWORD", "PAT", "PRIVATE", "PWD",
+    "REFRESH", "SECRET", "SESSION", "SIG", "SIGNATURE", "TOKEN", "X",
+];

@@ -5,8 +5,20 @@ use keyway_secret::Secret;
 use crate::environment::{Environment, Variables, is_host_variable, is_inherited};
 use crate::template::is_variable_name;
 
+/// Which names variables get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Naming {
+    /// The usual one of a credential, such as `GITHUB_TOKEN`, where it has one.
+    #[default]
+    Usual,
+    /// One that begins with the server's, so that nobody has set it for another.
+    ByServer,
+}
+
 /// Hands out names and remembers them.
 pub(super) struct Namer<'a> {
+    naming: Naming,
     /// The person's shell.
     pub(super) environment: &'a dyn Environment,
     /// What `.env` says.
@@ -45,11 +57,18 @@ impl<'a> Namer<'a> {
         used: Vec<String>,
     ) -> Self {
         Self {
+            naming: Naming::Usual,
             environment,
             env_file,
             used,
             assigned: Vec::new(),
         }
+    }
+
+    /// The same, where names are given out in another way.
+    pub(super) fn naming(mut self, naming: Naming) -> Self {
+        self.naming = naming;
+        self
     }
 
     /// Finds the name for `value` that begins with `base`: the same for the same value, else one
@@ -68,7 +87,12 @@ impl<'a> Namer<'a> {
             return Ok(name.clone());
         }
         let server = part(server);
-        let suffixed = if base.starts_with(&format!("{server}_")) {
+        let has_server = base.starts_with(&format!("{server}_"));
+        let base = match self.naming {
+            Naming::ByServer if !has_server => &after_server(&server, base),
+            _ => base,
+        };
+        let suffixed = if has_server || self.naming == Naming::ByServer {
             base.to_owned()
         } else {
             format!("{base}_{server}")
@@ -165,6 +189,12 @@ pub(super) fn part(text: &str) -> String {
         .collect()
 }
 
+/// Puts a server's name before another; no variable begins with a digit.
+pub(super) fn after_server(server: &str, base: &str) -> String {
+    let is_digit = server.starts_with(|c: char| c.is_ascii_digit());
+    format!("{}{server}_{base}", if is_digit { "_" } else { "" })
+}
+
 fn is_reserved(name: &str) -> bool {
     is_host_variable(name) || is_inherited(name) || !is_variable_name(name)
 }
@@ -192,6 +222,23 @@ mod tests {
         assert_eq!(choose("b-x", "3"), "API_KEY_B_X_2");
         assert_eq!(choose("b.x", "4"), "API_KEY_B_X_3");
         assert_eq!(choose("api", "5"), "API_KEY_2");
+    }
+
+    #[test]
+    fn a_name_by_the_server_begins_with_it() {
+        let environment = Variables::default();
+        let namer = Namer::new(&environment, Variables::default(), Vec::new());
+        let mut namer = namer.naming(Naming::ByServer);
+        let mut choose = |base: &str, server: &str, value: &str| {
+            namer.choose(base, server, &secret(value)).unwrap()
+        };
+        assert_eq!(choose("GITHUB_TOKEN", "my-hub", "1"), "MY_HUB_GITHUB_TOKEN");
+        assert_eq!(
+            choose("GITHUB_TOKEN", "my.hub", "2"),
+            "MY_HUB_GITHUB_TOKEN_2"
+        );
+        assert_eq!(choose("S_TOKEN", "s", "3"), "S_TOKEN");
+        assert_eq!(choose("API_KEY", "7s", "4"), "_7S_API_KEY");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct ServerSpec {
     pub endpoint: SpecEndpoint,
     /// Variables for the process or the helper.
     pub env: Vec<(String, Resolved)>,
+    /// The values that its variables were filled with, for whoever has to mask them.
+    pub values: Vec<Secret<String>>,
     /// Milliseconds a call may take.
     pub timeout_ms: Option<u64>,
     /// What a person may want to know, though nothing is wrong.
@@ -41,6 +43,7 @@ impl ServerSpec {
         }
         if let Some(value) = scope.lookup(name) {
             let template = Template::parse(&format!("${{{name}}}"));
+            self.values.push(value.clone());
             let granted = Resolved { template, value };
             self.env.push((name.to_owned(), granted));
         }

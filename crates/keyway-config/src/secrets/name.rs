@@ -12,6 +12,13 @@ pub fn is_credential_name(name: &str) -> bool {
     classify(name).is_some()
 }
 
+/// Whether a query parameter of this name may hold a credential: as [`is_credential_name`], and
+/// `key`, `code` or `sig` as well.
+#[must_use]
+pub fn is_credential_parameter(name: &str) -> bool {
+    classify_query(name).is_some()
+}
+
 /// What a credential name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promise {

@@ -66,16 +66,16 @@ fn only_the_credential_of_a_string_is_replaced() {
         (
             r#""command": "x", "args": ["--api-key", "TOKEN4711", "--api-key=TOKEN4711"]"#
                 .to_owned(),
-            r#""command": "x", "args": ["--api-key", "${API_KEY}", "--api-key=${API_KEY}"]"#
+            r#""command": "x", "args": ["--api-key", "${S_API_KEY}", "--api-key=${S_API_KEY}"]"#
                 .to_owned(),
         ),
         (
             r#""type": "http", "url": "https://h.example/mcp?api_key=TOKEN4711&a=1""#.to_owned(),
-            r#""type": "http", "url": "https://h.example/mcp?api_key=${API_KEY}&a=1""#.to_owned(),
+            r#""type": "http", "url": "https://h.example/mcp?api_key=${S_API_KEY}&a=1""#.to_owned(),
         ),
         (
             r#""command": "x", "args": ["{\"api_key\": \"TOKEN4711\", \"a\": 1}"]"#.to_owned(),
-            r#""command": "x", "args": ["{\"api_key\": \"${API_KEY}\", \"a\": 1}"]"#.to_owned(),
+            r#""command": "x", "args": ["{\"api_key\": \"${S_API_KEY}\", \"a\": 1}"]"#.to_owned(),
         ),
         (
             r#""command": "x", "env": {"MY_TOKEN": "${MY_TOKEN:-TOKEN4711}"}"#.to_owned(),
@@ -122,7 +122,7 @@ fn escapes_of_the_file_and_of_the_address_are_undone_in_the_value() {
     let (_, env) = migrated(
         r#""type": "http", "url": "https://h.example/mcp?api_key=not-a-real-token%2D4711""#,
     );
-    assert_eq!(env, format!("API_KEY={TOKEN}\n"));
+    assert_eq!(env, format!("S_API_KEY={TOKEN}\n"));
     let plus = r#""type": "http", "url": "https://h.example/mcp?api_key=kT8vQ2+X9wLz4Rb7Yc3N""#;
     let why = reason(&entry(plus), &Surroundings::default());
     assert!(
@@ -134,8 +134,8 @@ fn escapes_of_the_file_and_of_the_address_are_undone_in_the_value() {
 #[test]
 fn one_value_is_one_variable_and_another_value_another() {
     let text = r#"{"mcpServers": {
-        "a": {"command": "x", "env": {"API_KEY": "TOKEN4711"}},
-        "b-2": {"command": "x", "env": {"API_KEY": "OTHER0815"}},
+        "a": {"command": "x", "env": {"SEARCH_KEY": "TOKEN4711"}},
+        "b-2": {"command": "x", "env": {"SEARCH_KEY": "OTHER0815"}},
         "c": {"command": "x", "env": {"SOME_KEY": "TOKEN4711"}}}}"#;
     let text = text.replace("TOKEN4711", TOKEN).replace("OTHER0815", OTHER);
     let plan = plain(&plugin(&text));
@@ -146,17 +146,44 @@ fn one_value_is_one_variable_and_another_value_another() {
         .collect();
     assert_eq!(
         moves,
-        [("a", "API_KEY"), ("b-2", "API_KEY_B_2"), ("c", "API_KEY")]
+        [
+            ("a", "SEARCH_KEY"),
+            ("b-2", "SEARCH_KEY_B_2"),
+            ("c", "SEARCH_KEY")
+        ]
     );
     let env = plan.env.unwrap();
-    let lines = format!("API_KEY={TOKEN}\nAPI_KEY_B_2={OTHER}\n");
+    let lines = format!("SEARCH_KEY={TOKEN}\nSEARCH_KEY_B_2={OTHER}\n");
     assert_eq!(env.after.expose(), &lines);
     assert_eq!(
         plan.example.unwrap().after,
-        "# a: variable `API_KEY`; c: variable `SOME_KEY`\nAPI_KEY=\n\
-         # b-2: variable `API_KEY`\nAPI_KEY_B_2=\n"
+        "# a: variable `SEARCH_KEY`; c: variable `SOME_KEY`\nSEARCH_KEY=\n\
+         # b-2: variable `SEARCH_KEY`\nSEARCH_KEY_B_2=\n"
     );
     assert_eq!(plan.ignore.unwrap().after, ".env\n");
+}
+
+#[test]
+fn a_name_that_any_service_may_have_gets_the_servers_before_it() {
+    for name in [
+        "API_KEY",
+        "ACCESS_TOKEN",
+        "TOKEN",
+        "CLIENT_SECRET",
+        "apiKey",
+    ] {
+        let (_, env) = migrated(&format!(
+            r#""command": "x", "env": {{"{name}": "TOKEN4711"}}"#
+        ));
+        let name = if name == "apiKey" { "API_KEY" } else { name };
+        assert_eq!(env, format!("S_{name}={TOKEN}\n"));
+    }
+    // What names no word still differs from what a shell may have.
+    for (server, name) in [("7", "_7_API_KEY"), ("日", "__API_KEY")] {
+        let text = r#"{"SERVER": {"command": "x", "env": {"API_KEY": "TOKEN4711"}}}"#;
+        let text = text.replace("SERVER", server).replace("TOKEN4711", TOKEN);
+        assert_eq!(plain(&plugin(&text)).variables(), [name]);
+    }
 }
 
 #[test]
