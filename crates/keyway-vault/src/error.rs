@@ -1,10 +1,14 @@
 //! Why the vault could not do what was asked, and who can change that.
 
+mod finding;
+
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use self::finding::Finding;
+use self::finding::quoted;
 use crate::key::{KeyringAbsence, SourceKind};
 
 /// Why a folder, a key or the store cannot be used.
@@ -332,49 +336,6 @@ pub enum Fault {
     Us,
 }
 
-/// What makes a file or folder unfit to hold secrets.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Finding {
-    /// Somebody else owns it.
-    #[error("it belongs to user {owner}, not to user {ours}")]
-    ForeignOwner {
-        /// The owner's number.
-        owner: u32,
-        /// Our number.
-        ours: u32,
-    },
-    /// It is a symbolic link.
-    #[error("it is a symbolic link")]
-    Link,
-    /// Others may read or write it.
-    #[error("its mode is {found}, at most {allowed} is allowed")]
-    WiderMode {
-        /// The mode found, in octal.
-        found: String,
-        /// The widest mode allowed, in octal.
-        allowed: &'static str,
-    },
-    /// It is not the kind of file that is needed.
-    #[error("it is not a {expected}")]
-    WrongType {
-        /// What is needed.
-        expected: &'static str,
-    },
-}
-
-impl Finding {
-    fn fix(&self, path: &Path) -> String {
-        let path = quoted(path);
-        match self {
-            Self::ForeignOwner { ours, .. } => format!("run `sudo chown {ours} {path}`"),
-            Self::Link => format!("run `rm {path}`, after looking where it leads"),
-            Self::WiderMode { allowed, .. } => format!("run `chmod {allowed} {path}`"),
-            Self::WrongType { .. } => format!("move it away: `mv {path} {path}.old`"),
-        }
-    }
-}
-
 /// What gave a damaged value away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -394,14 +355,4 @@ pub enum Damage {
     /// It carries a format version that this program does not know.
     #[error("its format is unknown")]
     UnknownFormat,
-}
-
-/// Quotes a path for a POSIX shell.
-fn quoted(path: &Path) -> String {
-    let text = keyway_secret::printable(&path.to_string_lossy());
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
