@@ -35,6 +35,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod token;
+mod whose;
 mod wire;
 
 pub use self::authorizer::{Asking, OAuth};
@@ -52,3 +53,4 @@ pub use self::settings::{
 };
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::SignIn;
+pub use self::whose::Whose;

@@ -216,6 +216,19 @@ impl OAuth {
         self.0.core.is_challenged(&self.0.fixed).await
     }
 
+    /// Says whether nobody has to sign in: the server answers without a credential, and no document
+    /// of it offers a sign-in.
+    pub async fn is_unneeded(&self) -> bool {
+        let unneeded = self.0.owned(|inner| async move {
+            if !inner.core.is_welcome(&inner.fixed).await {
+                return Ok(false);
+            }
+            let offered = inner.core.offered(&Occasion::default()).await;
+            Ok(matches!(offered, Err(OAuthError::NotOffered)))
+        });
+        unneeded.await.unwrap_or_default()
+    }
+
     /// Shows to others that this process uses the sign-in, from the next time that it is read.
     ///
     /// Whoever does so looks at [`is_dismissed`](Self::is_dismissed) a few times a second.
@@ -234,6 +247,9 @@ impl OAuth {
         self.reload();
         self.0.lock().occasion = Occasion::default();
         self.0.core.leave();
+        if let Some(whose) = &self.0.core.whose {
+            whose.depart();
+        }
     }
 
     /// Forgets what is in memory, because somebody else changed what is stored.

@@ -12,6 +12,7 @@ use super::dpop::Nonces;
 use super::error::OAuthError;
 use super::registration::Registration;
 use super::settings::Settings;
+use super::whose::Whose;
 use super::wire::Wire;
 use crate::error::Fault;
 use crate::ports::{Clock, Documents, HttpClient, Interaction, Records, Tasks};
@@ -56,6 +57,8 @@ pub struct Ports {
     pub interaction: Option<Arc<dyn Interaction>>,
     /// Who is told what happens.
     pub watch: Watch,
+    /// The conversation that the tokens are for, if they are for one.
+    pub whose: Option<Whose>,
 }
 
 impl fmt::Debug for Ports {
@@ -85,6 +88,7 @@ pub(super) struct Core {
     /// How often a person was asked.
     asked: AtomicU32,
     pub(super) watch: Watch,
+    pub(super) whose: Option<Whose>,
     /// Whether others are to see that the sign-in is in use here.
     is_attended: AtomicBool,
     /// What they see.
@@ -109,6 +113,7 @@ impl Core {
             interaction: ports.interaction,
             asked: AtomicU32::new(0),
             watch: ports.watch,
+            whose: ports.whose,
             is_attended: AtomicBool::new(false),
             presence: Arc::default(),
         }

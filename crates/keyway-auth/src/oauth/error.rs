@@ -168,6 +168,9 @@ pub enum OAuthError {
         /// Whether another process died while it renewed this sign-in.
         interrupted: bool,
     },
+    /// Somebody signed in with another account than the conversation began with.
+    #[error("somebody signed in with another account than this session began with")]
+    OtherAccount,
     /// A token that was just issued is refused.
     #[error("the server refuses a token that was just issued for it")]
     Loop,
@@ -310,6 +313,7 @@ impl OAuthError {
             | Self::AskedElsewhere
             | Self::DeclinedElsewhere
             | Self::GrantRejected { .. }
+            | Self::OtherAccount
             | Self::Interaction(_)
             | Self::AuthorizationRefused { .. }
             | Self::NoRegistration { .. }
@@ -376,6 +380,7 @@ impl OAuthError {
             Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => "auth-failed",
             Self::TokenRefused { .. } => "token-refused",
             Self::GrantRejected { .. } => "refresh-failed",
+            Self::OtherAccount => "other-account",
             Self::Loop => "oauth-loop",
             Self::NoAssertion { .. } => "no-assertion",
             Self::RenewalBusy => "refresh-failed",

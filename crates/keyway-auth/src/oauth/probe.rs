@@ -7,7 +7,7 @@ use super::core::Core;
 use super::scope::Scopes;
 use super::sign_in::Occasion;
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
-use crate::ports::HttpRequest;
+use crate::ports::{HttpRequest, HttpResponse};
 
 impl Core {
     /// Sends a greeting without a credential, and reads the challenge out of its refusal.
@@ -25,8 +25,24 @@ impl Core {
         self.greet(fixed).await.is_some()
     }
 
+    /// Says whether the server answers a greeting without a credential; whoever speaks HTTP+SSE
+    /// answers that it is to be sent elsewhere.
+    pub(super) async fn is_welcome(&self, fixed: &[(HeaderName, HeaderValue)]) -> bool {
+        let answered = self.answer(fixed).await;
+        answered.is_some_and(|response| matches!(response.status, 200..=299 | 405))
+    }
+
     /// Returns the challenges with which the greeting is refused; none if it is not.
     async fn greet(&self, fixed: &[(HeaderName, HeaderValue)]) -> Option<Vec<HeaderValue>> {
+        let response = self.answer(fixed).await?;
+        if !matches!(response.status, 401 | 403) {
+            return None;
+        }
+        let told = response.headers.get_all(WWW_AUTHENTICATE);
+        Some(told.iter().cloned().collect())
+    }
+
+    async fn answer(&self, fixed: &[(HeaderName, HeaderValue)]) -> Option<HttpResponse> {
         let body = Secret::new(GREETING.as_bytes().to_vec());
         let mut request = HttpRequest::post(self.server.url.clone(), body);
         for (name, value) in fixed {
@@ -34,12 +50,7 @@ impl Core {
         }
         request.headers.insert(ACCEPT, JSON_OR_EVENTS);
         request.headers.insert(CONTENT_TYPE, JSON);
-        let response = self.wire.raw(request).await.ok()?;
-        if !matches!(response.status, 401 | 403) {
-            return None;
-        }
-        let told = response.headers.get_all(WWW_AUTHENTICATE);
-        Some(told.iter().cloned().collect())
+        self.wire.raw(request).await.ok()
     }
 }
 

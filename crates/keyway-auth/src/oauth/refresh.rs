@@ -237,7 +237,8 @@ impl Core {
             if let Some(scopes) = &issued.scopes {
                 details.scopes = scopes.as_slice().to_vec();
             }
-            if issued.account.is_some() {
+            // Nobody else comes in by a renewal, whatever the server calls them then.
+            if details.account.is_none() {
                 details.account.clone_from(&issued.account);
             }
             new = new.with_details(details.encode());

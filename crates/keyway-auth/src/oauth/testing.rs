@@ -19,7 +19,7 @@ use keyway_vault::{Folders, Grant, GrantKey, GrantStore as _, KeySources, Vault}
 use tempfile::TempDir;
 use url::Url;
 
-use super::{Asking, OAuth, OAuthError, Ports, Server, Settings};
+use super::{Asking, OAuth, OAuthError, Ports, Server, Settings, Whose};
 use crate::authorizer::{Authorizer as _, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::ports::{HttpClient as _, HttpRequest};
@@ -55,6 +55,7 @@ pub(crate) struct Kit {
     pub(crate) asking: Asking,
     pub(crate) fixed: Vec<(HeaderName, HeaderValue)>,
     pub(crate) watch: Watch,
+    pub(crate) whose: Option<Whose>,
     pub(crate) key: GrantKey,
     folders: Folders,
     _home: TempDir,
@@ -79,6 +80,7 @@ impl Kit {
             asking: Asking::WhenNeeded,
             fixed: Vec::new(),
             watch: Watch::default(),
+            whose: None,
             key: GrantKey::new("default").plugin("demo").server("search"),
             folders,
             _home: home,
@@ -112,6 +114,7 @@ impl Kit {
             documents: shelf.clone(),
             interaction: Some(self.person.clone()),
             watch: self.watch.clone(),
+            whose: self.whose.clone(),
         };
         let settings = self.settings.clone();
         OAuth::new(server, settings, ports, self.asking, self.fixed.clone())

@@ -6,6 +6,7 @@ use keyway_vault::Grant;
 
 use super::Inner;
 use crate::authorizer::Credential;
+use crate::oauth::details::Details;
 use crate::oauth::error::{OAuthError, SignInCause};
 use crate::oauth::memory::{Source, Use, is_renewable, is_usable};
 use crate::oauth::refresh::{Cause, Renewed};
@@ -128,6 +129,12 @@ impl Inner {
         grant: Grant,
         source: Source,
     ) -> Result<Arc<Credential>, OAuthError> {
+        if let Some(whose) = &self.core.whose
+            && let Some(details) = Details::decode(grant.details.expose())
+            && !whose.admits(&details)
+        {
+            return Err(OAuthError::OtherAccount);
+        }
         self.lock().install(
             grant,
             source,
