@@ -11,6 +11,7 @@ use memchr::memchr2;
 use thiserror::Error;
 
 use crate::frame::MAX_FRAME_BYTES;
+use crate::gather::Gathered;
 
 /// A reader of one event stream.
 ///
@@ -20,7 +21,7 @@ pub struct EventStream {
     /// What has arrived and is not looked at yet.
     input: Bytes,
     /// The beginning of a line whose end has not arrived.
-    line: BytesMut,
+    line: Gathered,
     after_cr: bool,
     past_bom: bool,
     data: Data,
@@ -105,12 +106,8 @@ impl EventStream {
         let tail = self.input.split_to(end);
         self.after_cr = self.input.starts_with(b"\r");
         self.input.advance(1);
-        let mut line = if self.line.is_empty() {
-            tail
-        } else {
-            self.line.extend_from_slice(&tail);
-            self.line.split().freeze()
-        };
+        self.line.push(tail);
+        let mut line = std::mem::take(&mut self.line).finish();
         if line.len() > MAX_LINE {
             return Err(StreamError::LineTooLong);
         }
@@ -128,7 +125,7 @@ impl EventStream {
         if self.line.len() + rest.len() > MAX_LINE {
             return Err(StreamError::LineTooLong);
         }
-        self.line.extend_from_slice(&rest);
+        self.line.push(rest);
         Ok(())
     }
 

@@ -59,6 +59,19 @@ impl Frame {
         }))
     }
 
+    /// Returns the same message with something that is kept for as long as anybody has its bytes.
+    #[must_use]
+    pub fn along_with(&self, companion: impl Send + 'static) -> Self {
+        let bytes = self.0.bytes.clone();
+        Self(Arc::new(Inner {
+            bytes: Bytes::from_owner(Accompanied {
+                bytes,
+                _companion: companion,
+            }),
+            parts: self.0.parts.clone(),
+        }))
+    }
+
     /// Returns the envelope, read in one pass without copying or interpreting what it carries.
     ///
     /// # Errors
@@ -77,6 +90,17 @@ impl Frame {
             result: raw(parts.result),
             error: raw(parts.error),
         })
+    }
+}
+
+struct Accompanied<T> {
+    bytes: Bytes,
+    _companion: T,
+}
+
+impl<T> AsRef<[u8]> for Accompanied<T> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -330,6 +354,21 @@ mod tests {
             "{\"id\":1}".as_bytes()
         );
         assert_eq!(frame(" \n").bytes().len(), 0);
+    }
+
+    #[test]
+    fn what_goes_along_stays_as_long_as_the_bytes_and_the_message_is_not_read_again() {
+        let first = frame(r#"{"id":1}"#);
+        assert!(first.envelope().is_ok());
+        let companion = Arc::new(());
+        let second = first.along_with(Arc::clone(&companion));
+        assert_eq!(first, second);
+        assert!(second.0.parts.get().is_some());
+        let bytes = second.bytes().clone();
+        drop((first, second));
+        assert_eq!(Arc::strong_count(&companion), 2);
+        drop(bytes);
+        assert_eq!(Arc::strong_count(&companion), 1);
     }
 
     #[test]

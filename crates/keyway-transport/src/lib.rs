@@ -14,6 +14,7 @@ mod connection;
 mod error;
 mod event_stream;
 mod frame;
+mod gather;
 mod harden;
 mod helper;
 mod http_client;
@@ -51,6 +52,7 @@ pub use self::launch::{
 };
 pub use self::legacy_sse::connect_sse;
 pub use self::oauth_http::OAuthHttp;
+pub use self::redact::Redactor;
 pub use self::serve::{
     BodyFault, Guest, Inbound, ListenError, Listener, MAX_BODY_BYTES, Reply, Service, serve,
 };

@@ -5,6 +5,7 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use tokio::net::unix::pipe;
 
+use crate::gather;
 use crate::launch::Ended;
 
 /// The lines of one pipe.
@@ -77,7 +78,7 @@ impl Lines {
 
     /// Reads what is there, waiting for something to be; `false` at the end.
     async fn fill(&mut self) -> io::Result<bool> {
-        self.buffer.reserve(READ_BYTES);
+        gather::reserve(&mut self.buffer, READ_BYTES);
         loop {
             match self.pipe.try_read_buf(&mut self.buffer) {
                 Ok(count) => return Ok(count > 0),

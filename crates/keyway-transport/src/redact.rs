@@ -1,22 +1,28 @@
-//! Masks secrets in what a child prints before anybody keeps or shows it.
+//! Masks secrets in what a server or a child says before anybody keeps or shows it.
 
 use keyway_secret::{Secret, printable};
 
 /// Masks known values, and words that look like a token.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// The longest first, so that a value that holds another is masked whole.
     values: Vec<Secret<String>>,
 }
 
 impl Redactor {
-    /// Takes the values to mask; of values with several lines, each line.
-    pub(crate) fn new(secrets: &[Secret<String>]) -> Self {
+    /// Takes the values to mask; of values with several lines, each line. Those of fewer than six
+    /// bytes are words that occur everywhere, and stay.
+    #[must_use]
+    pub fn new(secrets: &[Secret<String>]) -> Self {
         let lines = secrets.iter().flat_map(|secret| secret.expose().lines());
-        let mut values: Vec<_> = lines
+        let lines = lines
             .map(str::trim)
-            .filter(|line| line.len() >= SHORTEST_VALUE)
-            .map(|line| Secret::new(line.to_owned()))
+            .filter(|line| line.len() >= SHORTEST_VALUE);
+        let mut values: Vec<_> = lines
+            .flat_map(|line| {
+                let plain = Secret::new(line.to_owned());
+                [Some(plain), in_json(line)].into_iter().flatten()
+            })
             .collect();
         values.sort_by_key(|value| std::cmp::Reverse(value.expose().len()));
         Self { values }
@@ -24,14 +30,28 @@ impl Redactor {
 
     /// Returns a line that may be kept and shown on a terminal.
     pub(crate) fn line(&self, bytes: &[u8]) -> String {
-        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        let text = self.text(&String::from_utf8_lossy(bytes));
+        mask_tokens(printable(&text).trim_end())
+    }
+
+    /// Returns a text without the known values, and otherwise as it is.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
         for value in &self.values {
             if text.contains(value.expose()) {
                 text = text.replace(value.expose(), MASK);
             }
         }
-        mask_tokens(printable(&text).trim_end())
+        text
     }
+}
+
+/// Returns a value as it stands inside a string of JSON, if that differs.
+fn in_json(value: &str) -> Option<Secret<String>> {
+    let quoted = Secret::new(serde_json::to_string(value).ok()?);
+    let inner = quoted.expose().strip_prefix('"')?.strip_suffix('"')?;
+    (inner != value).then(|| Secret::new(inner.to_owned()))
 }
 
 /// Masks words that look like a token, and whatever follows the name of a scheme.
@@ -101,6 +121,16 @@ mod tests {
         let redactor = Redactor::new(&secrets);
         let line = redactor.line(b"a hunter22-and-more (hunter22) SECRETLINE \x1b[0m\xff");
         assert_eq!(line, "a [redacted] ([redacted]) [redacted] [0m\u{fffd}");
+    }
+
+    #[test]
+    fn of_other_text_only_the_known_values_are_masked_quoted_ones_too() {
+        let secrets = [Secret::new("hun\"ter22".to_owned())];
+        let redactor = Redactor::new(&secrets);
+        assert_eq!(
+            redactor.text("Bearer abc\n hun\"ter22 {\"a\":\"hun\\\"ter22\"}"),
+            "Bearer abc\n [redacted] {\"a\":\"[redacted]\"}"
+        );
     }
 
     #[test]

@@ -49,8 +49,18 @@ pub async fn serve(
     service: Arc<dyn Service>,
     stop: impl Future<Output = ()>,
 ) {
+    serve_at_most(MAX_CONNECTIONS, listeners, service, stop).await;
+}
+
+/// The same for so many connections at once; whoever comes above waits.
+async fn serve_at_most(
+    most: usize,
+    listeners: Vec<Listener>,
+    service: Arc<dyn Service>,
+    stop: impl Future<Output = ()>,
+) {
     let (stopping, stopped) = watch::channel(false);
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let room = Arc::new(Semaphore::new(most));
     let mut doors = JoinSet::new();
     for listener in listeners {
         let (service, room, stopped) = (Arc::clone(&service), Arc::clone(&room), stopped.clone());

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::SystemTime;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 
@@ -15,6 +15,7 @@ use keyway_auth::retry_after;
 use super::pool::{Exchange, Lease};
 use crate::error::TransportError;
 use crate::frame::FrameError;
+use crate::gather::Gathered;
 
 /// A connection that has changed to another protocol.
 pub(crate) type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
@@ -135,31 +136,21 @@ impl Response {
     }
 
     /// Reads the whole body, of at most `limit` bytes.
-    ///
-    /// A body of known length that comes in one piece is not copied, and in several only once.
     pub(crate) async fn collect(&mut self, limit: usize) -> Result<Bytes, TransportError> {
         let length = self.inner.body().size_hint().exact();
         let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if let Some(bytes) = length.filter(|&bytes| bytes > limit) {
             return Err(FrameError::TooLarge { bytes }.into());
         }
-        let Some(first) = self.chunk().await? else {
-            return Ok(Bytes::new());
-        };
-        if length == Some(first.len()) {
-            return Ok(first);
-        }
-        let mut body = BytesMut::with_capacity(length.unwrap_or(first.len() * 2));
-        let mut next = Some(first);
-        while let Some(piece) = next {
+        let mut body = Gathered::told(length);
+        while let Some(piece) = self.chunk().await? {
             let bytes = body.len() + piece.len();
             if bytes > limit {
                 return Err(FrameError::TooLarge { bytes }.into());
             }
-            body.extend_from_slice(&piece);
-            next = self.chunk().await?;
+            body.push(piece);
         }
-        Ok(body.freeze())
+        Ok(body.finish())
     }
 
     /// Takes the connection over, after an answer that changes its protocol.

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
@@ -16,6 +16,7 @@ use super::body::{Content, Outgoing};
 use super::patience::Busy;
 use super::sockets::Guest;
 use super::{Ends, owner};
+use crate::gather::Gathered;
 
 /// A request whose body has not been read yet.
 #[derive(Debug)]
@@ -70,27 +71,17 @@ impl Inbound {
         if told.is_some_and(|length| length > MAX_BODY_BYTES) {
             return Err(BodyFault::TooLarge);
         }
-        let mut first = Bytes::new();
-        let mut all = BytesMut::new();
+        let mut body = Gathered::told(told);
         while !self.body.is_end_stream() {
             let Some(piece) = self.piece().await? else {
                 break;
             };
-            if first.is_empty() && all.is_empty() {
-                // Mostly the only one.
-                first = piece;
-                continue;
-            }
-            if all.is_empty() {
-                all.reserve(told.unwrap_or_default().min(TRUSTED_BYTES));
-                all.extend_from_slice(&std::mem::take(&mut first));
-            }
-            if all.len() + piece.len() > MAX_BODY_BYTES {
+            if body.len() + piece.len() > MAX_BODY_BYTES {
                 return Err(BodyFault::TooLarge);
             }
-            all.extend_from_slice(&piece);
+            body.push(piece);
         }
-        Ok(if all.is_empty() { first } else { all.freeze() })
+        Ok(body.finish())
     }
 
     async fn piece(&mut self) -> Result<Option<Bytes>, BodyFault> {
@@ -181,6 +172,4 @@ pub enum BodyFault {
 
 /// The largest body.
 pub const MAX_BODY_BYTES: usize = crate::frame::MAX_FRAME_BYTES;
-/// How much memory is set aside on a guest's word.
-const TRUSTED_BYTES: usize = 1024 * 1024;
 const PIECE_TIME: Duration = Duration::from_secs(30);

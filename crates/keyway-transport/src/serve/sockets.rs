@@ -179,6 +179,16 @@ impl Listener {
         }
     }
 
+    /// Returns the socket file; `None` for a port.
+    #[must_use]
+    pub fn socket(&self) -> Option<PathBuf> {
+        let Kind::Unix { listener, .. } = &self.0 else {
+            return None;
+        };
+        let address = listener.local_addr().ok()?;
+        std::path::absolute(address.as_pathname()?).ok()
+    }
+
     /// Waits for the next process of the same user; never returns for a port.
     pub async fn same_user(&self) -> UnixStream {
         if self.port().is_some() {

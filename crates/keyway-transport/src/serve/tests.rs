@@ -44,11 +44,15 @@ struct Running {
 }
 
 fn start() -> Running {
+    start_with_room(MAX_CONNECTIONS)
+}
+
+fn start_with_room(most: usize) -> Running {
     let listener = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = listener.port().unwrap();
     let service = Arc::new(Counter::default());
     let (stop, stopped) = oneshot::channel();
-    let serving = serve(vec![listener], Arc::clone(&service) as _, async {
+    let serving = serve_at_most(most, vec![listener], Arc::clone(&service) as _, async {
         drop(stopped.await);
     });
     Running {
@@ -193,6 +197,78 @@ async fn a_request_under_way_is_answered_before_everything_ends() {
     running.service.go_on.notify_one();
     assert!(rest(&mut stream).await.starts_with("HTTP/1.1 200"));
     running.ended.await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_comes_when_all_places_are_taken_waits_for_one() {
+    let running = start_with_room(2);
+    let ask = "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let (first, second) = (send(running.port, "").await, send(running.port, "").await);
+    let mut third = send(running.port, ask).await;
+    let waited = timeout(Duration::from_millis(200), third.readable()).await;
+    assert!(waited.is_err(), "it was served as a third");
+    drop(second);
+    assert!(rest(&mut third).await.starts_with("HTTP/1.1 200 "));
+    drop(first);
+}
+
+/// Becoming somebody else takes a superuser; without one there is nobody to refuse.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "somebody else is another process"
+)]
+#[tokio::test]
+async fn somebody_else_is_not_let_in_even_where_the_file_would_let_them() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // Where everybody can come up to the folder.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let path = folder.path().join("s.sock");
+    let listener = Listener::unix(&path).unwrap();
+    let open_to_all = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open_to_all(folder.path(), 0o755);
+    open_to_all(&path, 0o666);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = serve(vec![listener], Arc::new(Counter::default()), async {
+        drop(stopped.await);
+    });
+    let serving = tokio::spawn(serving);
+    let ask = r#"
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+try:
+    s.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    print(s.recv(100))
+except OSError:
+    print("refused")
+"#;
+    let said_to = |user: u32| {
+        let path = path.clone();
+        async move {
+            let asked = tokio::task::spawn_blocking(move || {
+                let mut python = std::process::Command::new("python3");
+                python
+                    .args(["-c", ask])
+                    .arg(path)
+                    .current_dir("/")
+                    .uid(user);
+                python.output().unwrap()
+            });
+            let output = asked.await.unwrap();
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+        }
+    };
+    assert!(said_to(0).await.contains("HTTP/1.1 200 "));
+    let said = said_to(65_534).await;
+    assert!(["refused\n", "b''\n"].contains(&said.as_str()), "{said}");
+    drop(stop);
+    serving.await.unwrap();
 }
 
 #[tokio::test]
