@@ -3,12 +3,13 @@
 //! Names, times and outcomes only; arguments and results are never kept.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use keyway_auth::ports::Clock as _;
 use keyway_transport::Frame;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use tokio::sync::watch;
 
 use crate::aggregate::{Roster, Subject};
@@ -20,6 +21,7 @@ use crate::traces::{Parent, Tracer};
 pub struct Activity {
     recent: Mutex<VecDeque<Arc<Entry>>>,
     count: watch::Sender<u64>,
+    under_way: AtomicUsize,
     tracer: Option<Tracer>,
 }
 
@@ -87,7 +89,7 @@ pub(crate) fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
         bytes.get(..GLANCE),
         bytes.get(bytes.len().saturating_sub(GLANCE)..),
     ];
-    let is_failed = |part: &[u8]| memmem::find(part, FAILED).is_some();
+    let is_failed = |part: &[u8]| FAILED.find(part).is_some();
     if ends.into_iter().flatten().any(is_failed) {
         return Outcome::ToolFailed;
     }
@@ -99,6 +101,7 @@ impl Default for Activity {
         Self {
             recent: Mutex::new(VecDeque::new()),
             count: watch::Sender::new(0),
+            under_way: AtomicUsize::new(0),
             tracer: None,
         }
     }
@@ -115,6 +118,7 @@ impl Activity {
     /// Notes that a request came; it is recorded when the ticket is dropped.
     #[must_use]
     pub fn begin(self: &Arc<Self>, asked: Asked) -> Ticket {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
         Ticket {
             activity: Arc::clone(self),
             at: SystemClock.wall(),
@@ -124,6 +128,12 @@ impl Activity {
             place: OnceLock::new(),
             outcome: OnceLock::new(),
         }
+    }
+
+    /// Returns how many requests are not answered yet.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
     }
 
     /// Returns the latest requests, latest first.
@@ -198,6 +208,7 @@ impl Drop for Ticket {
         let Some(mut asked) = self.asked.take() else {
             return;
         };
+        self.activity.under_way.fetch_sub(1, Ordering::Relaxed);
         asked.server = asked.server.or_else(|| self.place.take());
         self.activity.record(Entry {
             at: self.at,
@@ -209,7 +220,7 @@ impl Drop for Ticket {
 }
 
 /// How a tool says that it failed.
-const FAILED: &[u8] = br#""isError":true"#;
+static FAILED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(r#""isError":true"#));
 /// How much of either end of an answer is looked at.
 const GLANCE: usize = 256;
 /// How many requests are remembered.
@@ -252,8 +263,11 @@ mod tests {
         let activity = Arc::new(Activity::default());
         let changes = activity.changes();
         for at in 0..KEPT + 3 {
-            activity.begin(asked(&at.to_string())).end(Outcome::Done);
+            let ticket = activity.begin(asked(&at.to_string()));
+            assert_eq!(activity.under_way(), 1);
+            ticket.end(Outcome::Done);
         }
+        assert_eq!(activity.under_way(), 0);
         let recent = activity.recent();
         assert_eq!(recent.len(), KEPT);
         assert_eq!(recent[0].asked.method, (KEPT + 2).to_string());

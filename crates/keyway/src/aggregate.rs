@@ -36,6 +36,7 @@ pub use self::roster::Roster;
 pub(crate) use self::subject::Subject;
 use crate::session::{ClientInfo, Offer};
 use crate::states::{Standing, Trouble};
+use crate::whereabouts::Whereabouts;
 
 /// Puts all members behind one connection. Nothing is opened yet.
 ///
@@ -82,6 +83,11 @@ pub trait Connector: Send + Sync + fmt::Debug {
     /// Returns the way in, if the server is one that a person signs in to, and that is known: after
     /// a connection was tried, or a [look](Self::look) taken. Must not block.
     fn entrance(&self) -> Option<&dyn Entrance> {
+        None
+    }
+
+    /// Returns where the server is declared, if that is known.
+    fn whereabouts(&self) -> Option<Whereabouts> {
         None
     }
 }

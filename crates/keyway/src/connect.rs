@@ -32,6 +32,7 @@ use crate::events::Events;
 use crate::session::Offer;
 use crate::settings::Confinement;
 use crate::sign_in::{Accounts, SystemClock, look_after};
+use crate::supplied::Supplied;
 use crate::trust::{Files, shown};
 use crate::watched::{Watched, sanitized};
 
@@ -52,6 +53,8 @@ pub struct Host {
     pub accounts: Option<Accounts>,
     /// Who is told what happens.
     pub events: Events,
+    /// Where to note what a server is given; a host that has this is for one server.
+    pub supplied: Option<Supplied>,
 }
 
 impl std::fmt::Debug for Host {
@@ -129,6 +132,7 @@ impl Host {
     /// Returns [`ConnectError::NotConfigured`] for an empty address.
     pub async fn connect(&self, target: Target<'_>) -> Result<Connected, ConnectError> {
         let watch = self.events.watch(&target.spec.name);
+        self.note_values(target);
         let connected = match &target.spec.endpoint {
             SpecEndpoint::Local(local) => self.start(local, target).await,
             SpecEndpoint::Remote(remote) => self.reach(remote, target).await,
@@ -212,6 +216,10 @@ impl Host {
         let authorizer: Arc<dyn Authorizer> = match &oauth {
             Some(oauth) => Watched::wrap(Arc::new(oauth.clone()), watch, false),
             None => self.authorizer(remote, target),
+        };
+        let authorizer = match &self.supplied {
+            Some(supplied) => supplied.watching(authorizer, target.spec),
+            None => authorizer,
         };
         let url = remote.address.url();
         let (connection, offer) = match target.spec.transport {

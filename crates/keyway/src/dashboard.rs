@@ -42,8 +42,21 @@ pub struct Dashboard {
     activity: Arc<Activity>,
     sessions: Sessions,
     port: OnceLock<u16>,
+    reopening: OnceLock<Reopening>,
     streams: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
+}
+
+/// How somebody who was turned away gets a new link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reopening {
+    /// By `keyway open`.
+    Usual,
+    /// By `keyway open` with the socket that the gateway was given.
+    Named,
+    /// Only by a gateway that is started again.
+    Restart,
 }
 
 impl Dashboard {
@@ -55,6 +68,7 @@ impl Dashboard {
             activity,
             sessions: Sessions::default(),
             port: OnceLock::new(),
+            reopening: OnceLock::new(),
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
             stopping: watch::Sender::new(false),
         }
@@ -63,6 +77,16 @@ impl Dashboard {
     /// Says at which port it is reached, which is told once.
     pub fn listens_at(&self, port: u16) {
         let _first = self.port.set(port);
+    }
+
+    /// Says how a new link is had, which is told once.
+    pub fn opened_by(&self, reopening: Reopening) {
+        let _first = self.reopening.set(reopening);
+    }
+
+    fn refused(&self) -> Reply {
+        let reopening = self.reopening.get().copied();
+        pages::refused(reopening.unwrap_or(Reopening::Usual))
     }
 
     /// Makes a link that lets one browser in, once and within five minutes; `None` before the port
@@ -95,7 +119,7 @@ impl Dashboard {
         }
         // Whatever they got hold of.
         if request.is_of_another_user() {
-            return pages::refused();
+            return self.refused();
         }
         match (&outside, &request.method) {
             (Some(Place::Enter(token)), _) => return self.enter(&request, token),
@@ -111,10 +135,10 @@ impl Dashboard {
         }
         let path = request.uri.path().to_owned();
         let Some((room, rest)) = paths::split(&path) else {
-            return pages::refused();
+            return self.refused();
         };
         let Some(visitor) = self.visitor(&request, room) else {
-            return pages::refused();
+            return self.refused();
         };
         let Some(place) = paths::find(rest) else {
             return pages::not_found(&visitor);

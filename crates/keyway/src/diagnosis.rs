@@ -114,6 +114,7 @@ pub const ERRORS: &[Page] = pages! { "errors":
     "not-configured",
     "oauth-loop",
     "oauth-not-offered",
+    "other-account",
     "pending-trust",
     "pkce-unsupported",
     "protocol-error",

@@ -8,7 +8,9 @@
 mod event;
 mod stream;
 
+use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keyway_auth::ports::Clock as _;
@@ -47,7 +49,12 @@ struct Hub {
     seq: Mutex<u64>,
     listeners: Vec<Arc<dyn Listener>>,
     stream: broadcast::Sender<Event>,
+    /// What was last told of the entries of each plugin.
+    plugins: Mutex<HashMap<PathBuf, HashMap<EntryId, Option<&'static str>>>>,
 }
+
+/// The file and the name of an entry.
+type EntryId = (Arc<str>, String);
 
 impl Events {
     /// Events for these listeners, and for whoever [subscribes](Self::subscribe).
@@ -57,6 +64,7 @@ impl Events {
             seq: Mutex::new(0),
             listeners,
             stream: broadcast::Sender::new(STREAM),
+            plugins: Mutex::default(),
         })))
     }
 
@@ -104,16 +112,28 @@ impl Events {
         self.emit(Kind::ServerFailed, Some(server), Some(code));
     }
 
-    /// Tells which entries of a plugin are used and which are left out, and why.
+    /// Tells which entries of a plugin are used and which are left out, and why; of a plugin that
+    /// is read again, what is new.
     pub fn plugin(&self, plugin: &Plugin) {
-        if self.0.is_none() {
-            return;
-        }
-        for (document, entry) in plugin.entries() {
-            match left_out(document.is_usable(), entry) {
-                None => self.emit(Kind::ConfigLoaded, Some(&entry.name), None),
-                code => self.emit(Kind::ConfigSkipped, Some(&entry.name), code),
+        let Some(hub) = &self.0 else { return };
+        let entries = plugin.entries().map(|(document, entry)| {
+            let id = (document.source.shared_path(), entry.name.clone());
+            (id, left_out(document.is_usable(), entry))
+        });
+        let entries: Vec<_> = entries.collect();
+        let now = entries.iter().cloned().collect();
+        let mut plugins = hub.plugins.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = plugins.insert(plugin.root.clone(), now).unwrap_or_default();
+        drop(plugins);
+        for (id, code) in entries {
+            if before.get(&id) == Some(&code) {
+                continue;
             }
+            let kind = match code {
+                None => Kind::ConfigLoaded,
+                Some(_) => Kind::ConfigSkipped,
+            };
+            self.emit(kind, Some(&id.1), code);
         }
     }
 

@@ -205,6 +205,9 @@ fn oauth_hint(error: &OAuthError) -> &'static str {
             "another process was stopped while it renewed this sign-in, and its new token is lost; sign in again: keyway login SERVER"
         }
         OAuthError::GrantRejected { .. } => "sign in again: keyway login SERVER",
+        OAuthError::OtherAccount => {
+            "begin a new session with the account that is signed in: connect the client again"
+        }
         OAuthError::NotOffered => {
             "the server takes no sign-in by OAuth; put a token for it into `headers`"
         }

@@ -19,9 +19,12 @@ mod room;
 mod roster;
 mod routes;
 mod runners;
+mod stay;
 mod streams;
+mod told;
+mod ways;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -32,22 +35,21 @@ use tokio::time::{Instant, interval};
 pub use keyway_transport::{ListenError, Listener, serve};
 
 pub use self::capability::{Capability, IssueError, Register, Scope};
-use self::closing::Closings;
+use self::holders::Holders;
 pub use self::holders::Reader;
-use self::holders::{Holders, Principal};
 use self::incoming::{Incoming, bounded, tool_name};
 use self::legacy::Sessions;
 use self::metrics::Metrics;
 use self::modern::Pools;
 use self::old_sse::OldSessions;
 use self::reply::{INVALID_REQUEST, PARSE_ERROR, SESSION_ID, VERSION};
-use self::roster::{Adapting, Reached, Tie};
 pub use self::roster::{Served, Upstream};
+use self::routes::NoRoute;
 pub(crate) use self::routes::decoded;
-use self::routes::{NoRoute, Route};
 pub(crate) use self::runners::Runner;
+use self::ways::Ways;
 use crate::activity::{self, Activity, Outcome, Ticket};
-use crate::aggregate::{Naming, Settings, Subject};
+use crate::aggregate::Subject;
 use crate::dashboard::Dashboard;
 use crate::eras::{Spoken, names::MODERN};
 use crate::session::ClientInfo;
@@ -56,17 +58,14 @@ use crate::traces::Parent;
 /// The gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    servers: RwLock<Arc<[Arc<Served>]>>,
+    ways: Arc<Ways>,
     holders: Holders,
     sessions: Sessions,
     old_sessions: OldSessions,
     pools: Pools,
-    closings: Closings,
-    adapting: Adapting,
     metrics: Metrics,
     activity: Arc<Activity>,
     dashboard: Option<Arc<Dashboard>>,
-    info: ClientInfo,
 }
 
 impl Gateway {
@@ -74,17 +73,14 @@ impl Gateway {
     #[must_use]
     pub fn new(servers: Vec<Served>, capabilities: Reader, info: ClientInfo) -> Self {
         Self {
-            servers: RwLock::new(servers.into_iter().map(Arc::new).collect()),
+            ways: Arc::new(Ways::new(servers, info)),
             holders: Holders::new(capabilities),
             sessions: Sessions::default(),
             old_sessions: OldSessions::default(),
             pools: Pools::default(),
-            closings: Closings::default(),
-            adapting: Adapting::default(),
             metrics: Metrics::default(),
             activity: Arc::default(),
             dashboard: None,
-            info,
         }
     }
 
@@ -105,35 +101,34 @@ impl Gateway {
     /// Returns the servers as they are now.
     #[must_use]
     pub fn servers(&self) -> Arc<[Arc<Served>]> {
-        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&servers)
+        self.ways.servers()
     }
 
     /// Puts other servers in the place of those that were there.
     ///
     /// One that is [the same](Served::is_same_as) as before keeps its connections. Those to all
-    /// others are ended when the calls under way are, or after some seconds.
+    /// others are ended when the calls under way are, or after some seconds. Sessions go on over
+    /// new connections where the entry is still the same, and end elsewhere.
     ///
     /// Must be called inside a runtime.
     pub fn replace(&self, servers: Vec<Served>) {
-        {
-            let mut current = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        self.ways.change(|current| {
             let kept = servers.into_iter().map(|new| {
                 let same = current.iter().find(|old| old.is_same_as(&new));
                 same.cloned().unwrap_or_else(|| Arc::new(new))
             });
-            *current = kept.collect();
-        }
+            kept.collect()
+        });
         self.let_go();
-        self.adapting.adapt(&self.servers());
+        self.ways.adapt();
     }
 
-    /// Ends the connections to one server, so that whoever needs it next connects anew.
+    /// Ends the connections to one server, so that whoever needs it next connects anew; sessions
+    /// go on.
     ///
     /// Must be called inside a runtime.
     pub fn reconnect(&self, plugin: &str, name: &str) {
-        {
-            let mut current = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        self.ways.change(|current| {
             let renewed = current.iter().map(|server| {
                 if server.plugin == plugin && server.name == name {
                     Arc::new(server.renewed())
@@ -141,19 +136,27 @@ impl Gateway {
                     Arc::clone(server)
                 }
             });
-            *current = renewed.collect();
-        }
+            renewed.collect()
+        });
         self.let_go();
     }
 
-    /// Ends the connections that do not lead any more where their clients want to go.
+    /// Ends the connections that do not lead any more where their clients want to go, and moves
+    /// sessions to others where there are any.
     fn let_go(&self) {
-        let servers = self.servers();
-        let mut ended = self.sessions.let_go(&servers);
-        ended.extend(self.pools.let_go(&servers));
-        self.old_sessions.let_go(&servers, &self.closings);
-        for room in ended {
-            self.closings.begin(roster::finish(room));
+        let (servers, closings) = (self.servers(), &self.ways.closings);
+        for stay in self.sessions.let_go(&servers) {
+            closings.begin(stay.finish());
+        }
+        for room in self.pools.let_go(&servers) {
+            closings.begin(roster::finish(room));
+        }
+        self.old_sessions.let_go(&servers, closings);
+        let mut moving = self.sessions.to_move(&servers);
+        moving.extend(self.old_sessions.to_move(&servers));
+        for stay in moving {
+            let ways = Arc::clone(&self.ways);
+            closings.begin(async move { stay.settle(&ways).await });
         }
     }
 
@@ -169,9 +172,10 @@ impl Gateway {
             }
             // Of what was under way when the servers changed.
             self.let_go();
-            self.closings.close(self.sessions.sweep(&self.holders));
-            self.closings.close(self.old_sessions.sweep(&self.holders));
-            self.closings.close(self.pools.sweep(&self.holders));
+            let closings = &self.ways.closings;
+            closings.end(self.sessions.sweep(&self.holders));
+            closings.end(self.old_sessions.sweep(&self.holders));
+            closings.close(self.pools.sweep(&self.holders));
             if beats.is_multiple_of(BEATS_PER_SIGN) {
                 self.sessions.tend();
                 self.old_sessions.tend();
@@ -182,7 +186,7 @@ impl Gateway {
     /// Ends the streams that would never end, so that everything else can be finished.
     pub fn stop_streams(&self) {
         self.sessions.stop_streams();
-        self.old_sessions.stop(&self.closings);
+        self.old_sessions.stop(&self.ways.closings);
         if let Some(dashboard) = &self.dashboard {
             dashboard.stop_streams();
         }
@@ -190,9 +194,10 @@ impl Gateway {
 
     /// Ends all connections in good order.
     pub async fn close(&self) {
-        self.closings.close(self.sessions.take());
-        self.pools.close(&self.closings).await;
-        self.closings.settled().await;
+        let closings = &self.ways.closings;
+        closings.end(self.sessions.take());
+        self.pools.close(closings).await;
+        closings.settled().await;
     }
 
     fn session_count(&self) -> usize {
@@ -287,34 +292,6 @@ impl Gateway {
         let subject = || Subject::of(method, envelope.params?.get());
         let subject = served.is_none().then(subject).flatten();
         Some(Arc::new(ticket.about(subject)))
-    }
-
-    /// Makes a connection for a client: to the server itself where that can be talked to, else to
-    /// one that says what is missing.
-    async fn connect(&self, principal: &Principal, route: &Route) -> Reached {
-        let only = route.only();
-        if let Some(server) = only
-            && let Some(connection) = server.upstream.open().await
-        {
-            let tie = Some(Tie::new(server, principal, route));
-            return Reached {
-                connection,
-                tie,
-                roster: None,
-            };
-        }
-        let mut settings = Settings::new(ClientInfo::clone(&self.info));
-        if only.is_some() {
-            settings.naming = Naming::Bare;
-        }
-        let (connection, roster) =
-            self.adapting
-                .connect(&self.servers(), principal, route, settings);
-        Reached {
-            connection,
-            tie: None,
-            roster: Some(roster),
-        }
     }
 }
 

@@ -102,7 +102,7 @@ async fn attend(
         return Ok(());
     };
     // Where there is none after all, the other side sees the end and works alone.
-    let Some(connection) = served.upstream.open().await else {
+    let Some(connection) = served.upstream.open(None).await else {
         return Ok(());
     };
     let runner = Runner::begin(&gateway, &served);

@@ -21,7 +21,7 @@ use keyway_vault::{Folders, GrantKey};
 use url::Url;
 
 pub use keyway_auth::oauth::{
-    Asking, OAuthError, Revoked, SignIn, SignInCause, SignedOut, client_metadata,
+    Asking, OAuthError, Revoked, SignIn, SignInCause, SignedOut, Whose, client_metadata,
     is_client_address, scope_in_words,
 };
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
@@ -54,6 +54,8 @@ pub struct Accounts {
     pub account: Option<String>,
     /// By a code on another device, whatever is configured.
     pub device: bool,
+    /// The conversation that connections are for, if they are for one: it keeps to one account.
+    pub whose: Option<Whose>,
 }
 
 impl Host {
@@ -85,6 +87,7 @@ impl Host {
             documents: Arc::new(vault::Discovery(Arc::clone(&accounts.vault))),
             interaction: accounts.interaction.clone(),
             watch: self.events.watch(&target.spec.name),
+            whose: accounts.whose.clone(),
         };
         let settings = engine::settings(self, accounts, target, remote);
         let fixed = header_values(&remote.headers);

@@ -56,6 +56,18 @@ pub struct Sent {
     pub becomes: String,
     /// The origin or the process that gets it.
     pub to: String,
+    is_in_address: bool,
+}
+
+impl Sent {
+    /// Says how it gets there, in words that follow `sends X`.
+    #[must_use]
+    pub fn how(&self) -> String {
+        if self.is_in_address {
+            return "in the address".to_owned();
+        }
+        format!("as {}", self.becomes)
+    }
 }
 
 /// Where an entry stands and what surrounds it.
@@ -208,6 +220,7 @@ fn sends(server: &DeclaredServer, scope: &Scope<'_>) -> Vec<Sent> {
                 variable: variable.name.clone(),
                 becomes: becomes.clone(),
                 to: to.to_owned(),
+                is_in_address: feeds == Feeds::Url,
             };
             if !sent.contains(&next) {
                 sent.push(next);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use keyway_transport::Frame;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// What one client may still be given; made with the first large message.
@@ -34,13 +34,13 @@ impl Weights {
             return Some(frame);
         }
         let room = Arc::clone(self.room()).try_acquire_many_owned(units(&frame));
-        weighed(&frame, room.ok()?)
+        Some(frame.along_with(room.ok()?))
     }
 
     async fn take_room(&self, frame: &Frame) -> Option<Frame> {
         let taking = Arc::clone(self.room()).acquire_many_owned(units(frame));
         let room = timeout(READ_TIME, taking).await.ok()?.ok()?;
-        weighed(frame, room)
+        Some(frame.along_with(room))
     }
 
     fn room(&self) -> &Arc<Semaphore> {
@@ -51,23 +51,6 @@ impl Weights {
 fn units(frame: &Frame) -> u32 {
     let units = frame.bytes().len().div_ceil(LIGHT);
     u32::try_from(units.min(ROOM)).unwrap_or(u32::MAX)
-}
-
-fn weighed(frame: &Frame, room: OwnedSemaphorePermit) -> Option<Frame> {
-    let bytes = frame.bytes().clone();
-    Frame::new(Bytes::from_owner(Weighed { bytes, _room: room })).ok()
-}
-
-/// Bytes that take room.
-struct Weighed {
-    bytes: Bytes,
-    _room: OwnedSemaphorePermit,
-}
-
-impl AsRef<[u8]> for Weighed {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
 }
 
 /// Lets text that was made of a message take the room of that.

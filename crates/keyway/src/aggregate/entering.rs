@@ -145,7 +145,10 @@ impl Server {
                 "Sign in to `{}` on this page, then call again: {page}",
                 self.name
             ),
-            None => format!("Sign in to `{}`: keyway login", self.name),
+            None => {
+                let command = self.hint("keyway login SERVER");
+                format!("Sign in to `{}`: {command}", self.name)
+            }
         };
         if let Some(page) = page.filter(|_| self.client.opens_pages()) {
             return Err(elicitation_required(&self.name, &page, &message));

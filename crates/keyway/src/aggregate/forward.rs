@@ -11,7 +11,6 @@ use super::handler::notification;
 use super::kind::Kind;
 use super::server::{FOREVER, Server, backoff};
 use super::text::Text;
-use crate::explain::naming;
 use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
 use crate::states::Trouble;
@@ -82,7 +81,7 @@ impl Server {
             "state": trouble.standing.state.as_str(),
             "reason": trouble.standing.reason.map(|reason| reason.as_str()),
             "code": trouble.code,
-            "hint": trouble.hint.as_deref().map(|hint| naming(hint, None, &self.name)),
+            "hint": trouble.hint.as_deref().map(|hint| self.hint(hint)),
         });
         RpcError {
             data: serde_json::value::to_raw_value(&data).ok(),

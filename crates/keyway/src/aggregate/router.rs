@@ -14,7 +14,6 @@ use super::resources::offers;
 use super::server::Server;
 use super::text::Text;
 use crate::eras::names::{LEGACY, LOG_LEVELS, NEWEST_LEGACY};
-use crate::explain::naming;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::{State, Trouble};
@@ -264,7 +263,7 @@ fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
     let name = &server.name;
     let standing = trouble.map_or_else(|| server.standing(), |trouble| trouble.standing);
     let hint = trouble.and_then(|trouble| trouble.hint.as_deref());
-    let hint = hint.map(|hint| naming(hint, None, name));
+    let hint = hint.map(|hint| server.hint(hint));
     let text = match trouble {
         None => format!("`{name}` is {standing}; list the tools again to see what it offers"),
         Some(trouble) => {

@@ -19,6 +19,7 @@ use super::listing::Items;
 use super::{Connector, Member, Settings};
 use crate::session::{ClientInfo, Session, SessionError};
 use crate::states::{Standing, State, Trouble};
+use crate::whereabouts::Whereabouts;
 
 /// One server.
 pub(super) struct Server {
@@ -118,6 +119,13 @@ impl Server {
     /// Returns the way in, if a person signs in to this server.
     pub(super) fn entrance(&self) -> Option<&dyn Entrance> {
         self.connector.entrance()
+    }
+
+    /// Words a hint for this server.
+    pub(super) fn hint(&self, hint: &str) -> String {
+        let known = self.connector.whereabouts();
+        let known = known.unwrap_or_else(|| Whereabouts::named(self.name.clone()));
+        known.word(hint)
     }
 
     /// Forgets what was wrong, so that the next use finds out anew.

@@ -9,6 +9,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::notes::Notes;
 use crate::explain::explain;
+use crate::whereabouts::Whereabouts;
 
 /// Collects what there is to write and writes it at once.
 pub(crate) struct Output<W> {
@@ -51,7 +52,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         }
         match event {
             Event::Frame(frame) => self.line(frame.bytes()),
-            Event::Failed { id, error } => self.line(failure(&id, &error).as_bytes()),
+            Event::Failed { id, error } => self.line(failure(&id, &error, None).as_bytes()),
             _ => {}
         }
     }
@@ -82,9 +83,16 @@ fn answered(event: &Event) -> Option<RequestId> {
     }
 }
 
-/// Writes the answer to a request that got none.
-pub(crate) fn failure(id: &RequestId, error: &TransportError) -> String {
-    let explained = explain(error);
+/// Writes the answer to a request that got none; what helps names the server, if that is known.
+pub(crate) fn failure(
+    id: &RequestId,
+    error: &TransportError,
+    server: Option<&Whereabouts>,
+) -> String {
+    let mut explained = explain(error);
+    if let Some(server) = server {
+        explained.hint = explained.hint.map(|hint| server.word(&hint));
+    }
     let body = json!({
         "code": LOCAL_ERROR,
         "message": explained.message,

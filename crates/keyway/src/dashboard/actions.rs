@@ -23,7 +23,7 @@ impl Dashboard {
     /// Does what a form asks for.
     pub(super) async fn act(&self, visitor: &Visitor, place: Place, mut request: Inbound) -> Reply {
         if !is_own_form(&request.headers) {
-            return pages::refused();
+            return self.refused();
         }
         if !is_short(&request.headers) {
             return answers::plain(StatusCode::PAYLOAD_TOO_LARGE, "the form is too large\n");
@@ -36,7 +36,7 @@ impl Dashboard {
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
         if !has_mark(&mut fields, visitor) {
-            return pages::refused();
+            return self.refused();
         }
         match place {
             Place::Leave => self.leave(visitor, request.guest),
@@ -59,7 +59,7 @@ impl Dashboard {
         }
         let done = match action {
             Action::Check => self.steward.check(id).await.map(|()| None),
-            Action::SignIn => self.steward.sign_in(id).await.map(|()| None),
+            Action::SignIn => self.steward.sign_in(id).await,
             Action::Cancel => {
                 self.steward.cancel(id);
                 Ok(Some("The sign-in was given up.".to_owned()))

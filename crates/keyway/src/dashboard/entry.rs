@@ -58,7 +58,7 @@ impl Dashboard {
                 let reply = pages::entered(&base);
                 answers::with_cookie(reply, (&name, &base), Some(&cookie))
             }
-            _ => pages::refused(),
+            _ => self.refused(),
         }
     }
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use http::StatusCode;
 use keyway_transport::Reply;
 
-use super::answers;
 use super::entry::Visitor;
 use super::html::{Html, html};
 use super::paths::Place;
 use super::sessions::Notice;
 use super::steward::{ServerId, ServerView, Tool};
+use super::{Reopening, answers};
 use crate::activity::Entry;
 
 /// Everything that pages are made of, at one moment.
@@ -87,12 +87,23 @@ pub(super) fn tool(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
 }
 
 /// What anybody gets who shows no session: nothing but how to get one.
-pub(super) fn refused() -> Reply {
+pub(super) fn refused(reopening: Reopening) -> Reply {
+    let how = match reopening {
+        Reopening::Usual => html!("Get a new one with</p><p><code>keyway open</code></p>"),
+        // Where the socket is, is for those who started it.
+        Reopening::Named => html!(
+            "Get a new one, with the socket that <code>keyway serve</code> was given, by</p>\
+             <p><code>keyway open --socket PATH</code></p>"
+        ),
+        Reopening::Restart => {
+            html!("<code>keyway serve</code> prints a new one when it is started again.</p>")
+        }
+    };
     let html = bare(
         "Not signed in",
         &html!(
-            "<p>This dashboard opens with a link that works once. Get a new one with</p>\
-             <p><code>keyway open</code></p>"
+            "<p>This dashboard opens with a link that works once. {}",
+            how
         ),
     );
     answers::page(StatusCode::FORBIDDEN, html)

@@ -34,8 +34,12 @@ pub trait Steward: Send + Sync + Debug {
     /// Connects anew, which runs a helper again, and finds out what is wrong.
     fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>>;
 
-    /// Begins a sign-in; returns as soon as there is a page to go to, or it has ended.
-    fn sign_in<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>>;
+    /// Begins a sign-in; returns as soon as there is a page to go to, or it has ended, and what
+    /// there is to say then.
+    fn sign_in<'a>(
+        &'a self,
+        server: &'a ServerId,
+    ) -> BoxFuture<'a, Result<Option<String>, Trouble>>;
 
     /// Gives a sign-in up.
     fn cancel(&self, server: &ServerId);
@@ -79,6 +83,8 @@ pub struct ServerView {
     pub transport: Option<Transport>,
     /// How it is authenticated to, if that is known.
     pub method: Option<Method>,
+    /// Whether it is known to take everybody, so that nobody has to sign in.
+    pub is_open: bool,
     /// Its state.
     pub standing: Standing,
     /// Whether something is being done about it right now.

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 
+use super::steward::ServerView;
 use crate::activity::Outcome;
 use crate::states::{Reason, Standing, State};
 
@@ -60,8 +61,9 @@ pub(super) const fn why(standing: Standing) -> &'static str {
 }
 
 /// Says how a server is authenticated to.
-pub(super) const fn method(method: Option<Method>) -> &'static str {
-    match method {
+pub(super) const fn method(view: &ServerView) -> &'static str {
+    match view.method {
+        Some(Method::OAuth) if view.is_open => "nothing",
         Some(Method::OAuth) => "OAuth",
         Some(Method::Static) => "fixed header",
         Some(Method::Dynamic) => "helper",

@@ -107,6 +107,7 @@ impl Stage {
             | "no-assertion"
             | "no-browser"
             | "oauth-loop"
+            | "other-account"
             | "refresh-failed"
             | "sign-in-required"
             | "token-refused" => Self::Token,

@@ -120,27 +120,11 @@ fn a_server_that_is_named_like_a_token_is_not_told_by_that_name() {
 fn entries_that_are_left_out_are_told_with_the_reason() {
     let text = r#"{"a": {"command": "x"}, "b": {"command": "x", "disabled": true},
         "c": {"type": "pigeon", "url": "x"}, "d": {"command": ""}}"#;
-    let parse = |text: &str| {
-        let source = Source::new("f.json", text.as_bytes());
-        Document::parse(source, DocumentKind::Entries)
-    };
-    let plugin = Plugin {
-        documents: vec![parse(text), parse(r#"{"e": {"command": "x"},}"#)],
-        ..Plugin::default()
-    };
+    let broken = r#"{"e": {"command": "x"},}"#;
     let (events, diary) = observed();
-    events.plugin(&plugin);
-    let told: Vec<String> = diary
-        .lines()
-        .iter()
-        .map(|line| {
-            let object: Value = serde_json::from_str(line).unwrap();
-            let word = |name: &str| object[name].as_str().unwrap_or("-").to_owned();
-            format!("{} {} {}", word("event"), word("server"), word("code"))
-        })
-        .collect();
+    events.plugin(&plugin(&[text, broken]));
     assert_eq!(
-        told,
+        told(&diary),
         [
             "config.loaded a -",
             "config.skipped b disabled",
@@ -149,4 +133,42 @@ fn entries_that_are_left_out_are_told_with_the_reason() {
             "config.skipped e invalid-json",
         ]
     );
+}
+
+#[test]
+fn of_a_plugin_that_is_read_again_only_what_is_new_is_told() {
+    let (events, diary) = observed();
+    let entries = r#"{"a": {"command": "x"}, "b": {"command": "x"}}"#;
+    for _ in 0..3 {
+        events.plugin(&plugin(&[entries, entries]));
+    }
+    events.plugin(&plugin(&[r#"{"a": {"command": "x", "disabled": true}}"#]));
+    events.plugin(&plugin(&[entries]));
+    let loaded = ["config.loaded a -", "config.loaded b -"];
+    let skipped = ["config.skipped a disabled"];
+    // What is back after it was gone is new.
+    let all = [&loaded[..], &loaded, &skipped, &loaded].concat();
+    assert_eq!(told(&diary), all);
+}
+
+fn plugin(documents: &[&str]) -> Plugin {
+    let document = |(number, text): (usize, &&str)| {
+        let source = Source::new(&format!("{number}.json"), text.as_bytes());
+        Document::parse(source, DocumentKind::Entries)
+    };
+    Plugin {
+        documents: documents.iter().enumerate().map(document).collect(),
+        ..Plugin::default()
+    }
+}
+
+/// Returns event, server and code of each line.
+fn told(diary: &Diary) -> Vec<String> {
+    let lines = diary.lines();
+    let told = lines.iter().map(|line| {
+        let object: Value = serde_json::from_str(line).unwrap();
+        let word = |name: &str| object[name].as_str().unwrap_or("-").to_owned();
+        format!("{} {} {}", word("event"), word("server"), word("code"))
+    });
+    told.collect()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::room::Room;
+use super::stay::Stay;
 
 /// What is being ended.
 #[derive(Debug, Default)]
@@ -19,6 +20,13 @@ impl Closings {
             closing.await;
             drop(own);
         }));
+    }
+
+    /// Ends the stays of clients aside.
+    pub(super) fn end(&self, stays: impl IntoIterator<Item = Arc<Stay>>) {
+        for stay in stays {
+            self.begin(async move { stay.close().await });
+        }
     }
 
     /// Ends rooms aside.

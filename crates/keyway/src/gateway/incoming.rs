@@ -1,10 +1,11 @@
 //! What a client's request says: its message, and what the client can read.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use keyway_transport::{Envelope, Frame, Inbound, Reply};
+use memchr::memmem::Finder;
 
 use super::holders::Principal;
 use super::reply;
@@ -84,10 +85,9 @@ pub(super) fn prefers_events(headers: &HeaderMap) -> bool {
 pub(super) fn asked(envelope: &Envelope<'_>, headers: &HeaderMap) -> Option<Asked> {
     let id = envelope.id().filter(|_| envelope.method.is_some())?;
     let params = envelope.params.map_or("", |params| params.get());
-    let token = params
-        .contains("progressToken")
-        .then(|| room::progress_token(envelope))
-        .flatten();
+    let token = TOKEN
+        .find(params.as_bytes())
+        .and_then(|_| room::progress_token(envelope));
     Some(Asked {
         id,
         token,
@@ -113,3 +113,5 @@ pub(super) fn bounded(name: &str) -> String {
 }
 
 const MOST_CHARS: usize = 120;
+/// Few requests want to hear of their progress, and arguments can be long.
+static TOKEN: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("progressToken"));

@@ -15,12 +15,14 @@ use super::holders::{Holders, Principal};
 use super::incoming::{Incoming, asked, prefers_events, takes_events};
 use super::reply::{self, INVALID_REQUEST, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
 use super::room::{Item, Room, Unkept};
-use super::roster::Served;
+use super::roster::{Hold, Served};
 use super::routes::Route;
-use super::streams::Priming;
+use super::stay::{Guest, Stay};
+use super::streams::{Priming, Streams};
 use crate::activity;
 use crate::eras::Spoken;
 use crate::eras::names::{LEGACY, NEWEST_LEGACY};
+use crate::sign_in::Whose;
 
 /// The sessions that are open.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ pub(super) struct Sessions(Mutex<HashMap<Box<str>, Arc<Session>>>);
 /// One client.
 #[derive(Debug)]
 struct Session {
-    room: Arc<Room>,
+    stay: Arc<Stay>,
     /// Whose it is; nobody else may use it, even who knows its id.
     owner: Option<Hash>,
     route: Route,
@@ -65,18 +67,21 @@ impl Gateway {
                 "there is no such session",
             );
         };
+        let Some(room) = session.stay.settled(&self.ways).await else {
+            return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
+        };
         let Some(asked) = asked(envelope, &incoming.headers) else {
-            let told = session.room.tell(incoming.frame.clone()).await;
+            session.stay.heard(envelope);
+            let told = room.tell(incoming.frame.clone()).await;
             return match told {
                 Ok(()) => Reply::new(StatusCode::ACCEPTED),
                 Err(_) => refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended"),
             };
         };
-        let items = match session.room.enter(&asked) {
+        let items = match room.enter(&asked) {
             Ok(items) => items,
             Err(refused) => return refused.reply(&asked.id),
         };
-        let room = Arc::clone(&session.room);
         let exchange = Exchange::new(room, asked.id, GoingAway::MeansNothing, items)
             .takes_events(asked.takes_events)
             .prefers_events(prefers_events(&incoming.headers))
@@ -94,9 +99,17 @@ impl Gateway {
         if !self.sessions.may_begin(incoming.principal.id()) {
             return busy();
         }
-        let reached = self.connect(&incoming.principal, &incoming.route).await;
-        let frame = incoming.frame.clone();
-        let opened = Room::open(reached, frame, Spoken::Legacy, &asked).await;
+        let guest = Guest {
+            principal: incoming.principal.clone(),
+            route: incoming.route.clone(),
+            whose: Whose::default(),
+        };
+        let reached = self
+            .ways
+            .connect(&guest.principal, &guest.route, Some(&guest.whose))
+            .await;
+        let (hello, streams) = (incoming.frame.clone(), Arc::<Streams>::default());
+        let opened = Room::open(reached, hello.clone(), Spoken::Legacy, &asked, streams).await;
         let Ok((room, mut items)) = opened else {
             return busy();
         };
@@ -121,9 +134,14 @@ impl Gateway {
         if !is_welcome {
             return body;
         }
-        let owner = incoming.principal.id();
-        let route = incoming.route.clone();
-        match self.sessions.begin(Session { room, owner, route }) {
+        let stay = Stay::begin(room, guest, &hello);
+        stay.welcomed(&frame);
+        let session = Session {
+            stay,
+            owner: incoming.principal.id(),
+            route: incoming.route.clone(),
+        };
+        match self.sessions.begin(session) {
             Some(id) => {
                 unkept.keep();
                 body.header(SESSION_ID, id)
@@ -150,9 +168,12 @@ impl Gateway {
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
         let Some(last) = headers.get(LAST_EVENT_ID) else {
-            return reply::events(session.room.listen(priming(headers)));
+            return reply::events(session.stay.room().listen(priming(headers)));
         };
-        let resumed = last.to_str().ok().and_then(|it| session.room.resume(it));
+        let resumed = last
+            .to_str()
+            .ok()
+            .and_then(|it| session.stay.room().resume(it));
         resumed.map_or_else(
             || {
                 reply::plain(
@@ -177,7 +198,7 @@ impl Gateway {
         match self.sessions.find(id, principal, route) {
             Some(session) => {
                 self.sessions.forget(id);
-                session.room.close().await;
+                session.stay.close().await;
                 Reply::new(StatusCode::NO_CONTENT)
             }
             None => reply::plain(StatusCode::NOT_FOUND, "there is no such session\n"),
@@ -193,44 +214,47 @@ impl Sessions {
     /// Keeps streams alive.
     pub(super) fn tend(&self) {
         for session in self.all() {
-            session.room.streams.tend();
+            session.stay.room().streams.tend();
         }
     }
 
     /// Ends the streams that belong to no request.
     pub(super) fn stop_streams(&self) {
         for session in self.all() {
-            session.room.streams.stop_listening();
+            session.stay.room().streams.stop_listening();
         }
     }
 
     /// Forgets sessions that nobody uses, or may use any more, and returns them.
-    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Room>> {
-        let mut sessions = self.lock();
-        let ended = sessions.extract_if(|_, session| {
+    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Stay>> {
+        self.extract(|session| {
             let is_allowed = session.owner.is_none_or(|owner| holders.has(owner));
-            let room = &session.room;
-            !is_allowed || room.is_over() || room.idle_time() >= IDLE_TIME
-        });
-        ended
-            .map(|(_, session)| Arc::clone(&session.room))
-            .collect()
+            let stay = &session.stay;
+            !is_allowed || stay.is_over() || stay.room().idle_time() >= IDLE_TIME
+        })
     }
 
-    /// Forgets the sessions that do not lead where they should any more, and returns them.
-    pub(super) fn let_go(&self, servers: &[Arc<Served>]) -> Vec<Arc<Room>> {
-        let mut sessions = self.lock();
-        let ended = sessions.extract_if(|_, session| !session.room.is_right(servers));
-        ended
-            .map(|(_, session)| Arc::clone(&session.room))
-            .collect()
+    /// Forgets the sessions that cannot lead where they should any more, and returns them.
+    pub(super) fn let_go(&self, servers: &[Arc<Served>]) -> Vec<Arc<Stay>> {
+        self.extract(|session| session.stay.hold(servers) == Hold::Ends)
+    }
+
+    /// Returns the sessions that need another connection.
+    pub(super) fn to_move(&self, servers: &[Arc<Served>]) -> Vec<Arc<Stay>> {
+        let mut all = self.all();
+        all.retain(|session| session.stay.hold(servers) == Hold::Moves);
+        all.iter().map(|it| Arc::clone(&it.stay)).collect()
     }
 
     /// Forgets all sessions, and returns them.
-    pub(super) fn take(&self) -> Vec<Arc<Room>> {
+    pub(super) fn take(&self) -> Vec<Arc<Stay>> {
+        self.extract(|_| true)
+    }
+
+    fn extract(&self, which: impl Fn(&Session) -> bool) -> Vec<Arc<Stay>> {
         let mut sessions = self.lock();
-        let ended = sessions.drain().map(|(_, it)| Arc::clone(&it.room));
-        ended.collect()
+        let ended = sessions.extract_if(|_, session| which(session));
+        ended.map(|(_, it)| Arc::clone(&it.stay)).collect()
     }
 
     fn begin(&self, session: Session) -> Option<HeaderValue> {
@@ -254,7 +278,7 @@ impl Sessions {
     fn find(&self, id: &HeaderValue, owner: &Principal, route: &Route) -> Option<Arc<Session>> {
         let session = self.lock().get(id.to_str().ok()?).cloned()?;
         let is_theirs = session.owner == owner.id() && session.route == *route;
-        (is_theirs && !session.room.is_over()).then_some(session)
+        (is_theirs && !session.stay.is_over()).then_some(session)
     }
 
     fn forget(&self, id: &HeaderValue) {

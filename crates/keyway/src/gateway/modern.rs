@@ -18,8 +18,9 @@ use super::holders::Holders;
 use super::incoming::{Incoming, asked, prefers_events};
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
 use super::room::Room;
-use super::roster::Served;
+use super::roster::{Hold, Served};
 use super::routes::Route;
+use super::streams::Streams;
 use crate::eras::Spoken;
 
 /// Connections for clients that have no session: those of one holder to one place are shared.
@@ -103,8 +104,10 @@ impl Gateway {
                 let what = "too many clients at once";
                 return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
             }
-            let reached = self.connect(&incoming.principal, &incoming.route).await;
-            let opened = Room::open(reached, frame, Spoken::Modern, &asked).await;
+            let ways = &self.ways;
+            let reached = ways.connect(&incoming.principal, &incoming.route, None);
+            let (reached, streams) = (reached.await, Arc::<Streams>::default());
+            let opened = Room::open(reached, frame, Spoken::Modern, &asked, streams).await;
             let Ok((room, items)) = opened else {
                 return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
             };
@@ -155,7 +158,7 @@ impl Pools {
             let Ok(mut rooms) = pool.rooms.try_lock() else {
                 continue;
             };
-            let wrong = rooms.extract_if(.., |shared| !shared.room.is_right(servers));
+            let wrong = rooms.extract_if(.., |shared| shared.room.hold(servers) != Hold::Holds);
             ended.extend(wrong.map(|shared| shared.room));
         }
         ended

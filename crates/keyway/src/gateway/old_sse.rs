@@ -21,10 +21,13 @@ use super::holders::{Holders, Principal};
 use super::incoming::{Incoming, asked, takes_events};
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND, NO_SESSION, PARSE_ERROR};
 use super::room::{Item, Room, Unkept};
-use super::roster::Served;
+use super::roster::{Hold, Served};
 use super::routes::{self, Route};
+use super::stay::{Guest, Stay};
+use super::streams::Streams;
 use crate::activity::Ticket;
 use crate::eras::Spoken;
+use crate::sign_in::Whose;
 
 /// The streams that are open.
 #[derive(Debug, Default)]
@@ -34,8 +37,8 @@ pub(super) struct OldSessions(Mutex<HashMap<Box<str>, Arc<OldSession>>>);
 #[derive(Debug)]
 struct OldSession {
     out: mpsc::Sender<Bytes>,
-    /// Opened by the first message.
-    room: OnceCell<Arc<Room>>,
+    /// Begun by the first message.
+    stay: OnceCell<Arc<Stay>>,
     /// Held by whoever opens the room, or still has an answer to write.
     busy: Arc<()>,
     owner: Option<Hash>,
@@ -80,7 +83,7 @@ impl Gateway {
         let (out, pieces) = mpsc::channel(QUEUE);
         let session = OldSession {
             out: out.clone(),
-            room: OnceCell::new(),
+            stay: OnceCell::new(),
             busy: Arc::default(),
             owner: principal.id(),
             route,
@@ -105,7 +108,7 @@ impl Gateway {
         let refuse =
             |status, code, what: &str| reply::error(status, id.as_ref(), &reply::fault(code, what));
         incoming.ticket = self.begin(&incoming, &envelope);
-        let Some(room) = session.room.get() else {
+        let Some(stay) = session.stay.get() else {
             return match envelope.method.as_deref() {
                 Some("initialize") if id.is_some() => {
                     self.open_room(incoming, &envelope, &session).await
@@ -122,7 +125,11 @@ impl Gateway {
                 ),
             };
         };
+        let Some(room) = stay.settled(&self.ways).await else {
+            return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
+        };
         let Some(mut asked) = asked(&envelope, &incoming.headers) else {
+            stay.heard(&envelope);
             return match room.tell(frame.clone()).await {
                 Ok(()) => Reply::new(StatusCode::ACCEPTED),
                 Err(_) => refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended"),
@@ -137,7 +144,7 @@ impl Gateway {
         let busy = Arc::clone(&session.busy);
         drop(tokio::spawn(pass_on(
             items,
-            Arc::clone(room),
+            Arc::clone(&room),
             incoming.ticket,
             busy,
         )));
@@ -157,14 +164,23 @@ impl Gateway {
         };
         asked.takes_events = false;
         let busy = Arc::clone(&session.busy);
-        let reached = self.connect(&incoming.principal, &incoming.route).await;
-        let frame: Frame = incoming.frame.clone();
-        let opened = Room::open(reached, frame, Spoken::Legacy, &asked).await;
+        let guest = Guest {
+            principal: incoming.principal.clone(),
+            route: incoming.route.clone(),
+            whose: Whose::default(),
+        };
+        let reached = self
+            .ways
+            .connect(&guest.principal, &guest.route, Some(&guest.whose))
+            .await;
+        let (hello, streams) = (incoming.frame.clone(), Arc::<Streams>::default());
+        let opened = Room::open(reached, hello.clone(), Spoken::Legacy, &asked, streams).await;
         let Ok((room, items)) = opened else {
             return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
         };
         let unkept = Unkept::new(Arc::clone(&room));
-        if session.room.set(Arc::clone(&room)).is_err() {
+        let stay = Stay::begin(Arc::clone(&room), guest, &hello);
+        if session.stay.set(Arc::clone(&stay)).is_err() {
             // Two of them at once.
             return reply::plain(StatusCode::BAD_REQUEST, "the session has begun\n");
         }
@@ -174,18 +190,23 @@ impl Gateway {
         }
         unkept.keep();
         room.streams.attach(session.out.clone());
-        drop(tokio::spawn(pass_on(items, room, incoming.ticket, busy)));
+        let ticket = incoming.ticket;
+        drop(tokio::spawn(async move {
+            if let Some(welcome) = pass_on(items, room, ticket, busy).await {
+                stay.welcomed(&welcome);
+            }
+        }));
         Reply::new(StatusCode::ACCEPTED)
     }
 }
 
-/// Writes the answer of a request to the stream; of the request itself nothing is kept.
+/// Writes the answer of a request to the stream, and returns it; of the request nothing is kept.
 async fn pass_on(
     mut items: mpsc::Receiver<Item>,
     room: Arc<Room>,
     ticket: Option<Arc<Ticket>>,
     _busy: Arc<()>,
-) {
+) -> Option<Frame> {
     while let Some(item) = items.recv().await {
         match item {
             Item::Note(frame) => room.streams.note(&frame).await,
@@ -193,10 +214,12 @@ async fn pass_on(
                 if let Some(ticket) = &ticket {
                     room.note(ticket, &frame, code);
                 }
-                return room.streams.note(&frame).await;
+                room.streams.note(&frame).await;
+                return Some(frame);
             }
         }
     }
+    None
 }
 
 impl OldSessions {
@@ -212,25 +235,33 @@ impl OldSessions {
     }
 
     /// Forgets sessions whose stream has ended, that were never begun, or that nobody may use any
-    /// more, and returns their rooms.
-    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Room>> {
+    /// more, and returns their stays.
+    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Stay>> {
         let mut sessions = self.lock();
         let ended = sessions.extract_if(|_, session| {
             let is_allowed = session.owner.is_none_or(|owner| holders.has(owner));
             !is_allowed || session.is_over()
         });
         ended
-            .filter_map(|(_, session)| session.room.get().cloned())
+            .filter_map(|(_, session)| session.stay.get().cloned())
             .collect()
     }
 
-    /// Ends the sessions that do not lead where they should any more, after the calls under way.
+    /// Ends the sessions that cannot lead where they should any more, after the calls under way.
     pub(super) fn let_go(&self, servers: &[Arc<Served>], closings: &Closings) {
         let is_wrong = |session: &OldSession| {
-            let room = session.room.get();
-            room.is_some_and(|room| !room.is_right(servers))
+            let stay = session.stay.get();
+            stay.is_some_and(|stay| stay.hold(servers) == Hold::Ends)
         };
         self.finish(closings, is_wrong);
+    }
+
+    /// Returns the sessions that need another connection.
+    pub(super) fn to_move(&self, servers: &[Arc<Served>]) -> Vec<Arc<Stay>> {
+        let sessions = self.lock();
+        let stays = sessions.values().filter_map(|it| it.stay.get());
+        let moving = stays.filter(|stay| stay.hold(servers) == Hold::Moves);
+        moving.cloned().collect()
     }
 
     /// Ends all sessions after the calls under way.
@@ -278,8 +309,8 @@ impl OldSessions {
 impl OldSession {
     fn is_over(&self) -> bool {
         self.out.is_closed()
-            || match self.room.get() {
-                Some(room) => room.is_over(),
+            || match self.stay.get() {
+                Some(stay) => stay.is_over(),
                 None => !self.is_busy() && self.begun.elapsed() > BEGIN_TIME,
             }
     }
@@ -300,8 +331,8 @@ impl OldSession {
     }
 
     async fn close(&self) {
-        if let Some(room) = self.room.get() {
-            room.close().await;
+        if let Some(stay) = self.stay.get() {
+            stay.close().await;
         }
     }
 }

@@ -6,12 +6,15 @@ mod place;
 mod waiting;
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use keyway_auth::{Happening, Watch};
-use keyway_transport::{Connection, Envelope, Event, Frame, Link, RequestId, TransportError};
+use keyway_transport::{
+    Connection, Envelope, Event, Frame, FrameError, Link, RequestId, TransportError,
+};
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -22,8 +25,9 @@ use self::place::Place;
 pub(super) use self::place::progress_token;
 use self::waiting::{NoEntry, State};
 use super::reply;
-use super::roster::{Reached, Served, Tie};
+use super::roster::{Hold, Reached, Served, Tie};
 use super::streams::{Priming, Streams, give};
+use super::told::Told;
 use crate::activity::{self, Ticket};
 use crate::aggregate::Roster;
 use crate::bridge::output::{LOCAL_ERROR, failure};
@@ -40,7 +44,11 @@ pub(super) struct Room {
     weights: Weights,
     state: Mutex<State>,
     /// For clients that keep a session; others have none.
-    pub(super) streams: Streams,
+    pub(super) streams: Arc<Streams>,
+    /// Whether the client and its streams are in another room by now.
+    is_left: AtomicBool,
+    /// What the client was told to expect, where that was somebody else.
+    told: OnceLock<Told>,
 }
 
 /// What somebody who waits is given.
@@ -80,6 +88,8 @@ impl Drop for Unkept {
     fn drop(&mut self) {
         let runtime = Handle::try_current();
         if let (Some(room), Ok(runtime)) = (self.0.take(), runtime) {
+            // What its client listens to may be another's by now.
+            room.retire();
             drop(runtime.spawn(async move { room.close().await }));
         }
     }
@@ -92,6 +102,7 @@ impl Room {
         frame: Frame,
         spoken: Spoken,
         asked: &Asked,
+        streams: Arc<Streams>,
     ) -> io::Result<(Arc<Self>, mpsc::Receiver<Item>)> {
         let mut early = Early::default();
         let first = (frame, asked.id.clone(), spoken);
@@ -107,7 +118,9 @@ impl Room {
             roster: reached.roster,
             weights: Weights::default(),
             state: Mutex::new(State::new()),
-            streams: Streams::default(),
+            streams,
+            is_left: AtomicBool::new(false),
+            told: OnceLock::new(),
         });
         let items = room.lock().wait(asked);
         for event in early.0.into_iter().chain(settled.answer) {
@@ -176,7 +189,8 @@ impl Room {
 
     /// Says whether somebody waits for an answer or reads a stream.
     pub(super) fn is_used(&self) -> bool {
-        self.streams.are_read() || !self.lock().waiting.is_empty()
+        let is_read = !self.is_left() && self.streams.are_read();
+        is_read || !self.lock().waiting.is_empty()
     }
 
     /// Notes how a request ended, and where it went.
@@ -188,8 +202,36 @@ impl Room {
     }
 
     /// Says whether it still leads where its client wants to go.
-    pub(super) fn is_right(&self, servers: &[Arc<Served>]) -> bool {
-        self.tie.as_ref().is_none_or(|tie| tie.holds(servers))
+    pub(super) fn hold(&self, servers: &[Arc<Served>]) -> Hold {
+        self.tie
+            .as_ref()
+            .map_or(Hold::Holds, |tie| tie.hold(servers))
+    }
+
+    /// Says whether the connection is that of the server itself.
+    pub(super) const fn is_direct(&self) -> bool {
+        self.roster.is_none()
+    }
+
+    /// Lets the client go on in another room; only the calls under way are still answered here.
+    pub(super) fn retire(&self) {
+        self.is_left.store(true, Ordering::Release);
+    }
+
+    /// Keeps changes from the client that it was not told to expect.
+    pub(super) fn mention_only(&self, told: Told) {
+        let _first = self.told.set(told);
+    }
+
+    /// Ends the stream that would never end, if it is still the client's here.
+    pub(super) fn stop_listening(&self) {
+        if !self.is_left() {
+            self.streams.stop_listening();
+        }
+    }
+
+    fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Acquire)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -228,11 +270,16 @@ impl Room {
             std::mem::take(&mut state.waiting)
         };
         for (id, waiting) in waiting {
-            if let Ok(frame) = Frame::new(failure(&id, why)) {
+            if let Ok(frame) = self.failed(&id, why) {
                 give(&waiting.out, Item::Answer(frame, Some(LOCAL_ERROR))).await;
             }
         }
-        self.streams.stop_listening();
+        self.stop_listening();
+    }
+
+    fn failed(&self, id: &RequestId, error: &TransportError) -> Result<Frame, FrameError> {
+        let server = self.tie.as_ref().and_then(Tie::whereabouts);
+        Frame::new(failure(id, error, server.as_ref()))
     }
 
     /// Takes an event of the server to where it belongs.
@@ -244,7 +291,7 @@ impl Room {
             },
             Event::Failed { id, error } => {
                 let waiting = self.lock().waiting.remove(&id);
-                if let (Some(waiting), Ok(frame)) = (waiting, Frame::new(failure(&id, &error))) {
+                if let (Some(waiting), Ok(frame)) = (waiting, self.failed(&id, &error)) {
                     give(&waiting.out, Item::Answer(frame, Some(LOCAL_ERROR))).await;
                 }
             }
@@ -293,8 +340,15 @@ impl Room {
         let for_request = self.lock().find(&place);
         match for_request {
             Some(out) => give(&out, Item::Note(frame)).await,
+            None if self.is_left() => {}
+            None if self.is_unexpected(&envelope) => {}
             None => self.streams.note(&frame).await,
         }
+    }
+
+    fn is_unexpected(&self, envelope: &Envelope<'_>) -> bool {
+        let method = envelope.method.as_deref().unwrap_or_default();
+        self.told.get().is_some_and(|told| told.leaves_out(method))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

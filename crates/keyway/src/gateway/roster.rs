@@ -10,8 +10,11 @@ use tokio::time::{Instant, sleep};
 use super::holders::Principal;
 use super::room::Room;
 use super::routes::Route;
-use crate::aggregate::{Connector, Member, Roster, Settings, aggregate_for_now};
+use crate::aggregate::{Connector, Entrance, Member, Opened, Roster, Settings, aggregate_for_now};
 use crate::connect::{Likeness, LikenessKey};
+use crate::sign_in::Whose;
+use crate::states::Trouble;
+use crate::whereabouts::Whereabouts;
 
 /// A server that is served.
 #[derive(Debug)]
@@ -24,12 +27,15 @@ pub struct Served {
     /// What tells it apart from another of the same name: it changes with whatever a connection
     /// that was made before must not outlive.
     pub digest: [u8; 32],
+    /// The same without who is signed in: it changes with whatever a client's session must not
+    /// outlive.
+    pub entry: [u8; 32],
     /// How to reach it.
     pub upstream: Arc<dyn Upstream>,
 }
 
 impl Served {
-    /// Describes a server.
+    /// Describes a server, whose sessions last as long as its connections.
     #[must_use]
     pub const fn new(
         plugin: String,
@@ -41,8 +47,16 @@ impl Served {
             plugin,
             name,
             digest,
+            entry: digest,
             upstream,
         }
+    }
+
+    /// Lets sessions last for as long as `entry` stays the same.
+    #[must_use]
+    pub const fn lasting(mut self, entry: [u8; 32]) -> Self {
+        self.entry = entry;
+        self
     }
 
     /// Says whether connections to one are as good as connections to the other.
@@ -59,6 +73,7 @@ impl Served {
             self.digest,
             Arc::clone(&self.upstream),
         )
+        .lasting(self.entry)
     }
 
     /// Says whether the same path leads to both.
@@ -70,7 +85,11 @@ impl Served {
 /// Reaches one server, and knows whether a person has to do something first.
 pub trait Upstream: Connector {
     /// Connects if the server can be talked to as it is: approved, and signed in to if need be.
-    fn open(&self) -> BoxFuture<'_, Option<Connection>>;
+    /// With `whose` the connection keeps to that account.
+    fn open<'a>(&'a self, whose: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>>;
+
+    /// Does what [`Connector::connect`] does, for a conversation that keeps to one account.
+    fn connect_as<'a>(&'a self, whose: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>>;
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.
     fn likeness(&self, _key: &LikenessKey) -> Option<Likeness> {
@@ -94,6 +113,19 @@ pub(super) struct Tie {
     server: Arc<Served>,
     /// For whom it is all that there is: somebody who asked for all servers together.
     alone_for: Option<Principal>,
+    /// Whether the connection itself adapts to who is signed in.
+    adapts: bool,
+}
+
+/// Whether a connection is still what its client asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// It is.
+    Holds,
+    /// Another in its place would be.
+    Moves,
+    /// It is not, and none would be.
+    Ends,
 }
 
 impl Tie {
@@ -101,19 +133,36 @@ impl Tie {
         Self {
             server: Arc::clone(server),
             alone_for: matches!(route, Route::All(_)).then(|| principal.clone()),
+            adapts: false,
         }
     }
 
+    /// The same for a connection that adapts to who is signed in.
+    pub(super) const fn adapting(mut self) -> Self {
+        self.adapts = true;
+        self
+    }
+
+    /// Returns where the server is declared, if that is known.
+    pub(super) fn whereabouts(&self) -> Option<Whereabouts> {
+        self.server.upstream.whereabouts()
+    }
+
     /// Says whether the connection is still what its client asked for.
-    pub(super) fn holds(&self, servers: &[Arc<Served>]) -> bool {
-        let is_own = |server: &Arc<Served>| Arc::ptr_eq(server, &self.server);
-        let Some(principal) = &self.alone_for else {
-            return servers.iter().any(is_own);
+    pub(super) fn hold(&self, servers: &[Arc<Served>]) -> Hold {
+        let mut reached = servers.iter().filter(|it| match &self.alone_for {
+            Some(principal) => principal.opens(&it.plugin, &it.name),
+            None => it.is_at_the_place_of(&self.server),
+        });
+        let (Some(server), None) = (reached.next(), reached.next()) else {
+            return Hold::Ends;
         };
-        let mut reached = servers
-            .iter()
-            .filter(|it| principal.opens(&it.plugin, &it.name));
-        reached.next().is_some_and(is_own) && reached.next().is_none()
+        let is_same = server.is_at_the_place_of(&self.server) && server.entry == self.server.entry;
+        match (Arc::ptr_eq(server, &self.server), is_same, self.adapts) {
+            (true, ..) | (_, true, true) => Hold::Holds,
+            (_, true, false) => Hold::Moves,
+            (_, false, _) => Hold::Ends,
+        }
     }
 }
 
@@ -126,6 +175,34 @@ struct Adaptive {
     roster: Roster,
     principal: Principal,
     route: Route,
+    whose: Option<Whose>,
+    /// The way to the only server, if it is one.
+    own: Option<Arc<Own>>,
+}
+
+/// A server as one client reaches it, over one account.
+#[derive(Debug)]
+struct Own {
+    upstream: Arc<dyn Upstream>,
+    whose: Whose,
+}
+
+impl Connector for Own {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+        self.upstream.connect_as(&self.whose)
+    }
+
+    fn look(&self) -> BoxFuture<'_, ()> {
+        self.upstream.look()
+    }
+
+    fn entrance(&self) -> Option<&dyn Entrance> {
+        self.upstream.entrance()
+    }
+
+    fn whereabouts(&self) -> Option<Whereabouts> {
+        self.upstream.whereabouts()
+    }
 }
 
 impl Adapting {
@@ -133,21 +210,22 @@ impl Adapting {
     pub(super) fn connect(
         &self,
         servers: &[Arc<Served>],
-        principal: &Principal,
-        route: &Route,
+        (principal, route, whose): (&Principal, &Route, Option<&Whose>),
         settings: Settings,
     ) -> (Connection, Roster) {
-        let adaptive = |roster| Adaptive {
-            roster,
-            principal: principal.clone(),
-            route: route.clone(),
-        };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock, so that no change comes in between.
-        let members = members(servers, principal, route);
+        let mut members = members(servers, principal, route);
+        let own = whose.and_then(|whose| own(&mut members, servers, whose, None));
         let (connection, roster) = aggregate_for_now(members, settings);
         all.retain(|it| !it.roster.is_over());
-        all.push(adaptive(roster.clone()));
+        all.push(Adaptive {
+            roster: roster.clone(),
+            principal: principal.clone(),
+            route: route.clone(),
+            whose: whose.cloned(),
+            own,
+        });
         (connection, roster)
     }
 
@@ -155,11 +233,39 @@ impl Adapting {
     pub(super) fn adapt(&self, servers: &[Arc<Served>]) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|it| !it.roster.is_over());
-        for it in all.iter() {
-            it.roster
-                .replace(members(servers, &it.principal, &it.route));
+        for it in all.iter_mut() {
+            let mut members = members(servers, &it.principal, &it.route);
+            if let Some(whose) = &it.whose {
+                it.own = own(&mut members, servers, whose, it.own.take());
+            }
+            it.roster.replace(members);
         }
     }
+}
+
+/// Lets the only member be reached over one account, by the way that there was if it still leads
+/// there. Who uses several servers has no account of its own.
+fn own(
+    members: &mut [Member],
+    servers: &[Arc<Served>],
+    whose: &Whose,
+    before: Option<Arc<Own>>,
+) -> Option<Arc<Own>> {
+    let [member] = members else {
+        return None;
+    };
+    let place = member.place.as_ref()?;
+    let is_it = |it: &&Arc<Served>| it.plugin == place.0 && it.name == place.1;
+    let upstream = &servers.iter().find(is_it)?.upstream;
+    let before = before.filter(|own| Arc::ptr_eq(&own.upstream, upstream));
+    let own = before.unwrap_or_else(|| {
+        Arc::new(Own {
+            upstream: Arc::clone(upstream),
+            whose: whose.clone(),
+        })
+    });
+    member.connector = Arc::clone(&own) as Arc<dyn Connector>;
+    Some(own)
 }
 
 /// Returns whom a client reaches by a route.
@@ -190,7 +296,7 @@ fn display_name(servers: &[Arc<Served>], server: &Served) -> String {
 
 /// Ends a connection that nobody finds any more, once the calls under way have their answers.
 pub(super) async fn finish(room: Arc<Room>) {
-    room.streams.stop_listening();
+    room.stop_listening();
     let deadline = Instant::now() + GRACE;
     while !room.is_over() && room.is_used() && Instant::now() < deadline {
         sleep(PAUSE).await;

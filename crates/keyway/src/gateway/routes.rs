@@ -25,6 +25,18 @@ impl Route {
         }
     }
 
+    /// Returns where the same path leads its client now; `None` if that is nowhere.
+    pub(super) fn by_now(&self, servers: &[Arc<Served>], principal: &Principal) -> Option<Self> {
+        let opens = |it: &&Arc<Served>| principal.opens(&it.plugin, &it.name);
+        let mut opened = servers.iter().filter(opens);
+        match self {
+            Self::One(one) => opened
+                .find(|it| one.is_at_the_place_of(it))
+                .map(|it| Self::One(Arc::clone(it))),
+            Self::All(_) => Some(Self::All(opened.cloned().collect())),
+        }
+    }
+
     /// Returns the server, if it is one.
     pub(super) fn only(&self) -> Option<&Arc<Served>> {
         match self.servers() {

@@ -7,6 +7,7 @@ mod old_sse;
 mod resuming;
 mod roster;
 mod slow;
+mod stay;
 mod whose;
 
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use self::client::Client;
 use super::*;
 use crate::aggregate::{Connector, Opened};
 use crate::session::Offer;
+use crate::sign_in::Whose;
 use crate::states::Trouble;
 
 /// Waits until something is so; panics if it never is.
@@ -63,7 +65,7 @@ impl Link for EchoLink {
             }
             let result = match method {
                 "initialize" => {
-                    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#.to_owned()
+                    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}}}"#.to_owned()
                 }
                 "tools/list" => {
                     r#"{"method":"tools/list","tools":[{"name":"add","inputSchema":{"type":"object"}}],"big":12345678901234567890123}"#.to_owned()
@@ -126,7 +128,7 @@ impl Link for EchoLink {
 impl Connector for Echo {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
         Box::pin(async {
-            let connection = self.open().await.unwrap();
+            let connection = self.open(None).await.unwrap();
             let offer = Offer::Legacy;
             Ok(Opened { connection, offer })
         })
@@ -134,7 +136,11 @@ impl Connector for Echo {
 }
 
 impl Upstream for Echo {
-    fn open(&self) -> BoxFuture<'_, Option<Connection>> {
+    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+        self.connect()
+    }
+
+    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
         self.heard.lock().unwrap().push("opened".to_owned());
         let (sender, events) = mpsc::channel(16);
         let link = Arc::new(EchoLink {

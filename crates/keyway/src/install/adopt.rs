@@ -3,18 +3,20 @@
 //! Every header that stood on a command line becomes a variable whose value is kept in a private,
 //! ignored `.env`, and so does a credential inside the address. Nothing of it is in `.mcp.json`.
 
+mod values;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use keyway_config::document::{Document, DocumentKind, Wrapper};
-use keyway_config::env_file;
 use keyway_config::environment::Environment;
-use keyway_config::migrate::env::plan;
-use keyway_config::migrate::{Scope, Surroundings, with_assignment};
+use keyway_config::migrate::env::plan_named;
+use keyway_config::migrate::{Naming, Scope, Surroundings};
 use keyway_config::plugin::Plugin;
 use keyway_config::source::{MAX_BYTES, Source};
 use keyway_secret::Secret;
 
+use self::values::Values;
 use super::json::Value;
 use super::receipts::make;
 use super::{InstallError, OWNER_ONLY, Patch, Remote, json};
@@ -86,17 +88,24 @@ impl Home {
         remote: &Remote,
         environment: &dyn Environment,
     ) -> Result<Adoption, InstallError> {
-        let mut env = self.env.1.clone();
-        let mut variables = Vec::new();
+        let mut values = Values {
+            server: name,
+            path: self.env_file(),
+            environment,
+            env: self.env.1.clone(),
+            variables: Vec::new(),
+        };
         let mut headers = Vec::new();
         for (header, value) in &remote.headers {
-            let text = self.header((name, header), value, &mut env, environment)?;
-            variables.extend(text.1);
-            headers.push((header.clone(), Value::Text(text.0)));
+            headers.push((header.clone(), Value::Text(values.header(header, value)?)));
         }
+        let url = values.address(remote.url.expose())?;
+        let Values {
+            env, mut variables, ..
+        } = values;
         let mut members = vec![
             ("type".to_owned(), Value::Text(remote.transport.to_owned())),
-            ("url".to_owned(), Value::Text(remote.url.expose().clone())),
+            ("url".to_owned(), Value::Text(url)),
         ];
         if !headers.is_empty() {
             members.push(("headers".to_owned(), Value::Members(headers)));
@@ -171,47 +180,6 @@ impl Home {
         Err(not_kept())
     }
 
-    /// Returns what stands in the place of a header's value, and the variable that holds it.
-    fn header(
-        &self,
-        (server, header): (&str, &str),
-        value: &Secret<String>,
-        env: &mut Option<Secret<String>>,
-        environment: &dyn Environment,
-    ) -> Result<(String, Option<String>), InstallError> {
-        let text = value.expose();
-        if text.contains("${") {
-            return Ok((text.clone(), None));
-        }
-        let bearer = text
-            .split_once(' ')
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let (prefix, rest, end) = match bearer {
-            Some((scheme, token)) => (format!("{scheme} "), token.trim(), "TOKEN".to_owned()),
-            None => (String::new(), text.as_str(), shouted(header)),
-        };
-        let value = Secret::new(rest.to_owned());
-        let base = format!("{}_{end}", shouted(server));
-        let known = env_file::parse(env.as_ref().map_or("", |env| env.expose()));
-        let is_usable = |name: &String| {
-            let is_same =
-                |found: Option<Secret<String>>| found.is_none_or(|found| found.is_same_as(&value));
-            is_same(known.get(name)) && is_same(environment.get(name))
-        };
-        let numbered = (2..MOST_NAMES).map(|number| format!("{base}_{number}"));
-        let mut names = std::iter::once(base.clone()).chain(numbered);
-        let not_kept = || InstallError::NotKept {
-            name: base.clone(),
-            path: read::shown(&self.env_file()),
-        };
-        let name = names.find(is_usable).ok_or_else(not_kept)?;
-        if known.get(&name).is_none() {
-            let after = with_assignment(env.as_ref(), (&name, &value));
-            *env = Some(after.ok_or_else(not_kept)?);
-        }
-        Ok((format!("{prefix}${{{name}}}"), Some(name)))
-    }
-
     /// Returns the document with one more entry, and the name that was free.
     fn with_entry(&self, name: &str, entry: &Value) -> Result<(String, String), InstallError> {
         let source = Source::new(DOCUMENT, self.document.1.as_bytes());
@@ -240,7 +208,8 @@ impl std::fmt::Debug for Home {
     }
 }
 
-/// Moves what is left of literal credentials, those in the address, to variables as well.
+/// Moves what is left of literal credentials, those that the address shows by their shape alone, to
+/// variables as well.
 fn moved(
     server: &str,
     text: String,
@@ -273,7 +242,7 @@ fn moved(
         env_is_ignored: true,
         ..Surroundings::default()
     };
-    let plan = plan(&scope, environment, &around);
+    let plan = plan_named(&scope, environment, &around, Naming::ByServer);
     variables.extend(plan.variables().into_iter().map(str::to_owned));
     let text = plan.documents.first().map(|change| change.after.clone());
     let text = text.filter(|text| literals(text).0 == 0);
@@ -281,21 +250,6 @@ fn moved(
         name: server.to_owned(),
     })?;
     Ok((text, plan.env.map(|env| env.after).or(env)))
-}
-
-fn shouted(name: &str) -> String {
-    let shouted = name.chars().map(|c| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    });
-    let shouted: String = shouted.collect();
-    if shouted.starts_with(|c: char| c.is_ascii_digit()) {
-        return format!("_{shouted}");
-    }
-    shouted
 }
 
 fn text(path: &Path) -> Result<Option<String>, InstallError> {

@@ -22,6 +22,27 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Returns a path by which the same is read again; none for a stream.
+    ///
+    /// That is the folder, unless what was read is one file that nobody finds there.
+    #[must_use]
+    pub fn config(&self) -> Option<PathBuf> {
+        let root = &self.plugin.root;
+        if root.as_os_str().is_empty() {
+            return None;
+        }
+        if let [only] = self.plugin.documents.as_slice()
+            && let Some(path) = self.path_of(only.source.path())
+            && let Ok(path) = std::fs::canonicalize(path)
+        {
+            let mut usual = CONFIG_FILES.iter().map(|(name, _)| root.join(name));
+            if !usual.any(|usual| std::fs::canonicalize(usual).is_ok_and(|usual| usual == path)) {
+                return Some(path);
+            }
+        }
+        Some(root.clone())
+    }
+
     /// Returns the file behind the name that diagnostics and edits use; none for a stream.
     #[must_use]
     pub fn path_of(&self, file: &str) -> Option<&Path> {

@@ -15,6 +15,7 @@ use crate::activity::{Activity, Outcome};
 use crate::aggregate::{Connector, Opened};
 use crate::gateway::Upstream;
 use crate::session::{ClientInfo, Offer};
+use crate::sign_in::Whose;
 use crate::states::Trouble;
 
 fn key(byte: u8) -> LikenessKey {
@@ -90,7 +91,11 @@ impl Connector for Named {
 }
 
 impl Upstream for Named {
-    fn open(&self) -> BoxFuture<'_, Option<Connection>> {
+    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+        self.connect()
+    }
+
+    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async { self.is_there.then(|| self.connection()) })
     }
 

@@ -57,6 +57,7 @@ impl Case {
             log: None,
             accounts: None,
             events: crate::events::Events::default(),
+            supplied: None,
         };
         let target = Target {
             plugin: "p",

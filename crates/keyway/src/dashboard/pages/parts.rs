@@ -67,7 +67,7 @@ pub(super) fn facts(view: &ServerView) -> Html {
     html!(
         "<p class=\"facts\"><span class=\"chip\">{}</span><span class=\"chip\">{}</span>{}</p>",
         words::transport(view.transport),
-        words::method(view.method),
+        words::method(view),
         tools.map(|tools| html!("<span class=\"soft\">{}</span>", tools)),
     )
 }
@@ -129,7 +129,7 @@ pub(super) fn buttons(view: &ServerView, visitor: &Visitor) -> Html {
             .is_some_and(|kept| !kept.sign_in.ended)
         {
             all.push(&make(Action::SignOut, "Sign out", "plain"));
-        } else {
+        } else if !view.is_open {
             let class = if view.standing.state == State::NeedsAuth {
                 "main"
             } else {

@@ -248,6 +248,7 @@ fn sign_in(view: &ServerView) -> Option<Html> {
     }
     let Some(kept) = &view.sign_in else {
         let words = match view.standing.state {
+            State::Connected if view.is_open => "It needs no sign-in.",
             State::Connected => "Nobody is signed in; it answers all the same.",
             _ => "Nobody is signed in.",
         };
@@ -285,7 +286,7 @@ fn declared(view: &ServerView) -> Html {
          <dt>Reached by</dt><dd>{}</dd><dt>Authenticates by</dt><dd>{}</dd>{}{}</dl></section>\n",
         view.place,
         words::transport(view.transport),
-        words::method(view.method),
+        words::method(view),
         view.offers
             .as_ref()
             .map(|offers| html!("<dt>Offers</dt><dd>{}</dd>", offers)),

@@ -56,6 +56,7 @@ impl Steward for Noting {
             place: EVIL.to_owned(),
             transport: Some(Transport::Http),
             method: Some(Method::OAuth),
+            is_open: false,
             standing,
             is_busy: false,
             sign_in: None,
@@ -94,9 +95,12 @@ impl Steward for Noting {
         Box::pin(async { Ok(()) })
     }
 
-    fn sign_in<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>> {
+    fn sign_in<'a>(
+        &'a self,
+        server: &'a ServerId,
+    ) -> BoxFuture<'a, Result<Option<String>, Trouble>> {
         self.note(format!("sign-in {}", server.name));
-        Box::pin(async { Ok(()) })
+        Box::pin(async { Ok(None) })
     }
 
     fn cancel(&self, server: &ServerId) {

@@ -3,6 +3,7 @@
 use tokio::sync::Semaphore;
 
 use super::super::room::{Asked, Room, Unkept};
+use super::super::roster::Reached;
 use super::*;
 
 /// A server that takes its time to come and to go.
@@ -53,7 +54,7 @@ impl Link for OddLink {
 impl Connector for Odd {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
         Box::pin(async {
-            let connection = self.open().await.unwrap();
+            let connection = self.open(None).await.unwrap();
             let offer = Offer::Legacy;
             Ok(Opened { connection, offer })
         })
@@ -61,9 +62,13 @@ impl Connector for Odd {
 }
 
 impl Upstream for Odd {
-    fn open(&self) -> BoxFuture<'_, Option<Connection>> {
+    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+        self.connect()
+    }
+
+    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async {
-            let opened = self.echo.open().await?;
+            let opened = self.echo.open(None).await?;
             self.gate.acquire().await.unwrap().forget();
             let link = Arc::new(OddLink {
                 link: Arc::clone(&opened.link),
@@ -135,14 +140,15 @@ async fn a_room_that_nobody_keeps_is_closed() {
         takes_events: false,
     };
     let open = async || {
-        let connection = odd.open().await.unwrap();
+        let connection = odd.open(None).await.unwrap();
         let tie = None;
         let reached = Reached {
             connection,
             tie,
             roster: None,
         };
-        let opened = Room::open(reached, frame.clone(), Spoken::Legacy, &asked).await;
+        let (first, streams) = (frame.clone(), Arc::default());
+        let opened = Room::open(reached, first, Spoken::Legacy, &asked, streams).await;
         opened.unwrap().0
     };
     let (kept, unkept) = (open().await, open().await);

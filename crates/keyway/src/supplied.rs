@@ -1,0 +1,192 @@
+//! What one server was given by us, so that it can be masked where the server says it again.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use keyway_auth::{AuthError, Authorizer, BoxFuture, Challenge, Credential, Verdict};
+use keyway_config::resolve::{ServerSpec, SpecEndpoint};
+use keyway_config::secrets::is_credential_name;
+use keyway_secret::Secret;
+
+pub use keyway_transport::Redactor;
+
+use crate::connect::{Host, Target};
+
+/// The values that a server was given lately, by every connection that tells of it here.
+#[derive(Debug, Clone, Default)]
+pub struct Supplied(Arc<Mutex<Given>>);
+
+#[derive(Debug, Default)]
+struct Given {
+    values: Latest<1024>,
+    /// A helper may print other headers for each request.
+    headers: Latest<256>,
+}
+
+/// Different values, of too many the latest.
+#[derive(Debug, Default)]
+struct Latest<const MOST: usize>(VecDeque<Secret<String>>);
+
+impl<const MOST: usize> Latest<MOST> {
+    fn note(&mut self, value: &str) {
+        let value = Secret::new(value.to_owned());
+        if self.0.iter().any(|known| known.is_same_as(&value)) {
+            return;
+        }
+        self.0.push_back(value);
+        if self.0.len() > MOST {
+            self.0.pop_front();
+        }
+    }
+}
+
+impl Supplied {
+    /// Returns what masks them.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        let given = self.lock();
+        let all = given.values.0.iter().chain(&given.headers.0);
+        let all: Vec<_> = all.cloned().collect();
+        Redactor::new(&all)
+    }
+
+    /// Notes the headers that an authorizer gives out from now on; those that stand in the file in
+    /// the open, and are not named like credentials, are no secret.
+    pub(crate) fn watching(
+        &self,
+        inner: Arc<dyn Authorizer>,
+        spec: &ServerSpec,
+    ) -> Arc<dyn Authorizer> {
+        Arc::new(Noting {
+            inner,
+            supplied: self.clone(),
+            open: open_headers(spec),
+            last: Mutex::default(),
+        })
+    }
+
+    fn header(&self, value: &str) {
+        let headers = &mut self.lock().headers;
+        headers.note(value);
+        // A server may tell what follows the scheme without it.
+        if let Some((_, rest)) = value.split_once(' ') {
+            headers.note(rest.trim());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Given> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host {
+    /// Notes the values of variables that a server gets, and what its entry sets in the open though
+    /// it is named like a credential.
+    pub(crate) fn note_values(&self, target: Target<'_>) {
+        let Some(supplied) = &self.supplied else {
+            return;
+        };
+        let values = &mut supplied.lock().values;
+        for value in &target.spec.values {
+            values.note(value.expose());
+        }
+        let credentials = target.spec.env.iter();
+        for (_, value) in credentials.filter(|(name, _)| is_credential_name(name)) {
+            values.note(value.value().expose());
+        }
+        let granted = |name: &OsString| target.grants.iter().any(|it| name == it.as_str());
+        for (_, value) in self.environment.iter().filter(|(name, _)| granted(name)) {
+            values.note(&value.to_string_lossy());
+        }
+    }
+}
+
+fn open_headers(spec: &ServerSpec) -> Vec<(String, String)> {
+    let SpecEndpoint::Remote(remote) = &spec.endpoint else {
+        return Vec::new();
+    };
+    let headers = remote.headers.iter();
+    let open = headers
+        .filter(|(name, value)| value.template().is_literal() && !is_credential_name(name))
+        .map(|(name, value)| {
+            let text = value.template().as_str().trim();
+            (name.to_ascii_lowercase(), text.to_owned())
+        });
+    open.collect()
+}
+
+/// Tells of the credentials that pass.
+#[derive(Debug)]
+struct Noting {
+    inner: Arc<dyn Authorizer>,
+    supplied: Supplied,
+    open: Vec<(String, String)>,
+    /// The one that was told of last, which most requests carry again.
+    last: Mutex<Option<Arc<Credential>>>,
+}
+
+impl Noting {
+    fn note(&self, credential: &Arc<Credential>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_some_and(|it| Arc::ptr_eq(it, credential)) {
+            return;
+        }
+        *last = Some(Arc::clone(credential));
+        for (name, value) in credential.expose() {
+            let Ok(value) = value.to_str() else { continue };
+            let is_open = |(open, text): &(String, String)| open == name.as_str() && text == value;
+            if !self.open.iter().any(is_open) {
+                self.supplied.header(value);
+            }
+        }
+    }
+}
+
+impl Authorizer for Noting {
+    fn at_hand(&self) -> Option<Arc<Credential>> {
+        let credential = self.inner.at_hand()?;
+        self.note(&credential);
+        Some(credential)
+    }
+
+    fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>> {
+        Box::pin(async move {
+            let credential = self.inner.obtain().await?;
+            self.note(&credential);
+            Ok(credential)
+        })
+    }
+
+    fn challenged<'a>(
+        &'a self,
+        used: &'a Credential,
+        challenge: Challenge,
+    ) -> BoxFuture<'a, Result<Verdict, AuthError>> {
+        Box::pin(async move {
+            let verdict = self.inner.challenged(used, challenge).await?;
+            if let Verdict::Retry(credential) = &verdict {
+                self.note(credential);
+            }
+            Ok(verdict)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_last_stays_known_and_once_is_enough() {
+        let supplied = Supplied::default();
+        for n in 0..300 {
+            supplied.header(&format!("Bearer token-{n:03}"));
+            supplied.header("Bearer the-same-again");
+        }
+        let redactor = supplied.redactor();
+        assert_eq!(redactor.text("(token-299)"), "([redacted])");
+        assert_eq!(redactor.text("token-000"), "token-000");
+        assert_eq!(supplied.lock().headers.0.len(), 256);
+    }
+}
