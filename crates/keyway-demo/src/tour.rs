@@ -98,6 +98,7 @@ impl Tour {
             profile: "default".to_owned(),
             account: None,
             device: false,
+            whose: None,
         };
         let host = Host {
             http: http.map_err(|error| DemoError::Client(error.into()))?,
@@ -107,6 +108,7 @@ impl Tour {
             log: None,
             accounts: Some(accounts),
             events: settings.events.clone(),
+            supplied: None,
         };
         Ok(Self {
             loaded,
