@@ -252,4 +252,4 @@ fn exactly(reader: &mut BufReader<TcpStream>, length: usize) -> Option<Vec<u8>> 
 }
 
 const MAX_LINE: u64 = 64 << 10;
-const MAX_BODY: usize = 4 << 20;
+const MAX_BODY: usize = 16 << 20;

@@ -40,6 +40,8 @@ pub struct Settings {
     pub iss: Iss,
     /// Whether the MCP server knows the protocol of 2026-07-28.
     pub modern: bool,
+    /// Who signs in, as the token endpoint says it in an identity token; `None` gives none.
+    pub account: Option<String>,
     /// The scope without which the MCP server refuses.
     pub wants_scope: Option<String>,
     /// Offers codes for another device, and wants so many seconds between two questions whether
@@ -66,6 +68,7 @@ impl Default for Settings {
             consent: Consent::Approves,
             iss: Iss::Named,
             modern: true,
+            account: None,
             wants_scope: None,
             device: None,
             clients: BTreeMap::new(),

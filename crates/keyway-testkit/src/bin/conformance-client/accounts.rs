@@ -44,6 +44,7 @@ pub(crate) fn accounts(
         profile: "default".to_owned(),
         account: None,
         device: false,
+        whose: None,
     };
     let variable = |name: &str, value: &Option<String>| {
         let value = value.as_ref()?;

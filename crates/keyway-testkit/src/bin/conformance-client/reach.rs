@@ -51,6 +51,7 @@ fn host(context: &Context, home: &Path) -> Result<Host, Failure> {
         log: None,
         accounts: Some(accounts),
         events: keyway::events::Events::default(),
+        supplied: None,
     })
 }
 
