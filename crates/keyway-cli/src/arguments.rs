@@ -2,9 +2,10 @@
 //!
 //! The flags of a command stand in its own file under `commands/`.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     call, check, client_metadata, completions, demo, docs, doctor, env, explain, install, login,
@@ -72,41 +73,41 @@ pub(crate) enum Color {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Demo(demo::Demo),
-    Check(check::Check),
-    Run(run::Run),
-    Serve(serve::Serve),
-    Service(service::Service),
-    Open(open::Open),
-    Token(token::Token),
-    Env(env::Env),
+    Demo(Later<demo::Demo>),
+    Check(Later<check::Check>),
+    Run(Later<run::Run>),
+    Serve(Later<serve::Serve>),
+    Service(Later<service::Service>),
+    Open(Later<open::Open>),
+    Token(Later<token::Token>),
+    Env(Later<env::Env>),
     /// List the tools of a server
-    Tools(tools::List),
+    Tools(Later<tools::List>),
     /// List the resources of a server
-    Resources(tools::List),
+    Resources(Later<tools::List>),
     /// List the prompts of a server
-    Prompts(tools::List),
-    Call(call::Call),
-    Read(call::Read),
-    Login(login::Login),
-    Logout(logout::Logout),
-    Install(install::Install),
-    Uninstall(uninstall::Uninstall),
-    Probe(probe::Probe),
-    Doctor(doctor::Doctor),
-    Explain(explain::Explain),
-    Mtls(mtls::Mtls),
-    Trust(trust::Trust),
-    Vault(vault::Vault),
-    Migrate(migrate::Migrate),
-    Rotate(rotate::Rotate),
-    Readme(readme::Readme),
-    Status(status::Status),
-    Schema(schema::Schema),
-    ClientMetadata(client_metadata::ClientMetadata),
-    Completions(completions::Completions),
-    Man(man::Man),
-    Docs(docs::Docs),
+    Prompts(Later<tools::List>),
+    Call(Later<call::Call>),
+    Read(Later<call::Read>),
+    Login(Later<login::Login>),
+    Logout(Later<logout::Logout>),
+    Install(Later<install::Install>),
+    Uninstall(Later<uninstall::Uninstall>),
+    Probe(Later<probe::Probe>),
+    Doctor(Later<doctor::Doctor>),
+    Explain(Later<explain::Explain>),
+    Mtls(Later<mtls::Mtls>),
+    Trust(Later<trust::Trust>),
+    Vault(Later<vault::Vault>),
+    Migrate(Later<migrate::Migrate>),
+    Rotate(Later<rotate::Rotate>),
+    Readme(Later<readme::Readme>),
+    Status(Later<status::Status>),
+    Schema(Later<schema::Schema>),
+    ClientMetadata(Later<client_metadata::ClientMetadata>),
+    Completions(Later<completions::Completions>),
+    Man(Later<man::Man>),
+    Docs(Later<docs::Docs>),
 }
 
 impl Command {
@@ -127,6 +128,51 @@ impl Command {
             _ => return false,
         };
         format == tools::Format::Json
+    }
+}
+
+/// The flags of a command, which are only looked at when it is the one that was given.
+#[derive(Debug)]
+pub(crate) struct Later<T>(T);
+
+impl<T> Deref for Later<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Later<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl<T: Args> Args for Later<T> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(|command| described_as_before(T::augment_args, command))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command.defer(|command| described_as_before(T::augment_args_for_update, command))
+    }
+}
+
+/// Adds flags to a command; what it was said to be for, it stays.
+fn described_as_before(
+    flags: fn(clap::Command) -> clap::Command,
+    command: clap::Command,
+) -> clap::Command {
+    let about = command.get_about().cloned();
+    let command = flags(command);
+    match about {
+        Some(about) => command.about(about),
+        None => command,
     }
 }
 

@@ -2,6 +2,7 @@
 //! terminal, by the same ways.
 
 mod both;
+mod masked;
 mod screen;
 mod slots;
 mod views;
@@ -14,7 +15,6 @@ use keyway::dashboard::{ServerId, ServerView, Steward, WantedBy};
 use keyway::events::Kind;
 use keyway::gateway::Gateway;
 use keyway::load::Loaded;
-use keyway::session::Nobody;
 use keyway::sign_in::{Asking, Loopback, Presenter};
 use keyway::states::{Reason, Standing, State, Trouble};
 use keyway::vault::Vault;
@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use self::both::Both;
 use self::screen::Screen;
 use self::slots::Slots;
-use crate::commands::{call, doctor, login, logout};
+use crate::commands::{doctor, login, logout};
 use crate::consent::Terminal;
 use crate::error::CliError;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, approve, find, with_ledger};
@@ -94,7 +94,9 @@ impl Desk {
         id: &ServerId,
     ) -> Host {
         let screen = Screen::new(id, &self.slots, WantedBy::Client);
-        asking(host, Arc::new(Both::new(terminal, screen)))
+        let mut host = asking(host, Arc::new(Both::new(terminal, screen)));
+        host.supplied = Some(self.slots.supplied(id));
+        host
     }
 
     fn plugins(&self) -> Vec<Arc<Loaded>> {
@@ -132,7 +134,7 @@ impl Desk {
         let turn = self.slots.begin(&id)?;
         Some(tokio::spawn(async move {
             let seen = desk.examined(&id).await;
-            desk.slots.note(&id, seen);
+            desk.slots.note(&id, desk.shown(&id, seen));
             drop(turn);
         }))
     }
@@ -143,17 +145,32 @@ impl Desk {
             Err(error) => return views::failed(&error.trouble(), id),
         };
         let who = (&self.reach, &self.session);
-        match doctor::diagnose(&loaded, &id.name, who, &self.host).await {
-            Ok(Some(verdict)) => views::seen(&verdict),
+        match doctor::diagnose(&loaded, &id.name, who, &self.host_of(id)).await {
+            Ok(Some(verdict)) => {
+                let mut seen = views::seen(&verdict);
+                seen.is_open = seen.fault.is_none() && self.is_open(id).await;
+                seen
+            }
             Ok(None) => slots::Seen::default(),
             Err(error) => views::failed(&error.trouble(), id),
         }
     }
 
-    async fn enter(&self, id: &ServerId) -> Result<(), CliError> {
+    /// Says whether a server that answers does so without a sign-in, and wants none.
+    async fn is_open(&self, id: &ServerId) -> bool {
+        let oauth = self.ready(id).ok().and_then(|it| it.oauth(&self.host));
+        let Some(oauth) = oauth else { return false };
+        let unneeded = async {
+            let is_in = oauth.is_signed_in().await;
+            is_in.is_ok_and(|is_in| !is_in) && oauth.is_unneeded().await
+        };
+        timeout(SHORT, unneeded).await.unwrap_or_default()
+    }
+
+    async fn enter(&self, id: &ServerId) -> Result<login::Outcome, CliError> {
         let ready = self.ready(id)?;
         let screen = Screen::new(id, &self.slots, WantedBy::Person);
-        let mut host = asking(&self.host, Arc::new(screen));
+        let mut host = asking(&self.host_of(id), Arc::new(screen));
         if let Some(accounts) = &mut host.accounts {
             accounts.asking = Asking::WhenNeeded;
         }
@@ -193,21 +210,6 @@ impl Desk {
         self.session.events.emit(Kind::TrustDecided, server, None);
         Ok(true)
     }
-
-    async fn use_tool(
-        &self,
-        id: &ServerId,
-        tool: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<Box<RawValue>, CliError> {
-        let ready = self.ready(id)?;
-        let conversation = ready.converse(&self.host, Arc::new(Nobody)).await?;
-        let arguments = Value::Object(arguments).to_string();
-        let how = (ready.timeout(None), None);
-        let answer = call::tool(&ready, &conversation, (tool, &arguments), how).await;
-        conversation.close().await;
-        answer
-    }
 }
 
 impl Steward for Desk {
@@ -245,13 +247,16 @@ impl Steward for Desk {
         })
     }
 
-    fn sign_in<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>> {
+    fn sign_in<'a>(
+        &'a self,
+        server: &'a ServerId,
+    ) -> BoxFuture<'a, Result<Option<String>, Trouble>> {
         Box::pin(async move {
             let Some(desk) = self.myself.upgrade() else {
-                return Ok(());
+                return Ok(None);
             };
             let Some(turn) = self.slots.begin(server) else {
-                return Ok(());
+                return Ok(None);
             };
             let id = server.clone();
             let mut changes = self.slots.changes();
@@ -259,14 +264,22 @@ impl Steward for Desk {
                 let entered = desk.enter(&id).await;
                 drop(turn);
                 match &entered {
-                    Ok(()) => {
+                    Ok(login::Outcome::SignedIn) => {
                         desk.reconnect(&id);
                         drop(desk.look_at(&id));
                     }
+                    Ok(login::Outcome::Unneeded) => drop(desk.look_at(&id)),
                     Err(_) if desk.slots.was_given_up(&id) => {}
-                    Err(error) => desk.slots.note(&id, views::failed(&error.trouble(), &id)),
+                    Err(error) => {
+                        let trouble = desk.trouble(&id, error);
+                        desk.slots.note(&id, views::failed(&trouble, &id));
+                    }
                 }
-                entered.map_err(|error| error.trouble())
+                match entered {
+                    Ok(login::Outcome::SignedIn) => Ok(None),
+                    Ok(login::Outcome::Unneeded) => Ok(Some(format!("It {}", login::UNNEEDED))),
+                    Err(error) => Err(desk.trouble(&id, &error)),
+                }
             });
             let asked = async {
                 while !self.slots.asks(server) {
@@ -276,9 +289,9 @@ impl Steward for Desk {
                 }
             };
             tokio::select! {
-                () = asked => Ok(()),
-                () = tokio::time::sleep(LONG) => Ok(()),
-                entered = entering => entered.unwrap_or(Ok(())),
+                () = asked => Ok(None),
+                () = tokio::time::sleep(LONG) => Ok(None),
+                entered = entering => entered.unwrap_or(Ok(None)),
             }
         })
     }
@@ -292,7 +305,7 @@ impl Steward for Desk {
             let left = self.leave(server).await;
             self.reconnect(server);
             drop(self.look_at(server));
-            left.map_err(|error| error.trouble())
+            left.map_err(|error| self.trouble(server, &error))
         })
     }
 
@@ -322,7 +335,7 @@ impl Steward for Desk {
         Box::pin(async move {
             let answer = self.use_tool(server, tool, arguments).await;
             answer.map_err(|error| {
-                let trouble = error.trouble();
+                let trouble = self.trouble(server, &error);
                 // What just went wrong is looked into, so that the page of the server explains it.
                 drop(self.look_at(server));
                 trouble

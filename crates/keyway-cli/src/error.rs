@@ -1,7 +1,7 @@
 //! Why a command gave up, and the exit code for it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keyway::connect::{ConnectError, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
@@ -14,6 +14,7 @@ use keyway::traces::TraceSettingsError;
 use keyway::trust::VaultError;
 use keyway::variables::KeepError;
 use keyway_demo::DemoError;
+use keyway_secret::printable;
 use thiserror::Error;
 
 use crate::exit::Exit;
@@ -43,6 +44,21 @@ pub(crate) enum CliError {
     /// There is no entry of that name.
     #[error("there is no server `{name}`")]
     UnknownServer { name: String, near: Option<String> },
+    /// Two plugins have one name, so that no token could tell them apart.
+    #[error(
+        "the plugins at `{}` and `{}` are both called `{}`",
+        shown(one),
+        shown(other),
+        printable(name)
+    )]
+    OneName {
+        name: String,
+        one: PathBuf,
+        other: PathBuf,
+    },
+    /// One plugin stands twice on the command line.
+    #[error("the plugin at `{}` is given twice", shown(path))]
+    GivenTwice { path: PathBuf },
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
@@ -130,6 +146,8 @@ impl CliError {
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::UnknownServer { .. }
+            | Self::OneName { .. }
+            | Self::GivenTwice { .. }
             | Self::UnknownCode { .. }
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
@@ -143,6 +161,7 @@ impl CliError {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Reach(ReachError::Talk { error, .. }) => error.code(),
+            Self::Reach(ReachError::LeftOut(left_out)) => left_out.code,
             Self::Reach(ReachError::UnknownTool { .. }) => "unknown-tool",
             Self::Reach(ReachError::BadArguments { .. }) => "bad-arguments",
             Self::Reach(ReachError::Cancelled) => "cancelled",
@@ -154,6 +173,8 @@ impl CliError {
             Self::Usage { .. }
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
+            | Self::OneName { .. }
+            | Self::GivenTwice { .. }
             | Self::UnknownCode { .. }
             | Self::Absent { .. }
             | Self::WhichVariable { .. } => "wrong-usage",
@@ -276,6 +297,11 @@ impl CliError {
                 "list them: keyway status; those of another plugin: keyway status --config PATH"
                     .to_owned(),
             ),
+            Self::OneName { .. } => Some(
+                "tokens tell plugins apart by their names: change `name` in the manifest of one, or its folder's"
+                    .to_owned(),
+            ),
+            Self::GivenTwice { .. } => Some("name it once".to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),
             Self::NameTaken { .. } => Some(
@@ -290,6 +316,10 @@ impl CliError {
             _ => None,
         }
     }
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
 }
 
 impl From<VaultError> for CliError {

@@ -3,7 +3,9 @@
 use clap::Command;
 
 /// Returns the program with its commands in groups. Only who asks for help pays for it.
-pub(crate) fn in_groups(program: Command) -> Command {
+pub(crate) fn in_groups(mut program: Command) -> Command {
+    // Until now, commands know nothing but their names.
+    program.build();
     let heading = *program.get_styles().get_header();
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let width = terminal.map_or(WIDEST, |width| width.min(WIDEST));
@@ -93,7 +95,8 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group_and_shown_with_what_it_is_for() {
-        let program = Arguments::command();
+        let mut program = Arguments::command();
+        program.build();
         let shown = program.get_subcommands().filter(|it| !it.is_hide_set());
         let mut shown: Vec<&str> = shown.map(Command::get_name).collect();
         let mut grouped: Vec<&str> = GROUPS

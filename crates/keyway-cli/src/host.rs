@@ -33,6 +33,7 @@ pub(crate) fn open(session: &Session) -> Result<Host, CliError> {
         log: None,
         accounts: None,
         events: session.events.clone(),
+        supplied: None,
     })
 }
 

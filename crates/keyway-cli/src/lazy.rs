@@ -12,8 +12,9 @@ use keyway::gateway::Upstream;
 use keyway::load::Loaded;
 use keyway::session::Offer;
 use keyway::sharing;
-use keyway::sign_in::Door;
+use keyway::sign_in::{Door, Whose};
 use keyway::states::Trouble;
+use keyway::whereabouts::Whereabouts;
 use keyway_secret::Secret;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
@@ -21,7 +22,7 @@ use tokio::time::timeout;
 
 use self::kept::Kept;
 use crate::error::CliError;
-use crate::reach::{Reach, ReachError, Ready, find};
+use crate::reach::{Reach, ReachError, Ready, find, whereabouts};
 use crate::session::Session;
 use crate::shared::Shared;
 
@@ -152,33 +153,42 @@ impl Lazy {
         kept.put(&ready, at);
         Ok(ready)
     }
+
+    async fn reach_by(&self, host: &Host) -> Result<Opened, Trouble> {
+        let made = self.ready_aside().await;
+        let ready = made.map_err(|error| error.trouble())?;
+        if let Some(shared) = &self.shared
+            && ready.is_open(host).await
+            && let Some(stream) = shared.ask(&ready, host).await
+        {
+            return Ok(Opened {
+                connection: sharing::connection(stream),
+                // Which era the server speaks, the gateway finds out.
+                offer: Offer::Legacy,
+            });
+        }
+        self.note(&ready, host).await;
+        let connected = ready.connect(host).await;
+        let connected = connected.map_err(|error| error.trouble())?;
+        Ok(Opened {
+            connection: connected.connection,
+            offer: connected.offer,
+        })
+    }
+}
+
+/// Returns the same host for connections of a conversation that keeps to one account.
+fn kept_to(host: &Arc<Host>, whose: &Whose) -> Arc<Host> {
+    let mut host = Host::clone(host);
+    if let Some(accounts) = &mut host.accounts {
+        accounts.whose = Some(whose.clone());
+    }
+    Arc::new(host)
 }
 
 impl Connector for Lazy {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
-        Box::pin(async move {
-            let made = self.ready_aside().await;
-            let ready = made.map_err(|error| error.trouble())?;
-            if let Some(shared) = &self.shared
-                && ready.is_open(&self.host).await
-                && let Some(stream) = shared.ask(&ready, &self.host).await
-            {
-                return Ok(Opened {
-                    connection: sharing::connection(stream),
-                    // Which era the server speaks, the gateway finds out.
-                    offer: Offer::Legacy,
-                });
-            }
-            self.note(&ready, &self.host).await;
-            let connected = ready
-                .connect(&self.host)
-                .await
-                .map_err(|error| error.trouble())?;
-            Ok(Opened {
-                connection: connected.connection,
-                offer: connected.offer,
-            })
-        })
+        Box::pin(self.reach_by(&self.host))
     }
 
     fn look(&self) -> BoxFuture<'_, ()> {
@@ -191,18 +201,30 @@ impl Connector for Lazy {
         let door = self.door.get()?.as_ref()?;
         Some(door as &dyn Entrance)
     }
+
+    fn whereabouts(&self) -> Option<Whereabouts> {
+        Some(whereabouts(&self.loaded, &self.server))
+    }
 }
 
 impl Upstream for Lazy {
-    fn open(&self) -> BoxFuture<'_, Option<Connection>> {
+    fn open<'a>(&'a self, whose: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async move {
             let host = self.direct.as_ref()?;
+            let host = whose.map_or_else(|| Arc::clone(host), |whose| kept_to(host, whose));
             let ready = self.ready_aside().await.ok()?;
-            if !ready.is_open(host).await {
+            if !ready.is_open(&host).await {
                 return None;
             }
-            self.note(&ready, host).await;
-            Some(ready.connect(host).await.ok()?.connection)
+            self.note(&ready, &host).await;
+            Some(ready.connect(&host).await.ok()?.connection)
+        })
+    }
+
+    fn connect_as<'a>(&'a self, whose: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+        Box::pin(async move {
+            let host = kept_to(&self.host, whose);
+            self.reach_by(&host).await
         })
     }
 

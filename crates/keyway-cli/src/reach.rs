@@ -5,6 +5,7 @@ mod approval;
 mod entry;
 mod error;
 mod leaving;
+mod left_out;
 mod preparing;
 mod ready;
 mod resolved;
@@ -30,9 +31,10 @@ use crate::host;
 use crate::session::Session;
 use crate::vault::{open_vault, sources};
 
-pub(crate) use self::approval::{approve, describe};
-pub(crate) use self::entry::find;
+pub(crate) use self::approval::{approve, describe, granted};
+pub(crate) use self::entry::{find, whereabouts};
 pub(crate) use self::error::ReachError;
+pub(crate) use self::left_out::{no_server, tell_left_out};
 pub(crate) use self::ready::Ready;
 pub(crate) use self::tail::Tail;
 
@@ -245,6 +247,7 @@ impl Reach {
                 .clone()
                 .or_else(|| settings.defaults.account.clone()),
             device: manner.way == Way::Code,
+            whose: None,
         });
         Ok(host)
     }

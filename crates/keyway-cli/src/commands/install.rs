@@ -16,7 +16,7 @@ use keyway::install::{ClientFile, Command};
 use keyway::load::{Loaded, Loader};
 use keyway_config::json::quote;
 use keyway_config::source::Source;
-use keyway_secret::printable;
+use keyway_secret::{printable, shell_word};
 
 use self::bridges::Bridges;
 pub(super) use self::work::Work;
@@ -25,7 +25,7 @@ use crate::diff::{Diff, Kind};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{ReachError, find};
+use crate::reach::{ReachError, default_profile, find, granted, no_server, tell_left_out};
 use crate::session::{Session, Verbosity};
 
 /// Write servers into the file of an MCP client, which then starts `keyway run`
@@ -110,6 +110,9 @@ pub(crate) fn run(arguments: &Install, session: &Session) -> Result<Exit, CliErr
     let loaded = arguments.load(&bridges)?;
     if let Some(loaded) = &loaded {
         require_other_file(loaded, work.file.path())?;
+        if arguments.which.all {
+            tell_left_out(session, loaded);
+        }
         for server in arguments.servers(loaded)? {
             let command = arguments.command(&loaded.plugin.root, &server)?;
             work.put((&server, &command), arguments.instead.replace)?;
@@ -137,8 +140,12 @@ pub(crate) fn run(arguments: &Install, session: &Session) -> Result<Exit, CliErr
     if session.verbosity != Verbosity::Quiet {
         session.print_aside(&format!("{}\n", work.file.client().afterwards));
         session.print_aside(&bridges.advice());
+        let default = default_profile(session)?;
+        session.print_aside(&bridges.approvals(&default)?);
         if let Some(loaded) = &loaded {
-            session.print_aside(&approvals(loaded, &arguments.servers(loaded)?)?);
+            let servers = arguments.servers(loaded)?;
+            let named = arguments.passed.profile.as_deref();
+            session.print_aside(&approvals(loaded, &servers, (named, &default))?);
         }
     }
     Ok(Exit::Done)
@@ -185,7 +192,7 @@ impl Install {
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
-            find(loaded, None)?;
+            return Err(no_server([loaded]));
         }
         Ok(names)
     }
@@ -300,20 +307,27 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Says what has to be approved before the client can use the servers.
-fn approvals(loaded: &Loaded, servers: &[String]) -> Result<String, CliError> {
+/// Says what has to be approved before the client can use the servers, with the profile that was
+/// named, or else the default.
+fn approvals(
+    loaded: &Loaded,
+    servers: &[String],
+    (named, default): (Option<&str>, &str),
+) -> Result<String, CliError> {
+    let root = shell_word(&loaded.plugin.root.to_string_lossy());
+    let profile = named.map(|name| format!(" --profile {}", shell_word(name)));
+    let profile = profile.unwrap_or_default();
     let mut text = String::new();
     for server in servers {
-        if trust::question(loaded, server)?.is_some() {
-            text.push_str(&grant(server, &loaded.plugin.root));
+        let question = trust::question(loaded, server)?;
+        if question.is_some_and(|it| granted(&it, named.unwrap_or(default)).is_none()) {
+            let server = shell_word(server);
+            text.push_str(&format!(
+                "to be approved once: keyway trust grant {server} --config {root}{profile}\n"
+            ));
         }
     }
     Ok(text)
-}
-
-fn grant(server: &str, root: &Path) -> String {
-    let (server, root) = (printable(server), printable(&root.to_string_lossy()));
-    format!("to be approved once: keyway trust grant {server} --config {root}\n")
 }
 
 /// Returns what a client starts: this program, by its absolute path.

@@ -54,7 +54,10 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
             server: server.clone(),
             method: ready.spec.method,
         })?;
-        sign_in(&server, &oauth, login.scopes.clone()).await?;
+        if sign_in(&server, &oauth, login.scopes.clone()).await? == Outcome::Unneeded {
+            session.print(&login.unneeded(&server), Exit::Done)?;
+            return Ok(Exit::Done);
+        }
         let kept = ready.sign_in(&host)?;
         let text = match login.format {
             Format::Json => {
@@ -62,6 +65,7 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
                     "schema_version": 1,
                     "diagnostics": [],
                     "server": server,
+                    "signed_in": true,
                     "account": kept.as_ref().and_then(|kept| kept.account.clone()),
                     "scopes": kept.as_ref().map(|kept| kept.scopes.clone()),
                 });
@@ -85,16 +89,50 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
     })
 }
 
-/// Signs in to a server.
+impl Login {
+    fn unneeded(&self, server: &str) -> String {
+        match self.format {
+            Format::Json => {
+                let result = json!({
+                    "schema_version": 1,
+                    "diagnostics": [],
+                    "server": server,
+                    "signed_in": false,
+                    "account": null,
+                    "scopes": null,
+                });
+                format!("{result}\n")
+            }
+            Format::Human => format!("`{}` {UNNEEDED}\n", printable(server)),
+        }
+    }
+}
+
+/// What came of a sign-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// There is one now.
+    SignedIn,
+    /// The server takes everybody.
+    Unneeded,
+}
+
+/// Signs in to a server, unless it turns out that nobody has to.
 pub(crate) async fn sign_in(
     server: &str,
     oauth: &OAuth,
     scopes: Option<Vec<String>>,
-) -> Result<(), CliError> {
-    let signed_in = oauth.sign_in(scopes).await;
-    signed_in.map_err(|error| ReachError::SignIn {
-        server: server.to_owned(),
-        error,
-    })?;
-    Ok(())
+) -> Result<Outcome, CliError> {
+    let Err(error) = oauth.sign_in(scopes).await else {
+        return Ok(Outcome::SignedIn);
+    };
+    if oauth.is_unneeded().await {
+        return Ok(Outcome::Unneeded);
+    }
+    let server = server.to_owned();
+    Err(ReachError::SignIn { server, error }.into())
 }
+
+/// What is said of a server that takes everybody, after its name.
+pub(crate) const UNNEEDED: &str =
+    "needs no sign-in: it answers without a credential, and offers none.";

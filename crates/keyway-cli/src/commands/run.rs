@@ -21,7 +21,7 @@ use tokio::net::unix::pipe;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::lazy::Lazy;
-use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find};
+use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find, no_server, tell_left_out};
 use crate::session::Session;
 use crate::shared::Shared;
 
@@ -45,6 +45,9 @@ pub(crate) struct Run {
 pub(crate) fn run(arguments: &Run, session: &Session) -> Result<Exit, CliError> {
     let loaded = arguments.reach.load(session, arguments.path.as_deref())?;
     let names = arguments.servers(&loaded)?;
+    if arguments.server.is_none() {
+        tell_left_out(session, &loaded);
+    }
     let alone = arguments.standalone || !arguments.reach.is_plain() || session.events.is_on();
     super::block_on(async {
         let runner = Arc::new(Runner {
@@ -172,7 +175,7 @@ impl Run {
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
-            return Err(ReachError::WhichServer { names }.into());
+            return Err(no_server([loaded]));
         }
         Ok(names)
     }

@@ -1,7 +1,9 @@
 //! `keyway serve`: one door for every client on this machine.
 
+mod opener;
 mod plugins;
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,16 +17,20 @@ use keyway::sharing;
 use keyway::vault::Vault;
 use keyway_config::names::path_segment;
 use keyway_secret::printable;
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncReadExt as _;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
 
+use self::opener::Opener;
 use self::plugins::Plugins;
 use crate::dashboard::Desk;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Reach, ReachError, client_info};
+use crate::reach::{Reach, client_info, no_server, tell_left_out};
 use crate::service_manager;
 use crate::session::{Session, Verbosity};
 use crate::shared;
@@ -73,7 +79,7 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
         let dashboard = Dashboard::new(Arc::clone(&desk) as _, Arc::clone(&activity));
         let dashboard = Arc::new(dashboard);
         let gateway = Gateway::new(servers, reader, client_info())
-            .recording(activity)
+            .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard));
         let gateway = Arc::new(gateway);
         desk.tends(&gateway);
@@ -82,34 +88,47 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
         let port = listeners.iter().find_map(Listener::port);
         let port = port.unwrap_or_else(|| arguments.listen.port());
         dashboard.listens_at(port);
+        let opener = Opener::of(&listeners)?;
+        dashboard.opened_by(opener.reopening());
         session.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;
         if session.verbosity != Verbosity::Quiet {
             tell(session, &routes, port);
-            invite(session, &dashboard);
+            invite(session, &dashboard, &opener);
         }
         service_manager::tell(service_manager::State::Ready);
-        let stop = {
-            let gateway = Arc::clone(&gateway);
-            async move {
-                tokio::select! {
-                    () = ended_by_signal() => {}
-                    () = end_of_input(), if arguments.while_input => {}
-                }
-                service_manager::tell(service_manager::State::Stopping);
-                gateway.stop_streams();
-                if let Some(sharing) = sharing {
-                    sharing.abort();
-                }
+        let stopping = Notify::new();
+        let stop = async {
+            tokio::select! {
+                () = ended_by_signal() => {}
+                () = end_of_input(), if arguments.while_input => {}
             }
+            service_manager::tell(service_manager::State::Stopping);
+            gateway.stop_streams();
+            if let Some(sharing) = sharing {
+                sharing.abort();
+            }
+            tell_of_calls(session, activity.under_way());
+            stopping.notify_one();
+        };
+        let lose_patience = async {
+            stopping.notified().await;
+            tokio::select! {
+                () = ended_by_signal() => {}
+                () = sleep(FINISH_TIME) => {}
+            }
+            // Whoever waits is told that nothing comes.
+            drop(timeout(CLOSE_TIME, gateway.close()).await);
+            sleep(LAST_WORDS_TIME).await;
         };
         let serving = serve(listeners, Arc::clone(&gateway) as _, stop);
         tokio::select! {
             () = serving => {}
+            () = lose_patience => {}
             () = gateway.tend() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
         // Children get to end in good order, but nobody waits for them forever.
-        drop(tokio::time::timeout(CLOSE_TIME, gateway.close()).await);
+        drop(timeout(CLOSE_TIME, gateway.close()).await);
         if let Some(export) = export {
             export.end().await;
         }
@@ -134,16 +153,11 @@ impl Serve {
             .iter()
             .all(|(_, loaded)| plugins::names(loaded).is_empty())
         {
-            return Err(ReachError::WhichServer { names: Vec::new() }.into());
+            return Err(no_server(plugins.iter().map(|(_, loaded)| loaded)));
         }
-        let mut names: Vec<String> = plugins.iter().map(|(_, it)| it.plugin.name()).collect();
-        names.sort_unstable();
-        let count = names.len();
-        names.dedup();
-        if names.len() < count {
-            return Err(CliError::Usage {
-                what: "two plugins have the same name, so that no token could tell them apart",
-            });
+        require_names_apart(&plugins)?;
+        for (_, loaded) in &plugins {
+            tell_left_out(session, loaded);
         }
         Ok(plugins)
     }
@@ -187,6 +201,28 @@ impl Serve {
     }
 }
 
+/// Refuses plugins of one name, which no token could tell apart.
+fn require_names_apart(plugins: &[(PathBuf, Loaded)]) -> Result<(), CliError> {
+    let mut named: HashMap<String, &(PathBuf, Loaded)> = HashMap::new();
+    for plugin in plugins {
+        let name = plugin.1.plugin.name();
+        let Some(other) = named.insert(name.clone(), plugin) else {
+            continue;
+        };
+        let folder = |it: &Loaded| std::fs::canonicalize(&it.plugin.root).ok();
+        let path = plugin.0.clone();
+        if folder(&other.1).is_some_and(|other| Some(other) == folder(&plugin.1)) {
+            return Err(CliError::GivenTwice { path });
+        }
+        return Err(CliError::OneName {
+            name,
+            one: other.0.clone(),
+            other: path,
+        });
+    }
+    Ok(())
+}
+
 fn route(server: &Served) -> String {
     let (plugin, name) = (path_segment(&server.plugin), path_segment(&server.name));
     format!("/mcp/{plugin}/{name}")
@@ -202,18 +238,36 @@ fn tell(session: &Session, routes: &[String], port: u16) {
 }
 
 /// Prints the way to the dashboard. A journal keeps what it gets, so that it gets no link.
-fn invite(session: &Session, dashboard: &Dashboard) {
+fn invite(session: &Session, dashboard: &Dashboard, opener: &Opener) {
     let link = dashboard
         .link()
         .filter(|_| !ProcessEnvironment::has_journal());
-    session.print_aside(&match link {
-        Some(link) => format!(
-            "The dashboard, by a link that works once within five minutes:\n  {}\n\
-             Another link: keyway open\n",
-            link.expose()
-        ),
-        None => "The dashboard: keyway open\n".to_owned(),
-    });
+    let command = opener.command();
+    let mut text = String::new();
+    if let Some(link) = &link {
+        let about = "The dashboard, by a link that works once within five minutes:";
+        text.push_str(&format!("{about}\n  {}\n", link.expose()));
+    }
+    if let Some(command) = command {
+        let what = link.map_or("The dashboard", |_| "Another link");
+        text.push_str(&format!("{what}: {command}\n"));
+    }
+    session.print_aside(&text);
+}
+
+/// Says what is still waited for.
+fn tell_of_calls(session: &Session, under_way: usize) {
+    let calls = match under_way {
+        0 => return,
+        1 => "a call is".to_owned(),
+        more => format!("{more} calls are"),
+    };
+    if session.verbosity != Verbosity::Quiet {
+        let seconds = FINISH_TIME.as_secs();
+        session.print_aside(&format!(
+            "{calls} under way: waiting for up to {seconds} seconds; Ctrl-C ends it now\n"
+        ));
+    }
 }
 
 /// Waits for Ctrl-C, or for whoever started us to end us.
@@ -232,15 +286,26 @@ async fn end_of_input() {
 }
 
 /// Each client has a connection or two, and so has each server.
+///
+/// The table of open files grows here, where there is one thread. Linux lets a process of several
+/// threads wait at each doubling until all processors have seen it (10 to 30 ms on a busy
+/// machine), and then everybody who opens a session waits.
 fn allow_many_connections() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum.map(|most| most.min(MOST_FILES)),
         ..limit
     };
-    // With fewer, fewer clients fit.
+    // With fewer, fewer clients fit; with a small table, some wait.
     let _as_before = setrlimit(Resource::Nofile, raised);
+    let _small = fcntl_dupfd_cloexec(std::io::stderr(), LAST_FORESEEN_FILE);
 }
 
+/// How long calls under way are waited for at the end.
+const FINISH_TIME: Duration = Duration::from_secs(20);
 const CLOSE_TIME: Duration = Duration::from_secs(5);
+/// How long what was said last may take to be written.
+const LAST_WORDS_TIME: Duration = Duration::from_millis(500);
 const MOST_FILES: u64 = 65_536;
+/// A thousand clients, each with two connections to the gateway and two from there; 32 KiB.
+const LAST_FORESEEN_FILE: i32 = 4095;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use keyway::gateway::{Capability, Register, Scope};
-use keyway::load::Loader;
+use keyway::load::{Loaded, Loader};
+use keyway_config::names::of_path_segment;
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::find;
-use crate::session::Session;
+use crate::session::{Session, Verbosity};
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
@@ -93,6 +94,11 @@ fn make(
     let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
     let vault = open_vault()?;
     let token = Register::new(&vault)?.issue(name, scopes)?;
+    for note in servers.iter().filter_map(|name| absence(name, config)) {
+        if session.verbosity != Verbosity::Quiet {
+            session.print_aside(&format!("note: {note}\n"));
+        }
+    }
     session.print(&format!("{}\n", token.expose()), Exit::Done)?;
     session.print_aside("It is shown this once; clients send it as `Authorization: Bearer …`\n");
     Ok(Exit::Done)
@@ -100,16 +106,55 @@ fn make(
 
 /// Reads what a token opens; a bare name is that of the plugin where the person stands.
 fn scope(name: &str, config: Option<&Path>) -> Result<Scope, CliError> {
-    if let Some(scope) = Scope::read(name) {
+    let is_address = name.contains("://");
+    if let Some(scope) = Scope::read(name).filter(|_| !is_address) {
         return Ok(scope);
     }
+    let found = load(config).and_then(|loaded| {
+        let (_, server) = find(&loaded, Some(name))?;
+        Ok(Scope::server(&loaded.plugin.name(), &server.name))
+    });
+    found.map_err(|error| match (error, of_path(name)) {
+        (CliError::Load(_) | CliError::UnknownServer { .. }, Some(near)) => {
+            let name = printable(name);
+            let near = Some(near);
+            CliError::UnknownServer { name, near }
+        }
+        (error, _) => error,
+    })
+}
+
+fn load(config: Option<&Path>) -> Result<Loaded, CliError> {
     let loader = Loader::default().home(ProcessEnvironment::home());
-    let loaded = match config {
+    Ok(match config {
         Some(path) => loader.load(path)?,
         None => loader.discover(Path::new("."))?,
-    };
-    let (_, server) = find(&loaded, Some(name))?;
-    Ok(Scope::server(&loaded.plugin.name(), &server.name))
+    })
+}
+
+/// Returns the server that the path of an endpoint ends with, as a token names it.
+fn of_path(path: &str) -> Option<String> {
+    let (before, server) = path.trim_end_matches('/').rsplit_once('/')?;
+    let plugin = before.rsplit('/').next()?;
+    let scope = format!("{}:{}", of_path_segment(plugin)?, of_path_segment(server)?);
+    Scope::read(&scope).map(|scope| printable(&scope.to_string()))
+}
+
+/// Says that a server is not there now, as far as the plugin where the person stands tells. It may
+/// come later, so that this is no error.
+fn absence(name: &str, config: Option<&Path>) -> Option<String> {
+    let (plugin, server) = name.split_once(':')?;
+    let loaded = load(config).ok()?;
+    let here = loaded.plugin.name();
+    let name = printable(name);
+    if here != plugin {
+        return Some(format!(
+            "the plugin here is `{}`; whether there is a `{name}` was not looked at",
+            printable(&here)
+        ));
+    }
+    let is_there = server == "*" || find(&loaded, Some(server)).is_ok();
+    (!is_there).then(|| format!("there is no `{name}` now; the token opens it once there is"))
 }
 
 fn list(session: &Session, format: Format) -> Result<Exit, CliError> {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Manner, Reach, ReachError, find};
+use crate::reach::{Manner, Reach, ReachError, find, tell_left_out};
 use crate::session::Session;
 use crate::table::Table;
 
@@ -67,6 +67,9 @@ pub(crate) const PROMPTS: Kind = Kind {
 pub(crate) fn run(arguments: &List, kind: Kind, session: &Session) -> Result<Exit, CliError> {
     let loaded = arguments.reach.load(session, None)?;
     let entry = find(&loaded, arguments.server.as_deref())?;
+    if arguments.server.is_none() {
+        tell_left_out(session, &loaded);
+    }
     let ready = arguments.reach.prepare(session, &loaded, entry)?;
     let items = super::block_on(async {
         let host = arguments.reach.host(session, Manner::default())?;

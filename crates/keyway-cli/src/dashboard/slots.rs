@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway::dashboard::{Consent, Fault, ServerId, Tool};
 use keyway::states::Standing;
+use keyway::supplied::Supplied;
 use tokio::sync::{Notify, watch};
 
 /// What is known of all servers.
@@ -26,6 +27,8 @@ pub(super) struct Slot {
     pub(super) seen: Option<Seen>,
     /// When the token that was last seen ends, and how long it had then.
     lifetime: Option<(i64, i64)>,
+    /// What it was given lately.
+    supplied: Supplied,
 }
 
 /// A question that waits for an answer.
@@ -46,6 +49,8 @@ impl Slot {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     pub(super) standing: Option<Standing>,
+    /// Whether nobody has to sign in.
+    pub(super) is_open: bool,
     pub(super) fault: Option<Fault>,
     pub(super) offers: Option<String>,
     pub(super) tools: Arc<[Tool]>,
@@ -75,6 +80,12 @@ impl Slots {
     /// Returns what is known of a server.
     pub(super) fn of(&self, id: &ServerId) -> Slot {
         self.lock().get(id).cloned().unwrap_or_default()
+    }
+
+    /// Returns where it is noted what a server was given.
+    pub(super) fn supplied(&self, id: &ServerId) -> Supplied {
+        let mut all = self.lock();
+        all.entry(id.clone()).or_default().supplied.clone()
     }
 
     /// Says whether a server was looked at, or is.

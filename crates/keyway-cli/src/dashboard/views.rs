@@ -1,7 +1,5 @@
 //! What `status` and `doctor` found, as the dashboard shows it.
 
-use std::sync::Arc;
-
 use keyway::dashboard::{Fault, Kept, ServerId, ServerView, Tool, Variable};
 use keyway::diagnosis::{Stage, page};
 use keyway::explain::naming;
@@ -88,6 +86,7 @@ impl Desk {
             place: printable(&format!("{}:{line}", source.path())),
             transport: status.transport,
             method: status.method,
+            is_open: seen.is_open && is_at_work,
             standing,
             is_busy: slot.is_busy,
             sign_in: kept,
@@ -123,17 +122,16 @@ pub(super) fn seen(verdict: &Verdict) -> Seen {
             let tools = tools.iter().filter_map(|raw| Tool::read(raw));
             Seen {
                 standing: Some(Standing::CONNECTED),
-                fault: None,
                 offers: Some(what.clone()),
                 tools: tools.collect(),
+                ..Seen::default()
             }
         }
         Verdict::Off => Seen::default(),
         Verdict::Faulty(fault) => Seen {
             standing: Some(fault.standing),
             fault: Some(worded(fault)),
-            offers: None,
-            tools: Arc::default(),
+            ..Seen::default()
         },
     }
 }
@@ -167,8 +165,7 @@ pub(super) fn failed(trouble: &Trouble, id: &ServerId) -> Seen {
             place: None,
             lines: Vec::new(),
         }),
-        offers: None,
-        tools: Arc::default(),
+        ..Seen::default()
     }
 }
 

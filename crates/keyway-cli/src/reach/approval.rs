@@ -62,7 +62,7 @@ fn too_large(question: &Question) -> ReachError {
 /// Returns the variables granted to an entry that was approved as it is now; `None` if it was not.
 ///
 /// Where nothing is kept yet, nothing is made; and what cannot be read grants nothing.
-pub(super) fn granted(question: &Question, profile: &str) -> Option<Vec<String>> {
+pub(crate) fn granted(question: &Question, profile: &str) -> Option<Vec<String>> {
     let find = || {
         let folders = ProcessEnvironment::folders()?;
         let mut kept = std::fs::read_dir(folders.data).ok()?;
@@ -94,8 +94,8 @@ pub(crate) fn describe(question: &Question) -> String {
     for sent in &question.sends {
         let (name, to) = (printable(&sent.variable), printable(&sent.to));
         text.push_str(&format!(
-            "  sends  ${{{name}}} as {} to {to}\n",
-            printable(&sent.becomes)
+            "  sends  ${{{name}}} {} to {to}\n",
+            printable(&sent.how())
         ));
     }
     for weak in &question.weakens {

@@ -1,12 +1,14 @@
 //! Which entry a name on the command line means.
 
 use keyway::load::Loaded;
+use keyway::whereabouts::Whereabouts;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 
 use super::error::ReachError;
+use super::left_out::{no_server, why_missing};
 use crate::error::CliError;
 
 /// Finds the entry that a name means: `SERVER`, or `PLUGIN:SERVER`; without a name, the only one.
@@ -24,6 +26,7 @@ pub(crate) fn find<'a>(
             .collect();
         return match enabled.as_slice() {
             [only] => Ok(**only),
+            [] => Err(no_server([loaded])),
             several => Err(CliError::from(ReachError::WhichServer {
                 names: several
                     .iter()
@@ -40,9 +43,17 @@ pub(crate) fn find<'a>(
             server: server.name.clone(),
         })),
         Some(found) => Ok(*found),
-        None => Err(CliError::UnknownServer {
-            name: printable(name),
-            near: nearest_name(own, servers.iter().map(|(_, server)| server.name.as_str())),
+        None => Err(match why_missing(loaded, own) {
+            Some(left_out) => ReachError::LeftOut(Box::new(left_out)).into(),
+            None => CliError::UnknownServer {
+                name: printable(name),
+                near: nearest_name(own, servers.iter().map(|(_, server)| server.name.as_str())),
+            },
         }),
     }
+}
+
+/// Says where a server is declared, for who is told a command.
+pub(crate) fn whereabouts(loaded: &Loaded, server: &str) -> Whereabouts {
+    Whereabouts::new(loaded.plugin.name(), server.to_owned(), loaded.config())
 }

@@ -15,9 +15,10 @@ use keyway::withheld::may_be_missed;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveFault, ServerSpec};
 use keyway_config::template::ExpandError;
-use keyway_secret::printable;
+use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
+use super::left_out::LeftOut;
 use crate::exit::Exit;
 
 /// Why a server could not be used.
@@ -27,6 +28,9 @@ pub(crate) enum ReachError {
     /// There are several servers, or none.
     #[error("{}", if names.is_empty() { "there is no server here" } else { "there are several servers here" })]
     WhichServer { names: Vec<String> },
+    /// What is here cannot be used.
+    #[error("{0}")]
+    LeftOut(Box<LeftOut>),
     /// There are several servers, and all of them can be meant as well.
     #[error("there are several servers here")]
     OneOrAll { names: Vec<String> },
@@ -201,13 +205,17 @@ impl ReachError {
             Self::WhichServer { names } if !names.is_empty() => {
                 Some(format!("choose one of {}", names_in(names)))
             }
+            Self::LeftOut(left_out) => Some(match &left_out.hint {
+                Some(hint) => hint.clone(),
+                None => "correct that place; then keyway check".to_owned(),
+            }),
             Self::OneOrAll { names } => Some(format!(
                 "`--server NAME` for one of {}, or `--all`",
                 names_in(names)
             )),
             Self::NotTrusted { server } => Some(format!(
                 "look at what it does and approve it: keyway trust grant {}",
-                printable(server)
+                shell_word(server)
             )),
             Self::TooLarge { .. } => {
                 Some("look at what it does, and allow it for one run: --trust".to_owned())
@@ -216,7 +224,7 @@ impl ReachError {
                 .map(|name| format!("export {name}=…, or keep it: keyway env set {name}")),
             Self::UnknownTool { near, server, .. } => Some(match near {
                 Some(near) => format!("did you mean `{}`?", printable(near)),
-                None => format!("list them: keyway tools {}", printable(server)),
+                None => format!("list them: keyway tools {}", shell_word(server)),
             }),
             Self::BadArguments { usage, .. } => Some(format!("usage: {usage}")),
             Self::Identity(error) => error.hint(),
@@ -233,7 +241,7 @@ impl ReachError {
                 Some(format!(
                     "of your shell it did not get {}; if it needs one: keyway trust grant {} --env {first}",
                     names.join(", "),
-                    printable(server)
+                    shell_word(server)
                 ))
             }
             Self::Talk {
@@ -251,7 +259,7 @@ impl ReachError {
             Self::NoPassphrase { name } => Some(format!("export {}=…", printable(name))),
             Self::Arguments { path, .. } => Some(format!(
                 "name a file that is there and that you may read: ls -l {}",
-                path.display()
+                shell_word(&path.to_string_lossy())
             )),
             Self::NotOAuth { method, .. } => Some(
                 match method {

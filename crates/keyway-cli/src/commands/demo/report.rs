@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use keyway::states::State;
 use keyway_demo::{Demo, Row};
-use keyway_secret::Secret;
+use keyway_secret::{Secret, shell_word};
 use serde_json::{Value, json};
 
 use crate::commands::tools::Format;
@@ -229,12 +229,7 @@ fn milliseconds(time: Duration) -> String {
 
 /// Writes a path so that a shell reads it as one word.
 fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
-    if text.chars().all(is_plain) {
-        return text.into_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    shell_word(&path.to_string_lossy())
 }
 
 #[cfg(test)]
@@ -298,11 +293,5 @@ mod tests {
         ] {
             assert!(!report(vec![good.clone()], loud).is_good(), "{loud:?}");
         }
-    }
-
-    #[test]
-    fn a_path_is_one_word_for_a_shell() {
-        assert_eq!(quoted(Path::new("/tmp/demo-1")), "/tmp/demo-1");
-        assert_eq!(quoted(Path::new("/tmp/it's me")), r"'/tmp/it'\''s me'");
     }
 }

@@ -221,11 +221,13 @@ digits, `-` and `_`.
 `keyway install CLIENT --mcp-remote` replaces the entries that run `mcp-remote`, whatever starts it;
 without the flag they are pointed out, or asked about at a terminal. The address becomes an entry in
 the `.mcp.json` of the plugin at `--config`, otherwise of `adopted` in Keyway's folder for data. Every
-`--header` becomes a variable, and so does a credential in the address; the values go to a private,
-ignored `.env` beside it, which the client's entry names with `--env-file`. Approve the server once
-with `keyway trust grant`, and get new tokens from the issuer: the old ones were written down, and the
-backup still has them. `keyway uninstall` brings the old entry back with what stood in it, and leaves
-the plugin folder as it is.
+`--header` becomes a variable, and so does a credential in the address, where a parameter named like
+one always counts. Each variable begins with the server's name, since one that the shell has goes
+before the file. The values go to a private, ignored `.env` beside the entry, which the client's entry
+names with `--env-file`. Approve the server once with `keyway trust grant` where a variable is sent,
+and get new tokens from the issuer: the old ones were written down, and the backup still has them.
+`keyway uninstall` brings the old entry back with what stood in it, and leaves the plugin folder as it
+is.
 
 An entry with an option that has no counterpart stays, and is named: `--ignore-tool`, `--resource`,
 `--static-oauth-client-info` and `--static-oauth-client-metadata`.

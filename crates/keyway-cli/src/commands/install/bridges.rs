@@ -4,10 +4,11 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use keyway::install::{ClientFile, Home, Recognised, Remote, recognise};
+use keyway::load::Loader;
 use keyway_secret::printable;
 
 use super::work::entry_name;
-use super::{Install, Work, ask, difference, grant, is_same_file, started};
+use super::{Install, Work, approvals, ask, difference, is_same_file, started};
 use crate::diff::{Kind, render_added};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -155,19 +156,23 @@ impl Bridges {
 
     /// Says what is left to the person.
     pub(super) fn advice(&self) -> String {
-        let Some(home) = &self.home else {
-            return String::new();
-        };
         let mut text = String::new();
         if !self.variables.is_empty() {
             let names = self.variables.join("`, `");
             text.push_str(&format!(
                 "the values of `{names}` were written down in the client's file, and still are in its backup: get new ones from the issuer\n"
             ));
-            for server in &self.servers {
-                text.push_str(&grant(server, home.folder()));
-            }
         }
         text
+    }
+
+    /// Says what has to be approved, once the plugin folder is written.
+    pub(super) fn approvals(&self, profile: &str) -> Result<String, CliError> {
+        let Some(home) = &self.home else {
+            return Ok(String::new());
+        };
+        let loader = Loader::default().home(ProcessEnvironment::home());
+        let loaded = loader.load(home.folder())?;
+        approvals(&loaded, &self.servers, (None, profile))
     }
 }

@@ -1,9 +1,10 @@
 //! The plugins that are served, looked at again when a file, an approval, a variable or a sign-in
 //! has changed.
 
+mod signed_in;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -21,10 +22,11 @@ use keyway_config::resolve::SpecEndpoint;
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
+use self::signed_in::SignedIn;
 use super::Serve;
 use crate::dashboard::Desk;
 use crate::error::CliError;
-use crate::lazy::{Lazy, Presence};
+use crate::lazy::Lazy;
 use crate::reach::{Manner, Reach, ReachError, Ready, find};
 use crate::session::{Session, Verbosity};
 use crate::settings;
@@ -69,15 +71,6 @@ struct Watched {
 struct Witnessed {
     together: Arc<Host>,
     direct: Arc<Host>,
-}
-
-/// Who was signed in to a server, and how often somebody was no longer.
-#[derive(Default)]
-struct SignedIn {
-    presence: Presence,
-    /// As it was when somebody was seen to be in.
-    account: Option<Option<String>>,
-    ended: u64,
 }
 
 impl Plugins {
@@ -183,19 +176,27 @@ impl Plugins {
     pub(super) fn servers(&mut self) -> Vec<Served> {
         let mut servers = Vec::new();
         let mut files = self.files();
-        self.upstreams.clear();
+        // Those that are as before stay where they are, and sessions hold on to others.
+        self.upstreams.retain(|it| it.strong_count() > 0);
         for loaded in &self.loaded() {
             for name in names(loaded) {
-                let (digest, ready) = self.digest(loaded, &name);
+                let (likeness, ready) = self.likeness(loaded, &name);
                 files.extend(ready.iter().flat_map(Ready::files));
                 let key = (loaded.plugin.name(), name.clone());
                 let Witnessed { together, direct } = self.witnessed(&key);
-                let presence = &self.sign_ins.entry(key).or_default().presence;
+                let sign_in = self.sign_ins.entry(key).or_default();
+                let digest = match &ready {
+                    Some(_) => sign_in.digest(&likeness, &self.key),
+                    None => likeness,
+                };
+                let presence = &sign_in.presence;
                 let lazy = Lazy::new(&self.reach, &self.session, loaded, &name, &together);
                 let lazy = lazy.directly(&direct).noting(presence).amid(&self.around);
                 let upstream = Arc::new(lazy.watched(self.foreseen(ready)));
                 self.upstreams.push(Arc::downgrade(&upstream));
-                servers.push(Served::new(loaded.plugin.name(), name, digest, upstream));
+                let served = Served::new(loaded.plugin.name(), name, digest, upstream);
+                // A session goes on where somebody signed out, and keeps to its account itself.
+                servers.push(served.lasting(likeness));
             }
         }
         self.stamps = std::mem::take(&mut self.stamps).with(files);
@@ -231,8 +232,8 @@ impl Plugins {
         witnessed
     }
 
-    /// Returns what a connection made now must not outlive, and the server if it is ready.
-    fn digest(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Ready>) {
+    /// Returns what a session begun now must not outlive, and the server if it is ready.
+    fn likeness(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Ready>) {
         let mut muted = self.session.clone();
         muted.events = Events::default();
         let entry = find(loaded, Some(name));
@@ -251,20 +252,12 @@ impl Plugins {
             .map(|it| it.expose().as_slice())
             .collect();
         let likeness = ready.likeness(&self.direct, &around, &self.key);
-        let sign_in = ready.sign_in(&self.direct).ok().flatten();
-        let is_in = sign_in.is_some();
-        let account = sign_in.map(|sign_in| sign_in.account);
         let key = (loaded.plugin.name(), name.to_owned());
-        let known = self.sign_ins.entry(key).or_default();
-        // Whoever comes in is let in by those who wait for it; who goes takes the connections along.
-        let was_in = known.presence.swap(is_in, Ordering::Relaxed);
-        if was_in && (!is_in || known.account.is_some() && known.account != account) {
-            known.ended += 1;
+        // Where the vault cannot be read, nobody has signed out for that.
+        if let Ok(sign_in) = ready.sign_in(&self.direct) {
+            self.sign_ins.entry(key).or_default().see(sign_in);
         }
-        known.account = account;
-        let ended = known.ended.to_le_bytes();
-        let digest = self.key.hash("open", &[likeness.as_bytes(), &ended]);
-        (*digest.as_bytes(), Some(ready))
+        (*likeness.as_bytes(), Some(ready))
     }
 
     /// Reads the plugins again; one that cannot be read stays as it was.

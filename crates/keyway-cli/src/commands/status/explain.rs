@@ -1,5 +1,7 @@
 //! Why a server failed, in the words of the rules; findings that stop nothing are left to `check`.
 
+use std::sync::Arc;
+
 use keyway::status::{ServerStatus, State};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::environment::Scope;
@@ -29,6 +31,50 @@ pub(crate) fn diagnostics(
         }
     }
     found
+}
+
+/// Returns why files and entries are left out, whatever the variables are; one reason for each.
+pub(crate) fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
+    let context = Context {
+        plugin,
+        scope: None,
+        strict: false,
+    };
+    let mut found = lint(&context);
+    name_slips(&mut found);
+    found.retain(|finding| finding.severity == Severity::Error && leaves_out(plugin, finding));
+    let mut told: Vec<(Arc<str>, Option<String>)> = Vec::new();
+    found.retain(|finding| {
+        let file = finding
+            .location
+            .as_ref()
+            .map(|place| Arc::clone(&place.file));
+        let about = (file.unwrap_or_default(), finding.server.clone());
+        let is_news = !told.contains(&about);
+        told.push(about);
+        is_news
+    });
+    found
+}
+
+/// Says whether a finding is a reason to leave out a file or an entry.
+fn leaves_out(plugin: &Plugin, finding: &Diagnostic) -> bool {
+    let Some(place) = &finding.location else {
+        return false;
+    };
+    let mut documents = plugin.documents.iter();
+    let document = documents.find(|document| document.source.path() == &*place.file);
+    let Some(document) = document.filter(|document| document.is_usable()) else {
+        return UNUSABLE.contains(&finding.code) || is_about_a_file(finding);
+    };
+    let is_skipped = |name: &String| {
+        let mut entries = document.entries.iter();
+        entries.any(|entry| entry.name == *name && entry.server.is_err())
+    };
+    match &finding.server {
+        Some(name) => SKIPPED.contains(&finding.code) && is_skipped(name),
+        None => is_about_a_file(finding),
+    }
 }
 
 /// What an entry lacks may be there under a name that is not quite right.

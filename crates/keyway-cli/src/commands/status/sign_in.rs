@@ -52,6 +52,7 @@ pub(super) fn accounts(vault: &Arc<KeptVault>, session: &Session) -> Result<Acco
         profile: default_profile(session)?,
         account: settings.defaults.account.clone(),
         device: false,
+        whose: None,
     })
 }
 

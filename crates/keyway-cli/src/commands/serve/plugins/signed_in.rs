@@ -1,0 +1,37 @@
+//! Who was signed in to a server, and what that means for connections.
+
+use std::sync::atomic::Ordering;
+
+use keyway::connect::LikenessKey;
+use keyway::sign_in::SignIn;
+
+use crate::lazy::Presence;
+
+/// Who was signed in to a server, and how often somebody was no longer.
+#[derive(Default)]
+pub(super) struct SignedIn {
+    pub(super) presence: Presence,
+    /// As it was when somebody was seen to be in.
+    account: Option<Option<String>>,
+    ended: u64,
+}
+
+impl SignedIn {
+    /// Takes note of the sign-in as it is now.
+    pub(super) fn see(&mut self, sign_in: Option<SignIn>) {
+        let is_in = sign_in.is_some();
+        let account = sign_in.map(|sign_in| sign_in.account);
+        // Whoever comes in is let in by those who wait for it; who goes takes the connections along.
+        let was_in = self.presence.swap(is_in, Ordering::Relaxed);
+        if was_in && (!is_in || self.account.is_some() && self.account != account) {
+            self.ended += 1;
+        }
+        self.account = account;
+    }
+
+    /// Returns what a connection made now must not outlive.
+    pub(super) fn digest(&self, likeness: &[u8; 32], key: &LikenessKey) -> [u8; 32] {
+        let ended = self.ended.to_le_bytes();
+        *key.hash("open", &[likeness, &ended]).as_bytes()
+    }
+}

@@ -1,0 +1,136 @@
+//! Files and entries that are left out, in the words of the rules that `keyway check` has for them.
+
+use std::fmt;
+
+use keyway::load::Loaded;
+use keyway_config::diagnostic::Diagnostic;
+use keyway_config::document::{Document, Wrapper};
+use keyway_config::plugin::Reference;
+use keyway_secret::printable;
+
+use super::error::ReachError;
+use crate::commands::status::explain;
+use crate::error::CliError;
+use crate::report::Report;
+use crate::session::{Session, Verbosity};
+
+/// A file or an entry that is left out.
+#[derive(Debug, Clone)]
+pub(crate) struct LeftOut {
+    /// The code of the rule.
+    pub(crate) code: &'static str,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+    server: Option<String>,
+    file: String,
+    /// Line and column, from 1.
+    place: Option<(u32, u32)>,
+    message: String,
+}
+
+/// Tells of what is left out while other servers are used.
+pub(crate) fn tell_left_out(session: &Session, loaded: &Loaded) {
+    if session.verbosity == Verbosity::Quiet {
+        return;
+    }
+    let found = left_out(loaded);
+    for one in found.iter().take(MOST_NOTES) {
+        let line = printable(&one.to_string());
+        session.print_aside(&format!("note: {line}; it is left out\n"));
+    }
+    if let Some(more @ 1..) = found.len().checked_sub(MOST_NOTES) {
+        session.print_aside(&format!("note: {more} more; keyway check lists all\n"));
+    }
+}
+
+/// Words the error for plugins without any server that can be used.
+pub(crate) fn no_server<'a>(plugins: impl IntoIterator<Item = &'a Loaded>) -> CliError {
+    let found: Vec<LeftOut> = plugins.into_iter().flat_map(left_out).collect();
+    let more = found.len().saturating_sub(1);
+    let Some(mut first) = found.into_iter().next() else {
+        return ReachError::WhichServer { names: Vec::new() }.into();
+    };
+    if more > 0 {
+        let hint = first.hint.take().unwrap_or_default();
+        first.hint = Some(format!(
+            "{hint}; there is more, and keyway check lists all of it"
+        ));
+    }
+    ReachError::LeftOut(Box::new(first)).into()
+}
+
+/// Returns why an entry of a name is left out, or the file that may have it.
+pub(super) fn why_missing(loaded: &Loaded, name: &str) -> Option<LeftOut> {
+    let hides = |document: &Document| {
+        let mut entries = document.entries.iter();
+        !document.is_usable()
+            && (document.entries.is_empty() || entries.any(|entry| entry.name == name))
+    };
+    let documents = &loaded.plugin.documents;
+    let file = documents.iter().find(|document| hides(document));
+    left_out(loaded).into_iter().find(|one| {
+        one.server.as_deref() == Some(name)
+            || file.is_some_and(|file| one.server.is_none() && one.file == file.source.path())
+    })
+}
+
+/// Lists what is left out of a plugin, in the order of its files.
+fn left_out(loaded: &Loaded) -> Vec<LeftOut> {
+    if !is_anything_left_out(loaded) {
+        return Vec::new();
+    }
+    let findings = explain::left_out(&loaded.plugin);
+    // A rule may quote a name that somebody made of a token; a report masks it.
+    let report = Report::new(std::slice::from_ref(loaded), findings, &[]);
+    report.diagnostics().iter().map(LeftOut::of).collect()
+}
+
+/// Says whether the rules have to be asked, which costs more than a start should.
+fn is_anything_left_out(loaded: &Loaded) -> bool {
+    let is_faulty = |document: &Document| {
+        let mut entries = document.entries.iter();
+        !document.is_usable()
+            || matches!(document.wrapper, Wrapper::Foreign { .. })
+            || entries.any(|entry| entry.server.is_err())
+    };
+    let plugin = &loaded.plugin;
+    let mut references = plugin.snapshot.references.values();
+    plugin.documents.iter().any(is_faulty)
+        || references.any(|reference| *reference != Reference::Read)
+        || plugin.servers().next().is_none()
+}
+
+impl LeftOut {
+    fn of(finding: &Diagnostic) -> Self {
+        let place = finding.location.as_ref();
+        Self {
+            code: finding.code,
+            hint: finding.hint.clone(),
+            server: finding.server.clone(),
+            file: place.map_or_else(String::new, |place| place.file.to_string()),
+            place: place.map(|place| (place.start.line, place.start.column)),
+            message: finding.message.clone(),
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(server) = &self.server {
+            write!(f, "`{server}` of ")?;
+        }
+        let Self {
+            file,
+            message,
+            code,
+            ..
+        } = self;
+        write!(f, "`{file}` cannot be used")?;
+        if let Some((line, column)) = self.place {
+            write!(f, " at {line}:{column}")?;
+        }
+        write!(f, ": {message} [{code}]")
+    }
+}
+
+const MOST_NOTES: usize = 8;
