@@ -61,8 +61,10 @@ async fn a_signed_in_call_looks_at_the_database_once() {
             profile: "default".to_owned(),
             account: None,
             device: false,
+            whose: None,
         }),
         events: keyway::events::Events::default(),
+        supplied: None,
     };
     let target = Target {
         plugin: &loaded.plugin.name(),

@@ -305,6 +305,128 @@ fn a_bridge_is_replaced_and_its_token_goes_to_a_private_file_alone() {
 }
 
 #[test]
+fn only_what_waits_for_approval_is_named_and_in_words_for_a_shell() {
+    let folder = folder().file("sp ace/.mcp.json", ENTRIES);
+    let all = |client: &str| {
+        let outcome = keyway(
+            &folder,
+            &["install", client, "--all", "--config", "../sp ace", "--yes"],
+        );
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+        outcome.stderr
+    };
+    let said = all("cursor");
+    let line = said.lines().find(|line| line.starts_with("to be approved"));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    let start = "to be approved once: keyway trust grant db --config '";
+    assert!(
+        line.starts_with(start) && line.ends_with("sp ace'"),
+        "{line}"
+    );
+    assert_eq!(said.matches("to be approved").count(), 1, "{said}");
+    let granted = keyway(&folder, &["trust", "grant", "db", "--config", "../sp ace"]);
+    assert_eq!(granted.code, 0, "{}", granted.everything());
+    let said = all("gemini-cli");
+    assert!(!said.contains("to be approved"), "{said}");
+    // Another profile has approvals of its own.
+    let other = keyway(
+        &folder,
+        &[
+            "install",
+            "codex",
+            "--server",
+            "db",
+            "--config",
+            "../sp ace",
+            "--profile",
+            "work",
+            "--yes",
+        ],
+    );
+    assert!(
+        other.stderr.contains("sp ace' --profile work\n"),
+        "{}",
+        other.stderr
+    );
+}
+
+#[test]
+fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
+    let text = "{\"mcpServers\": {\"plain\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://s.example/mcp\"]}, \"keyed\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://t.example/mcp?key=SECRET\"]}}}";
+    let folder = bridged("home/.cursor/mcp.json", text);
+    let outcome = keyway(&folder, &["install", "cursor", "--mcp-remote", "--yes"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let asked = outcome.stderr.matches("keyway trust grant").count();
+    assert_eq!(asked, 1, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("keyway trust grant keyed "),
+        "{}",
+        outcome.stderr
+    );
+    let adopted = folder.at("keyway/data/adopted");
+    let adopted = adopted.to_string_lossy();
+    let granted = keyway(&folder, &["trust", "grant", "keyed", "--config", &adopted]);
+    assert!(
+        granted
+            .stderr
+            .contains("sends  ${KEYED_KEY} in the address to https://t.example"),
+        "{}",
+        granted.stderr
+    );
+}
+
+/// A shell's variable goes before `.env`, so that no other service may have it.
+#[test]
+fn what_an_address_holds_goes_to_a_variable_of_the_servers_name() {
+    let file = "home/.cursor/mcp.json";
+    // In two parts, so that nobody takes it for a real one.
+    let shaped = ["ghp_", "kT8vQ2mX9wLz4Rb7Yc3NpD6sF1hJ5gA0eUiO"].concat();
+    for (address, expected, value) in [
+        (
+            "mcp?api_key=hunter2password",
+            "mcp?api_key=${MY_S_API_KEY}",
+            "MY_S_API_KEY=hunter2password",
+        ),
+        (
+            "mcp?a=1&access_token=ONESECRET111&b=2",
+            "mcp?a=1&access_token=${MY_S_ACCESS_TOKEN}&b=2",
+            "MY_S_ACCESS_TOKEN=ONESECRET111",
+        ),
+        (
+            "mcp?token=abcdefgh#x",
+            "mcp?token=${MY_S_TOKEN}#x",
+            "MY_S_TOKEN=abcdefgh",
+        ),
+        (
+            "mcp?apiKey=YOUR%5FKEY",
+            "mcp?apiKey=${MY_S_APIKEY}",
+            "MY_S_APIKEY=YOUR_KEY",
+        ),
+        ("mcp?key=k", "mcp?key=${MY_S_KEY}", "MY_S_KEY=k"),
+        (
+            "v1/SHAPED/mcp",
+            "v1/${MY_S_GITHUB_TOKEN}/mcp",
+            "MY_S_GITHUB_TOKEN=SHAPED",
+        ),
+    ] {
+        let [address, value] = [address, value].map(|text| text.replace("SHAPED", &shaped));
+        let text = format!(
+            r#"{{"mcpServers": {{"my-s": {{"command": "npx", "args": ["mcp-remote", "https://s.example/{address}"]}}}}}}"#
+        );
+        let folder = folder().file(file, &text);
+        let outcome = keyway(&folder, &["install", "cursor", "--mcp-remote", "--yes"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+        let files = folder.files();
+        let env = files.iter().find(|file| file.ends_with("adopted/.env"));
+        let env = env.unwrap_or_else(|| panic!("{address}: {files:?}"));
+        assert_eq!(folder.read(env), format!("{value}\n"));
+        let entries = folder.read(&env.replace(".env", ".mcp.json"));
+        let expected = format!("\"https://s.example/{expected}\"");
+        assert!(entries.contains(&expected), "{entries}");
+    }
+}
+
+#[test]
 fn a_bridge_is_pointed_out_and_stays_unless_somebody_asks() {
     let text = "{\"mcpServers\": {\"s\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://s.example/mcp\"]}, \"t\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://t.example/mcp\", \"--ignore-tool\", \"x\"]}}}";
     let folder = bridged("home/.cursor/mcp.json", text);

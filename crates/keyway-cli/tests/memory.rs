@@ -1,6 +1,7 @@
-//! What an idle `keyway run` takes: the real program, its resident memory as the system tells it.
+//! What an idle `keyway run` and a `keyway serve` after large messages take: the real program, its
+//! resident memory as the system tells it.
 //!
-//! The promise holds for the program as it is released, where `cargo xtask bench memory` runs this;
+//! The promise of the idle program holds for the program as it is released, where `cargo xtask bench memory` runs this;
 //! unoptimised programs are larger, and have limits that catch what grows all the same.
 
 #![expect(
@@ -10,7 +11,7 @@
 
 use std::time::Duration;
 
-use keyway_testkit::{Client, Folder, Keyway, Upstream, mcp};
+use keyway_testkit::{Client, Folder, Gateway, Keyway, Upstream, eventually, mcp};
 use serde_json::json;
 
 #[test]
@@ -34,12 +35,62 @@ fn idle(servers: usize) -> f64 {
     let mut client = Client::start(&run);
     assert_eq!(client.tools().len(), servers, "all are there");
     std::thread::sleep(Duration::from_secs(1));
-    let process = client.running.child.id();
+    let taken = resident(client.running.child.id());
+    drop(client.leave());
+    taken
+}
+
+/// The allocator would keep twice as much as the largest message that it has had back.
+#[test]
+fn large_messages_leave_no_memory_behind() {
+    let server = Upstream::start(|request| {
+        let answer = mcp(request, |_, params| Some(params.clone()));
+        answer.with("mcp-session-id", "s")
+    });
+    let url = server.url("/mcp");
+    let folder = Folder::with_entries(&format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#));
+    let keyway = || {
+        Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+            .env("KEYWAY_HOME", folder.at("home"))
+    };
+    let capability = Gateway::capability(keyway(), &["--name", "n"]);
+    let gateway = Gateway::start(keyway(), &["."]);
+    let process = gateway.running.child.id();
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" },
+    });
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let welcome = gateway.post("/mcp/s", Some(&capability), &hello.to_string());
+    let mut lines = welcome.lines();
+    let session = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
+    let headers = format!(
+        "authorization: Bearer {capability}\r\nmcp-session-id: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n",
+        session.unwrap()
+    );
+    let echo = |bytes: usize| {
+        let params = json!({"name": "echo", "arguments": {"text": "x".repeat(bytes)}});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let answer = gateway.request("POST", "/mcp/s", &headers, &call.to_string());
+        assert!(answer.len() > bytes, "{answer:.300}");
+    };
+    echo(100);
+    let before = resident(process);
+    for _ in 0..3 {
+        echo(LARGE);
+    }
+    eventually("the last message is let go of", || {
+        resident(process) < before + LEFT_BEHIND
+    });
+}
+
+/// Returns what a process takes, in MiB.
+fn resident(process: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let resident = resident.and_then(|text| text.split_whitespace().next());
     let kib: f64 = resident.unwrap().parse().unwrap();
-    drop(client.leave());
     kib / 1024.0
 }
 
@@ -65,3 +116,7 @@ const LIMITS: [f64; 2] = if cfg!(debug_assertions) {
 
 /// How many times what one takes ten may take.
 const SHARED: f64 = 1.3;
+
+const LARGE: usize = 10_000_000;
+/// In MiB, less than one of them.
+const LEFT_BEHIND: f64 = 9.0;

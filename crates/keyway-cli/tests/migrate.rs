@@ -173,11 +173,11 @@ fn every_position_is_migrated_and_the_check_is_clean_afterwards() {
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
     insta::assert_snapshot!(folder.read(".mcp.json"), @r#"
     {"mcpServers": {
-      "web": {"type": "http", "url": "https://h.example/mcp?api_key=${API_KEY}",
-        "headers": {"Authorization": "Bearer ${SUPABASE_ACCESS_TOKEN}", "X-API-Key": "${API_KEY_WEB}"},
-        "oauth": {"clientId": "x", "clientSecret": "${CLIENT_SECRET}"}},
+      "web": {"type": "http", "url": "https://h.example/mcp?api_key=${WEB_API_KEY}",
+        "headers": {"Authorization": "Bearer ${SUPABASE_ACCESS_TOKEN}", "X-API-Key": "${WEB_API_KEY_2}"},
+        "oauth": {"clientId": "x", "clientSecret": "${WEB_CLIENT_SECRET}"}},
       "job": {"command": "server", "args": ["--token", "${JOB_TOKEN}", "--key=${JOB_KEY}",
-          "{\"api_key\": \"${API_KEY_JOB}\"}", "postgres://app:${POSTGRES_PASSWORD}@db.example.net/d"],
+          "{\"api_key\": \"${JOB_API_KEY}\"}", "postgres://app:${POSTGRES_PASSWORD}@db.example.net/d"],
         "env": {"A_TOKEN": "${A_TOKEN}", "B_TOKEN": "${B_TOKEN}", "DB_PASSWORD": "${DB_PASSWORD}",
           "DATABASE_URL": "postgres://app:${POSTGRES_PASSWORD_JOB}@db.example.net/d"}}
     }}

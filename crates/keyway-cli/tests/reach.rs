@@ -33,6 +33,84 @@ fn an_entry_with_too_large_a_file_cannot_be_approved() {
     assert!(status.stdout.contains("pending-trust"), "{status:?}");
 }
 
+/// What `keyway check` says of a file, those say too who wanted to use it.
+#[test]
+fn what_is_left_out_is_told_with_its_place_and_what_to_do() {
+    let commented =
+        "{\n  // mine\n  \"mcpServers\": {\"s\": {\"url\": \"http://127.0.0.1:9/\"}}\n}\n";
+    let cut = "{\"mcpServers\": {\"s\": {\"url\": \"http://127.0.0.1:9/\"";
+    let lacking = "{\"mcpServers\": {\"s\": {\"type\": \"http\"}}}";
+    for (text, place, said, hint) in [
+        (
+            commented,
+            "at 2:3",
+            "comments are not allowed [invalid-json]",
+            "README",
+        ),
+        (cut, "at 1:", "[invalid-json]", ""),
+        (
+            lacking,
+            "`s` of `plugin/.mcp.json` cannot be used at 1:17",
+            "neither `url` nor `command` [invalid-entry]",
+            "give it a `url`",
+        ),
+    ] {
+        let folder = Folder::new().file("plugin/.mcp.json", text).file(
+            "other/.mcp.json",
+            r#"{"mcpServers": {"works": {"type": "http", "url": "http://127.0.0.1:9/"}}}"#,
+        );
+        for arguments in [
+            ["run", "plugin"].as_slice(),
+            &["serve", "plugin", "--listen", "127.0.0.1:0"],
+            &["tools", "--config", "plugin"],
+            &["tools", "s", "--config", "plugin"],
+            &["run", "plugin", "--server", "s"],
+            &["install", "cursor", "--all", "--config", "plugin", "--yes"],
+        ] {
+            let call = keyway(&folder).args(arguments.iter().copied());
+            let outcome = call.env("HOME", folder.at("home")).run();
+            assert_eq!(outcome.code, 1, "{}", outcome.everything());
+            for part in ["`plugin/.mcp.json` cannot be used", place, said, hint] {
+                assert!(outcome.stderr.contains(part), "{arguments:?}: {outcome:?}");
+            }
+        }
+        let serve = [
+            "serve",
+            "plugin",
+            "other",
+            "--listen",
+            "127.0.0.1:0",
+            "--while-input",
+        ];
+        let outcome = keyway(&folder).args(serve).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+        assert!(outcome.stderr.starts_with("note: "), "{outcome:?}");
+        for part in ["`plugin/.mcp.json` cannot be used", place, said, "left out"] {
+            assert!(outcome.stderr.contains(part), "{outcome:?}");
+        }
+        assert!(outcome.stderr.contains("/mcp/other/works"), "{outcome:?}");
+    }
+}
+
+/// A name that nothing hides is unknown, and nothing is told where nothing is left out.
+#[test]
+fn what_is_whole_is_used_without_a_word() {
+    let folder = Folder::with_entries(
+        r#"{"mcpServers": {"s": {"type": "http", "url": "http://127.0.0.1:9/"}, "broken": {}, "off": {"type": "http", "url": "http://127.0.0.1:9/", "disabled": true}}}"#,
+    );
+    let all = keyway(&folder).args(["run"]).run();
+    assert_eq!(all.code, 0, "{}", all.everything());
+    assert_eq!(all.stderr.matches("note: ").count(), 1, "{all:?}");
+    assert!(all.stderr.contains("`broken` of"), "{all:?}");
+    for arguments in [["run", "--server", "s"].as_slice(), &["run", "--quiet"]] {
+        let outcome = keyway(&folder).args(arguments.iter().copied()).run();
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    }
+    let unknown = keyway(&folder).args(["tools", "nobody"]).run();
+    assert_eq!(unknown.code, 2, "{}", unknown.everything());
+    assert!(unknown.stderr.contains("there is no server `nobody`"));
+}
+
 #[test]
 fn nothing_runs_before_it_is_approved_and_everything_after() {
     let folder = Folder::with_entries(

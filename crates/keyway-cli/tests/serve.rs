@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use keyway_testkit::{Answer, Folder, Gateway, Keyway, Request, Tools, Upstream, eventually, mcp};
+use keyway_testkit::{
+    Answer, Folder, Gateway, Keyway, PATIENCE, Request, Tools, Upstream, eventually, mcp,
+};
+use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use serde_json::json;
 
 /// Threat C10: what a client shows us never reaches a server, and neither does a capability for
@@ -101,6 +104,23 @@ fn the_first_client_waits_for_no_look_at_what_was_just_looked_at() {
     assert_eq!(nth(&upstream, 0).header("x-own"), Some("1"));
 }
 
+#[test]
+fn the_table_of_files_does_not_grow_while_clients_wait() {
+    let (folder, upstream) = (Folder::new(), upstream());
+    let url = upstream.url("/s");
+    folder.put(
+        "a/.mcp.json",
+        format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#),
+    );
+    let gateway = serve(&folder, &["a"]);
+    let status = format!("/proc/{}/status", gateway.running.child.id());
+    let status = std::fs::read_to_string(status).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+    let size: u64 = size.unwrap().trim().parse().unwrap();
+    let most = getrlimit(Resource::Nofile).maximum;
+    assert!(size >= most.map_or(4096, |most| most.min(4096)), "{size}");
+}
+
 /// A key that is only got while there is no file `slow`.
 struct SlowKey {
     folder: Folder,
@@ -154,6 +174,65 @@ fn a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin() 
         keyway(&folder).args(["token", "revoke", "none"]).run().code,
         1
     );
+}
+
+/// `serve` prints a server as a path, and a token names it otherwise.
+#[test]
+fn a_path_is_no_name_of_a_server_and_the_right_name_is_said() {
+    let entry = r#"{"s s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#;
+    let folder = Folder::new().file("alpha/.mcp.json", entry);
+    let new = |name: &str, more: &[&str]| {
+        let call = keyway(&folder).args(["token", "new", "--name", "n", "--server", name]);
+        call.args(more.iter().copied()).run()
+    };
+    for path in [
+        "alpha/s%20s",
+        "/mcp/alpha/s%20s",
+        "http://127.0.0.1:5399/mcp/alpha/s%20s/",
+    ] {
+        for more in [[].as_slice(), &["--config", "alpha"]] {
+            let refused = new(path, more);
+            assert_eq!(refused.code, 2, "{}", refused.everything());
+            let hint = "did you mean `alpha:s s`?";
+            assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+        }
+    }
+    let list = keyway(&folder).args(["token", "list"]).run();
+    assert!(list.stdout.contains("there is no token"), "{list:?}");
+    for (name, note) in [
+        ("alpha:nope", Some("note: there is no `alpha:nope` now")),
+        ("beta:nope", Some("note: the plugin here is `alpha`")),
+        ("alpha:*", None),
+        ("alpha:s s", None),
+        ("s s", None),
+    ] {
+        let made = new(name, &["--config", "alpha"]);
+        assert_eq!(made.code, 0, "{}", made.everything());
+        assert_eq!(made.stderr.contains("note: "), note.is_some(), "{name}");
+        assert!(made.stderr.contains(note.unwrap_or_default()), "{made:?}");
+        let revoked = keyway(&folder).args(["token", "revoke", "n"]).run();
+        assert_eq!(revoked.code, 0, "{}", revoked.everything());
+    }
+}
+
+#[test]
+fn two_plugins_of_one_name_are_both_named_and_one_that_stands_twice_is_told_so() {
+    let entry = r#"{"s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#;
+    let folder = Folder::new()
+        .file("one/same/.mcp.json", entry)
+        .file("two/same/.mcp.json", entry);
+    let serve = |paths: [&str; 2]| {
+        let call = keyway(&folder).args(["serve", "--listen", "127.0.0.1:0"]);
+        let outcome = call.args(paths).run();
+        assert_eq!(outcome.code, 2, "{}", outcome.everything());
+        outcome.stderr
+    };
+    let both = serve(["one/same", "two/same"]);
+    for part in ["`one/same`", "`two/same`", "both called `same`", "hint: "] {
+        assert!(both.contains(part), "{both}");
+    }
+    let twice = serve(["one/same", "two/../one/same/.mcp.json"]);
+    assert!(twice.contains("is given twice"), "{twice}");
 }
 
 /// The collector is told who asked what of whom, and nothing that was said.
@@ -240,8 +319,8 @@ fn calls_under_way_are_all_answered_when_it_is_told_to_end() {
         while upstream.seen().iter().filter(|it| is_call(it)).count() < CALLS {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let process = rustix::process::Pid::from_child(&gateway.running.child);
-        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        let process = Pid::from_child(&gateway.running.child);
+        kill_process(process, Signal::TERM).unwrap();
         for call in calls {
             let (id, answer) = call.join().unwrap();
             assert!(answer.starts_with("HTTP/1.1 200 "), "{id}: {answer}");
@@ -250,6 +329,47 @@ fn calls_under_way_are_all_answered_when_it_is_told_to_end() {
     });
     assert!(gateway.running.child.wait().unwrap().success());
     assert!(TcpStream::connect(("127.0.0.1", gateway.port())).is_err());
+}
+
+#[test]
+fn whoever_ends_it_twice_does_not_wait_and_calls_are_told_that_nothing_comes() {
+    let upstream = Upstream::start(|request| {
+        mcp(request, |method, _| {
+            if method == "tools/call" {
+                std::thread::sleep(PATIENCE);
+            }
+            Some(json!({}))
+        })
+    });
+    let url = upstream.url("/");
+    let entry = format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#);
+    let folder = Folder::new().file("p/.mcp.json", entry);
+    let token = token(&folder, &["--name", "n"]);
+    let mut gateway = Gateway::start(keyway(&folder), &["p", "--trust"]);
+    let welcome = gateway.post("/mcp/p/s", Some(&token), HELLO);
+    let (_, rest) = welcome.split_once("mcp-session-id: ").expect(&welcome);
+    let shown = format!(
+        "{token}\r\nMcp-Session-Id: {}",
+        rest.lines().next().unwrap()
+    );
+    let process = Pid::from_child(&gateway.running.child);
+    let interrupt = || kill_process(process, Signal::INT).unwrap();
+    let answer = std::thread::scope(|scope| {
+        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#;
+        let call = scope.spawn(|| gateway.post("/mcp/p/s", Some(&shown), call));
+        let is_call = |request: &Request| request.body.contains("tools/call");
+        eventually("the call has come", || upstream.seen().iter().any(is_call));
+        interrupt();
+        eventually("it says what it waits for", || {
+            gateway.said().contains("a call is under way")
+        });
+        assert!(!call.is_finished());
+        interrupt();
+        call.join().unwrap()
+    });
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains(r#""id":7,"error""#), "{answer}");
+    assert!(gateway.running.child.wait().unwrap().success());
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn run_helper_again_runs_it_and_the_server_sees_the_new_header() {
     assert!(!page.contains("the-new-key") && !page.contains("the-old-key"));
 }
 
-/// Sessions of clients end, and what they begin next goes over a new connection.
+/// Sessions of clients go on, over a new connection.
 #[test]
 fn reconnect_opens_a_new_connection_for_the_person_and_for_every_client() {
     if modules().is_none() {
@@ -80,10 +80,10 @@ fn reconnect_opens_a_new_connection_for_the_person_and_for_every_client() {
     let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), house.folder.path());
     let call = call.env("KEYWAY_HOME", house.folder.at("home"));
     let token = Gateway::capability(call, &["--name", "n"]);
-    let mut client = Client::greet(&house.gateway, "/mcp", &token);
+    let client = Client::greet(&house.gateway, "/mcp", &token);
     // Returns the session that a call went to.
-    let mut used = || {
-        let answer = client.call("echo");
+    let used = || {
+        let answer = client.call_here("echo");
         assert!(answer.contains("Echo: hello"), "{answer}");
         let seen = upstream.seen();
         let mut calls = seen.iter().filter(|it| method(it) == "tools/call");
@@ -174,8 +174,8 @@ fn after_a_sign_out_over_sse_the_next_call_asks_again() {
         {"wait": "Connected"}, {"wait": "Says what it is told"},
     ]);
     browse(&[sign_in], Complaints::None);
-    let mut client = place.client();
-    let mut call = || client.call("echo");
+    let client = place.client();
+    let call = || client.call_here("echo");
     assert!(call().contains("Echo: hello"));
     let open = || {
         let streams = place.desk.rig.streams();

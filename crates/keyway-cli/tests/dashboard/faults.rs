@@ -43,6 +43,7 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
             page.contains(code).then_some(page)
         })
     };
+    let place = house.folder.at("p").display().to_string();
     let mut unexplained = Vec::new();
     for Row(name, _, code, fix) in &rows {
         let page = explained(name, code);
@@ -53,6 +54,7 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
         let (what, why) = what.split_once("<h3>Why</h3>").unwrap();
         let (helps, _) = helps.split_once("<p class=\"hint\">").unwrap();
         let helps = helps
+            .replace(&format!(" --config {place}"), "")
             .replace("<code class=\"copy\">", "")
             .replace("<code>", "")
             .replace("</code>", "")

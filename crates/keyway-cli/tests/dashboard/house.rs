@@ -206,9 +206,17 @@ impl House {
     }
 
     pub(crate) fn keyway(&self, words: &[&str]) -> Outcome {
-        let mut call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), self.folder.path())
+        self.keyway_with(words, &[])
+    }
+
+    /// The same with variables.
+    pub(crate) fn keyway_with(&self, words: &[&str], variables: &[(&str, &str)]) -> Outcome {
+        let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), self.folder.path())
             .env("KEYWAY_HOME", self.folder.at("home"))
             .args(words.iter().copied());
+        let mut call = variables
+            .iter()
+            .fold(call, |call, (name, value)| call.env(name, *value));
         if words.last() == Some(&"--browser") {
             call = call.args([self.folder.at("browser")]);
         }

@@ -10,8 +10,11 @@
 mod buttons;
 mod client;
 mod faults;
+mod hints;
 mod house;
+mod masks;
 mod pictures;
+mod unneeded;
 mod waiting;
 
 use serde_json::{Value, json};

@@ -106,9 +106,7 @@ fn a_sign_in_that_a_call_waits_for_is_on_the_dashboard_and_can_be_given_up_there
     std::thread::scope(|scope| {
         let call = scope.spawn(|| waiting.call("sign_in"));
         let page = waiting.asks(&pass);
-        let (_, link) = page.split_once("id=\"consent\" href=\"").unwrap();
-        let link = link.split_once('"').unwrap().0.replace("&amp;", "&");
-        drop(visit(&link));
+        drop(visit(&consent_page(&page)));
         let answer = call.join().unwrap();
         assert!(!answer.contains("isError"), "{answer}");
     });
@@ -132,9 +130,7 @@ fn several_calls_that_wait_for_one_sign_in_ask_once() {
     };
     let calls: Vec<JoinHandle<String>> = (0..3).map(|_| call()).collect();
     let page = waiting.asks(&pass);
-    let (_, link) = page.split_once("id=\"consent\" href=\"").unwrap();
-    let link = link.split_once('"').unwrap().0.replace("&amp;", "&");
-    drop(visit(&link));
+    drop(visit(&consent_page(&page)));
     for call in calls {
         let answer = call.join().unwrap();
         assert!(!answer.contains("isError"), "{answer}");
@@ -146,4 +142,47 @@ fn where_nobody_looks_a_call_says_at_once_which_command_signs_in() {
     let waiting = Waiting::start();
     let answer = waiting.call("sign_in");
     assert!(answer.contains("keyway login"), "{answer}");
+}
+
+/// Everything by the buttons of the dashboard, while a client has a session.
+#[test]
+fn a_client_keeps_its_session_while_a_person_signs_out_and_in_again() {
+    let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
+    desk.sign_in();
+    let waiting = Waiting::at(desk);
+    let client = waiting.client();
+    assert!(client.call_here("echo").contains("Echo: hello"));
+    let pass = waiting.house.enter(&waiting.link());
+    let mark = waiting.house.mark(&pass);
+    let press = |button: &str| {
+        let path = format!("/s/{}/s/{button}", waiting.plugin());
+        let done = waiting.house.post(&path, &pass, &format!("_mark={mark}"));
+        assert!(done.starts_with("HTTP/1.1 303 "), "{done}");
+    };
+    for _ in 0..2 {
+        press("sign-out");
+        wait_for("how to sign in", || {
+            let answer = client.call_here("echo");
+            assert!(!answer.contains("Echo: hello"), "{answer}");
+            answer.contains("keyway login").then_some(answer)
+        });
+        let page = wait_for("a question on the page", || {
+            // It does nothing while the server is looked at.
+            press("sign-in");
+            let page = waiting.page(&pass);
+            page.contains("id=\"consent\"").then_some(page)
+        });
+        drop(visit(&consent_page(&page)));
+        wait_for("an answer", || {
+            let answer = client.call_here("echo");
+            answer.contains("Echo: hello").then_some(answer)
+        });
+    }
+    assert_eq!(waiting.desk.rig.families().len(), 3, "three sign-ins");
+}
+
+/// Returns where a page leads a person to agree.
+fn consent_page(page: &str) -> String {
+    let (_, link) = page.split_once("id=\"consent\" href=\"").unwrap();
+    link.split_once('"').unwrap().0.replace("&amp;", "&")
 }

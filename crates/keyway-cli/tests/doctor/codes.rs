@@ -321,6 +321,11 @@ const PROVOKED: &[Row] = &[
         &["connecting"],
     ),
     (
+        "keyway-auth/src/oauth/whose.rs",
+        "a_conversation_of_one_account_gets_no_token_of_another",
+        &["other-account"],
+    ),
+    (
         "keyway-cli/tests/panics.rs",
         "a_panic_of_the_program_itself_shows_its_place_only",
         &["internal"],

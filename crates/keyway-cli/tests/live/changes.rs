@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Folder, Gateway as Process, eventually};
+use serde_json::Value;
 
 use crate::gateway::Gateway;
 use crate::upstream::Upstream;
@@ -174,8 +175,10 @@ fn signing_in_and_out_elsewhere_counts_at_once() {
     let direct = gateway.begin(&path).unwrap();
     assert_eq!(direct.tools(), tools);
     assert_eq!(desk.keyway(&["logout", "s"]).run().code, 0);
-    eventually("the session is over", || direct.is_over());
+    let is_refused =
+        |answer: &Value| answer["result"]["isError"] == true || answer["error"].is_object();
+    eventually("no call is answered", || is_refused(&direct.call("echo")));
+    assert!(!direct.is_over(), "the session goes on");
     let after = gateway.begin(&path).unwrap();
-    let answer = after.call("echo");
-    assert!(answer["result"]["isError"] == true || answer["error"].is_object());
+    assert!(is_refused(&after.call("echo")));
 }

@@ -1,6 +1,7 @@
 //! `keyway serve` as a process, and clients of it over HTTP.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpStream;
 use std::path::Path;
 
 use keyway_testkit::{Folder, Gateway as Process, Keyway};
@@ -10,7 +11,7 @@ use crate::keyway;
 
 pub(crate) struct Gateway {
     pub(crate) process: Process,
-    token: String,
+    pub(crate) token: String,
 }
 
 impl Gateway {
@@ -74,7 +75,12 @@ impl Gateway {
         )
     }
 
-    fn post(&self, path: &str, session: &str, message: &Value) -> (String, String) {
+    /// Opens a stream.
+    pub(crate) fn stream(&self, path: &str) -> TcpStream {
+        self.process.send("GET", path, &self.headers(""), "")
+    }
+
+    pub(crate) fn post(&self, path: &str, session: &str, message: &Value) -> (String, String) {
         let (headers, message) = (self.headers(session), message.to_string());
         let answer = self.process.request("POST", path, &headers, &message);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -10,6 +10,8 @@
 
 mod changes;
 mod gateway;
+mod keeping;
+mod official;
 mod sharing;
 mod upstream;
 
