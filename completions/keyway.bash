@@ -203,12 +203,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__call)
-            opts="-q -v -h -V --json --unchecked --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --json --unchecked --timeout --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --json)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -241,6 +257,20 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__check)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --config --strict --env --env-file --format --fix --unsafe-fixes --diff --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -257,20 +287,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        keyway__subcmd__check)
-            opts="-q -v -h -V --config --strict --env --env-file --format --fix --unsafe-fixes --diff --color --quiet --verbose --events --debug --debug-file --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -281,22 +297,6 @@ _keyway() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json sarif github" -- "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -367,20 +367,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__demo)
-            opts="-q -v -h -V --check --browser --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --check --browser --format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --format)
-                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -395,6 +387,14 @@ _keyway() {
                     ;;
                 --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --browser)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -405,16 +405,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__docs)
-            opts="-q -v -h -V --out --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --out --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --out)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -428,6 +424,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -439,12 +439,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__doctor)
-            opts="-q -v -h -V --server --timeout --format --bundle --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --timeout --format --bundle --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -478,22 +494,6 @@ _keyway() {
                     return 0
                     ;;
                 --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -659,28 +659,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__install)
-            opts="-y -q -v -h -V --project --server --all --mcp-remote --replace --config --env-file --profile --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
+            opts="-q -v -y -h -V --color --quiet --verbose --events --debug --debug-file --project --server --all --mcp-remote --replace --config --env-file --profile --yes --dry-run --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --server)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --env-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --profile)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -697,6 +681,22 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -705,12 +705,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__login)
-            opts="-q -v -h -V --no-browser --device --scopes --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --no-browser --device --scopes --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --scopes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -739,6 +755,20 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__logout)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --all --format --config --trust --env-file --profile --account --browser --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -755,20 +785,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        keyway__subcmd__logout)
-            opts="-q -v -h -V --all --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --format)
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
@@ -790,22 +806,6 @@ _keyway() {
                     return 0
                     ;;
                 --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -953,12 +953,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__mtls)
-            opts="-q -v -h -V --cert --key --cacert --key-passphrase-env --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --cert --key --cacert --key-passphrase-env --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cert)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -975,22 +991,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -999,20 +999,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__open)
-            opts="-q -v -h -V --print --socket --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --print --socket --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --socket)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1026,6 +1018,14 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --browser)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1037,12 +1037,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__probe)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
@@ -1064,22 +1080,6 @@ _keyway() {
                     return 0
                     ;;
                 --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1091,12 +1091,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__prompts)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
@@ -1121,6 +1137,20 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__read)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --timeout --format --config --trust --env-file --profile --account --browser --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1137,20 +1167,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        keyway__subcmd__read)
-            opts="-q -v -h -V --timeout --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1179,22 +1195,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1203,16 +1203,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__readme)
-            opts="-q -v -h -V --write --check --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --write --check --format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --format)
-                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1227,6 +1223,10 @@ _keyway() {
                     ;;
                 --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1237,12 +1237,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__resources)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
@@ -1267,6 +1283,20 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__rotate)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --variable --no-browser --config --trust --env-file --profile --account --browser --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1283,20 +1313,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        keyway__subcmd__rotate)
-            opts="-q -v -h -V --variable --no-browser --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --variable)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1321,6 +1337,20 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        keyway__subcmd__run)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --standalone --config --trust --env-file --profile --account --browser --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1337,20 +1367,6 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        keyway__subcmd__run)
-            opts="-q -v -h -V --server --standalone --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1372,22 +1388,6 @@ _keyway() {
                     return 0
                     ;;
                 --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1429,12 +1429,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__serve)
-            opts="-q -v -h -V --listen --socket --while-input --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --listen --socket --while-input --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --listen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1460,22 +1476,6 @@ _keyway() {
                     return 0
                     ;;
                 --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1619,24 +1619,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__status)
-            opts="-q -v -h -V --config --env-file --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --config --env-file --format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --env-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --format)
-                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1651,6 +1639,18 @@ _keyway() {
                     ;;
                 --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1797,12 +1797,28 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__tools)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
@@ -1824,22 +1840,6 @@ _keyway() {
                     return 0
                     ;;
                 --browser)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --events)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debug)
-                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
-                    return 0
-                    ;;
-                --debug-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2089,16 +2089,12 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__uninstall)
-            opts="-y -q -v -h -V --project --server --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
+            opts="-q -v -y -h -V --color --quiet --verbose --events --debug --debug-file --project --server --yes --dry-run --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --server)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -2112,6 +2108,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

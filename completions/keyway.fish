@@ -69,9 +69,6 @@ complete -c keyway -n "__fish_keyway_needs_command" -f -a "client-metadata" -d '
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "completions" -d 'Print a script that completes commands and flags in a shell'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "man" -d 'Print the manual page; `keyway man check` that of a command'
 complete -c keyway -n "__fish_keyway_needs_command" -f -a "docs" -d 'Write the documents that are made from the code'
-complete -c keyway -n "__fish_keyway_using_subcommand demo" -l browser -d 'The program that opens the consent page; otherwise `BROWSER`, otherwise the desktop\'s' -r
-complete -c keyway -n "__fish_keyway_using_subcommand demo" -l format -d 'How to print the result' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
 complete -c keyway -n "__fish_keyway_using_subcommand demo" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -81,17 +78,14 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand demo" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand demo" -l check -d 'Sign in without a person, call a tool of every server, let a token expire, and end; exit 0 only if all of it worked'
+complete -c keyway -n "__fish_keyway_using_subcommand demo" -l browser -d 'The program that opens the consent page; otherwise `BROWSER`, otherwise the desktop\'s' -r
+complete -c keyway -n "__fish_keyway_using_subcommand demo" -l format -d 'How to print the result' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
 complete -c keyway -n "__fish_keyway_using_subcommand demo" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand demo" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand demo" -l check -d 'Sign in without a person, call a tool of every server, let a token expire, and end; exit 0 only if all of it worked'
 complete -c keyway -n "__fish_keyway_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand demo" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand check" -l config -d 'The same as PATH' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand check" -l env-file -d 'Take variables that are not in the environment from this file; implies `--env`' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand check" -l format -d 'How to print what was found' -r -f -a "human\t'For people, with the lines in question'
-json\t'One JSON object'
-sarif\t'SARIF 2.1.0, for code scanning'
-github\t'Workflow commands of GitHub Actions'"
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -101,21 +95,21 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand check" -l config -d 'The same as PATH' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand check" -l env-file -d 'Take variables that are not in the environment from this file; implies `--env`' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand check" -l format -d 'How to print what was found' -r -f -a "human\t'For people, with the lines in question'
+json\t'One JSON object'
+sarif\t'SARIF 2.1.0, for code scanning'
+github\t'Workflow commands of GitHub Actions'"
+complete -c keyway -n "__fish_keyway_using_subcommand check" -s q -l quiet -d 'Print errors only'
+complete -c keyway -n "__fish_keyway_using_subcommand check" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l strict -d 'Report as errors what is tolerated otherwise'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l env -d 'Also report variables that are not set in this environment'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l fix -d 'Apply the fixes that keep the meaning of a file'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l unsafe-fixes -d 'With `--fix` or `--diff`: also those after which something may behave differently'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -l diff -d 'Print the changes that `--fix` would make, and change nothing'
-complete -c keyway -n "__fish_keyway_using_subcommand check" -s q -l quiet -d 'Print errors only'
-complete -c keyway -n "__fish_keyway_using_subcommand check" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand check" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l server -d 'Only this server, without a prefix on its names' -r
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand run" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -125,19 +119,18 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand run" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l standalone -d 'Work alone, even where a gateway runs'
-complete -c keyway -n "__fish_keyway_using_subcommand run" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l server -d 'Only this server, without a prefix on its names' -r
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand run" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand run" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l standalone -d 'Work alone, even where a gateway runs'
+complete -c keyway -n "__fish_keyway_using_subcommand run" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand run" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l listen -d 'Where to listen; only 127.0.0.1 and [::1] are taken, and port 0 means any' -r
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l socket -d 'The socket for processes of the same user, which need no token; otherwise `gateway.sock` in the folder for run-time files' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand serve" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -147,10 +140,17 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand serve" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l while-input -d 'End when standard input does'
-complete -c keyway -n "__fish_keyway_using_subcommand serve" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l listen -d 'Where to listen; only 127.0.0.1 and [::1] are taken, and port 0 means any' -r
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l socket -d 'The socket for processes of the same user, which need no token; otherwise `gateway.sock` in the folder for run-time files' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand serve" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand serve" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l while-input -d 'End when standard input does'
+complete -c keyway -n "__fish_keyway_using_subcommand serve" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand serve" -s V -l version -d 'Print version'
 complete -c keyway -n "__fish_keyway_using_subcommand service; and not __fish_seen_subcommand_from install status uninstall" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
@@ -216,8 +216,6 @@ complete -c keyway -n "__fish_keyway_using_subcommand service; and __fish_seen_s
 complete -c keyway -n "__fish_keyway_using_subcommand service; and __fish_seen_subcommand_from uninstall" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand service; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand service; and __fish_seen_subcommand_from uninstall" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand open" -l socket -d 'The socket of the gateway; otherwise where `keyway serve` has it' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand open" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand open" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -227,9 +225,11 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand open" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand open" -l print -d 'Print the link, which works once within five minutes, and open nothing'
+complete -c keyway -n "__fish_keyway_using_subcommand open" -l socket -d 'The socket of the gateway; otherwise where `keyway serve` has it' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand open" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand open" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand open" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand open" -l print -d 'Print the link, which works once within five minutes, and open nothing'
 complete -c keyway -n "__fish_keyway_using_subcommand open" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand open" -s V -l version -d 'Print version'
 complete -c keyway -n "__fish_keyway_using_subcommand token; and not __fish_seen_subcommand_from new list revoke" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
@@ -349,13 +349,6 @@ complete -c keyway -n "__fish_keyway_using_subcommand env; and __fish_seen_subco
 complete -c keyway -n "__fish_keyway_using_subcommand env; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand env; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand env; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l format -d 'How to print it' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand tools" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -365,18 +358,18 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand tools" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand tools" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand tools" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand tools" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand tools" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand tools" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand tools" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l format -d 'How to print it' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand resources" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -386,18 +379,18 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand resources" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand resources" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand resources" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand resources" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand resources" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand resources" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand resources" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l format -d 'How to print it' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -407,20 +400,18 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand prompts" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand prompts" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand prompts" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand prompts" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand prompts" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l json -d 'Take all arguments from a JSON file, `-` for standard input' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l timeout -d 'How long to wait for the result, or for news of its progress; otherwise as in the entry, otherwise 60' -r
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l format -d 'How to print the result' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand call" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -430,20 +421,21 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand call" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l unchecked -d 'Do not ask the server what the tool takes; send the arguments as they are'
-complete -c keyway -n "__fish_keyway_using_subcommand call" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l json -d 'Take all arguments from a JSON file, `-` for standard input' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l timeout -d 'How long to wait for the result, or for news of its progress; otherwise as in the entry, otherwise 60' -r
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l format -d 'How to print the result' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand call" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand call" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l unchecked -d 'Do not ask the server what the tool takes; send the arguments as they are'
+complete -c keyway -n "__fish_keyway_using_subcommand call" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand call" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand call" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l timeout -d 'How long to wait for the result; otherwise as in the entry, otherwise 60' -r
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l format -d 'How to print the result' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand read" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -453,19 +445,19 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand read" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand read" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l timeout -d 'How long to wait for the result; otherwise as in the entry, otherwise 60' -r
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l format -d 'How to print the result' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand read" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand read" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand read" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand read" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand read" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l scopes -d 'Ask for these scopes instead of what the server names' -r
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l format -d 'How to print the result' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand login" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand login" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -475,20 +467,21 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand login" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l scopes -d 'Ask for these scopes instead of what the server names' -r
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l format -d 'How to print the result' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand login" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
+complete -c keyway -n "__fish_keyway_using_subcommand login" -s q -l quiet -d 'Print errors only'
+complete -c keyway -n "__fish_keyway_using_subcommand login" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand login" -l no-browser -d 'Print the address and open nothing'
 complete -c keyway -n "__fish_keyway_using_subcommand login" -l device -d 'Sign in by a code that is typed on another device'
 complete -c keyway -n "__fish_keyway_using_subcommand login" -l trust -d 'Approve what the entry runs and sends, for this time only'
-complete -c keyway -n "__fish_keyway_using_subcommand login" -s q -l quiet -d 'Print errors only'
-complete -c keyway -n "__fish_keyway_using_subcommand login" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand login" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand login" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l format -d 'How to print the result' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand logout" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -498,16 +491,19 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand logout" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l all -d 'Of all servers of the plugin'
-complete -c keyway -n "__fish_keyway_using_subcommand logout" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l format -d 'How to print the result' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand logout" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand logout" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l all -d 'Of all servers of the plugin'
+complete -c keyway -n "__fish_keyway_using_subcommand logout" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand logout" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand logout" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand install" -l server -d 'Only this server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand install" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand install" -l env-file -d 'Let the server take variables from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand install" -l profile -d 'Let the server use the approvals of this profile' -r
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -517,17 +513,20 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand install" -l server -d 'Only this server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand install" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand install" -l env-file -d 'Let the server take variables from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand install" -l profile -d 'Let the server use the approvals of this profile' -r
+complete -c keyway -n "__fish_keyway_using_subcommand install" -s q -l quiet -d 'Print errors only'
+complete -c keyway -n "__fish_keyway_using_subcommand install" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l project -d 'The file of this project in place of your own'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l all -d 'Every server of the plugin, each with an entry of its own'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l mcp-remote -d 'Put entries of ours in the place of those that run `mcp-remote`; the servers go to the plugin at `--config`, otherwise to a folder that Keyway keeps'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l replace -d 'Replace an entry of the same name; `uninstall` brings it back'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -s y -l yes -d 'Write without asking'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -l dry-run -d 'Show the changes and write nothing'
-complete -c keyway -n "__fish_keyway_using_subcommand install" -s q -l quiet -d 'Print errors only'
-complete -c keyway -n "__fish_keyway_using_subcommand install" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand install" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -l server -d 'Only the entry of this name' -r
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -537,20 +536,14 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -l server -d 'Only the entry of this name' -r
+complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s q -l quiet -d 'Print errors only'
+complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -l project -d 'The file of this project in place of your own'
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s y -l yes -d 'Write without asking'
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -l dry-run -d 'Show the changes and write nothing'
-complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s q -l quiet -d 'Print errors only'
-complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand uninstall" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l format -d 'How to print it' -r -f -a "human\t'A table'
-json\t'One JSON object, items as the server sent them'"
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand probe" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -560,11 +553,27 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand probe" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand probe" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object, items as the server sent them'"
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand probe" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand probe" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand probe" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand probe" -s V -l version -d 'Print version'
+complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l events -d 'Add what changes to this file, as JSON lines' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l debug -d 'Write what happens to standard error: all of it, or what is about these topics' -r -f -a "config\t'Files, entries, variables and approvals'
+oauth\t'Signing in and renewing'
+helper\t'Headers helpers'
+transport\t'Requests, connections and processes'"
+complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l debug-file -d 'Add that to this file instead' -r -F
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l server -d 'Only this server' -r
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l timeout -d 'Seconds that each server may take' -r
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l format -d 'How to print it' -r -f -a "human\t'A table'
@@ -575,18 +584,9 @@ complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l env-file -d 'Ta
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l account -d 'Which of several accounts at one server' -r
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
-complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
-always\t'Always'
-never\t'Never'"
-complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l events -d 'Add what changes to this file, as JSON lines' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l debug -d 'Write what happens to standard error: all of it, or what is about these topics' -r -f -a "config\t'Files, entries, variables and approvals'
-oauth\t'Signing in and renewing'
-helper\t'Headers helpers'
-transport\t'Requests, connections and processes'"
-complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand doctor" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand doctor" -s V -l version -d 'Print version'
 complete -c keyway -n "__fish_keyway_using_subcommand explain" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
@@ -602,10 +602,6 @@ complete -c keyway -n "__fish_keyway_using_subcommand explain" -s q -l quiet -d 
 complete -c keyway -n "__fish_keyway_using_subcommand explain" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand explain" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l cert -d 'The client certificate in PEM, then those that lead to a root' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l key -d 'Its key in PEM' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l cacert -d 'Believe only the root certificates in this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l key-passphrase-env -d 'The variable that holds the passphrase of an encrypted key' -r
 complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -615,6 +611,10 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l cert -d 'The client certificate in PEM, then those that lead to a root' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l key -d 'Its key in PEM' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l cacert -d 'Believe only the root certificates in this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand mtls" -l key-passphrase-env -d 'The variable that holds the passphrase of an encrypted key' -r
 complete -c keyway -n "__fish_keyway_using_subcommand mtls" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand mtls" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand mtls" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -834,12 +834,6 @@ complete -c keyway -n "__fish_keyway_using_subcommand migrate; and __fish_seen_s
 complete -c keyway -n "__fish_keyway_using_subcommand migrate; and __fish_seen_subcommand_from oauth" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand migrate; and __fish_seen_subcommand_from oauth" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand migrate; and __fish_seen_subcommand_from oauth" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l variable -d 'Which variable, where several feed the server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l account -d 'Which of several accounts at one server' -r
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -849,14 +843,18 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l no-browser -d 'Print the address of a consent page and open nothing'
-complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l trust -d 'Approve what the entry runs and sends, for this time only'
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l variable -d 'Which variable, where several feed the server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l config -d 'Plugin folder or file; without it, this folder or the nearest above it in the same repository' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l profile -d 'Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`, otherwise `default`' -r
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l account -d 'Which of several accounts at one server' -r
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l browser -d 'The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise the desktop\'s' -r
 complete -c keyway -n "__fish_keyway_using_subcommand rotate" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand rotate" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l no-browser -d 'Print the address of a consent page and open nothing'
+complete -c keyway -n "__fish_keyway_using_subcommand rotate" -l trust -d 'Approve what the entry runs and sends, for this time only'
 complete -c keyway -n "__fish_keyway_using_subcommand rotate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand rotate" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand readme" -l format -d 'How to print the changes' -r -f -a "human\t'For people'
-json\t'One JSON object'"
 complete -c keyway -n "__fish_keyway_using_subcommand readme" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -866,16 +864,14 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand readme" -l debug-file -d 'Add that to this file instead' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand readme" -l write -d 'Put the section into the README, between its markers or at its end'
-complete -c keyway -n "__fish_keyway_using_subcommand readme" -l check -d 'Fail if the README is not up to date; changes nothing'
+complete -c keyway -n "__fish_keyway_using_subcommand readme" -l format -d 'How to print the changes' -r -f -a "human\t'For people'
+json\t'One JSON object'"
 complete -c keyway -n "__fish_keyway_using_subcommand readme" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand readme" -s v -l verbose -d 'Print notes as well'
+complete -c keyway -n "__fish_keyway_using_subcommand readme" -l write -d 'Put the section into the README, between its markers or at its end'
+complete -c keyway -n "__fish_keyway_using_subcommand readme" -l check -d 'Fail if the README is not up to date; changes nothing'
 complete -c keyway -n "__fish_keyway_using_subcommand readme" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand readme" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand status" -l config -d 'The same as PATH' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand status" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
-complete -c keyway -n "__fish_keyway_using_subcommand status" -l format -d 'How to print it' -r -f -a "human\t'A table'
-json\t'One JSON object'"
 complete -c keyway -n "__fish_keyway_using_subcommand status" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -885,6 +881,10 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand status" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand status" -l config -d 'The same as PATH' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand status" -l env-file -d 'Take variables that are not in the environment from this file' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand status" -l format -d 'How to print it' -r -f -a "human\t'A table'
+json\t'One JSON object'"
 complete -c keyway -n "__fish_keyway_using_subcommand status" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand status" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -941,7 +941,6 @@ complete -c keyway -n "__fish_keyway_using_subcommand man" -s q -l quiet -d 'Pri
 complete -c keyway -n "__fish_keyway_using_subcommand man" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c keyway -n "__fish_keyway_using_subcommand man" -s V -l version -d 'Print version'
-complete -c keyway -n "__fish_keyway_using_subcommand docs" -l out -d 'Where to write them' -r -F
 complete -c keyway -n "__fish_keyway_using_subcommand docs" -l color -d 'When to use colour; otherwise as in `config.toml`, otherwise `auto`' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
@@ -951,6 +950,7 @@ oauth\t'Signing in and renewing'
 helper\t'Headers helpers'
 transport\t'Requests, connections and processes'"
 complete -c keyway -n "__fish_keyway_using_subcommand docs" -l debug-file -d 'Add that to this file instead' -r -F
+complete -c keyway -n "__fish_keyway_using_subcommand docs" -l out -d 'Where to write them' -r -F
 complete -c keyway -n "__fish_keyway_using_subcommand docs" -s q -l quiet -d 'Print errors only'
 complete -c keyway -n "__fish_keyway_using_subcommand docs" -s v -l verbose -d 'Print notes as well'
 complete -c keyway -n "__fish_keyway_using_subcommand docs" -s h -l help -d 'Print help (see more with \'--help\')'
