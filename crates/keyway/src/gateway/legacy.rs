@@ -14,15 +14,13 @@ use super::exchange::{Exchange, GoingAway};
 use super::holders::{Holders, Principal};
 use super::incoming::{Incoming, asked, prefers_events, takes_events};
 use super::reply::{self, INVALID_REQUEST, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
-use super::room::{Item, Room, Unkept};
+use super::room::{Item, Unkept};
 use super::roster::{Hold, Served};
 use super::routes::Route;
 use super::stay::{Guest, Stay};
-use super::streams::{Priming, Streams};
+use super::streams::Priming;
 use crate::activity;
-use crate::eras::Spoken;
 use crate::eras::names::{LEGACY, NEWEST_LEGACY};
-use crate::sign_in::Whose;
 
 /// The sessions that are open.
 #[derive(Debug, Default)]
@@ -99,18 +97,8 @@ impl Gateway {
         if !self.sessions.may_begin(incoming.principal.id()) {
             return busy();
         }
-        let guest = Guest {
-            principal: incoming.principal.clone(),
-            route: incoming.route.clone(),
-            whose: Whose::default(),
-        };
-        let reached = self
-            .ways
-            .connect(&guest.principal, &guest.route, Some(&guest.whose))
-            .await;
-        let (hello, streams) = (incoming.frame.clone(), Arc::<Streams>::default());
-        let opened = Room::open(reached, hello.clone(), Spoken::Legacy, &asked, streams).await;
-        let Ok((room, mut items)) = opened else {
+        let guest = Guest::of(incoming);
+        let Ok((room, mut items)) = guest.enter(&self.ways, &incoming.frame, &asked).await else {
             return busy();
         };
         // Whoever asked may go away before there is a session.
@@ -134,7 +122,7 @@ impl Gateway {
         if !is_welcome {
             return body;
         }
-        let stay = Stay::begin(room, guest, &hello);
+        let stay = Stay::begin(room, guest, &incoming.frame);
         stay.welcomed(&frame);
         let session = Session {
             stay,

@@ -24,10 +24,7 @@ use super::room::{Item, Room, Unkept};
 use super::roster::{Hold, Served};
 use super::routes::{self, Route};
 use super::stay::{Guest, Stay};
-use super::streams::Streams;
 use crate::activity::Ticket;
-use crate::eras::Spoken;
-use crate::sign_in::Whose;
 
 /// The streams that are open.
 #[derive(Debug, Default)]
@@ -164,22 +161,12 @@ impl Gateway {
         };
         asked.takes_events = false;
         let busy = Arc::clone(&session.busy);
-        let guest = Guest {
-            principal: incoming.principal.clone(),
-            route: incoming.route.clone(),
-            whose: Whose::default(),
-        };
-        let reached = self
-            .ways
-            .connect(&guest.principal, &guest.route, Some(&guest.whose))
-            .await;
-        let (hello, streams) = (incoming.frame.clone(), Arc::<Streams>::default());
-        let opened = Room::open(reached, hello.clone(), Spoken::Legacy, &asked, streams).await;
-        let Ok((room, items)) = opened else {
+        let guest = Guest::of(&incoming);
+        let Ok((room, items)) = guest.enter(&self.ways, &incoming.frame, &asked).await else {
             return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
         };
         let unkept = Unkept::new(Arc::clone(&room));
-        let stay = Stay::begin(Arc::clone(&room), guest, &hello);
+        let stay = Stay::begin(Arc::clone(&room), guest, &incoming.frame);
         if session.stay.set(Arc::clone(&stay)).is_err() {
             // Two of them at once.
             return reply::plain(StatusCode::BAD_REQUEST, "the session has begun\n");

@@ -4,6 +4,7 @@
 //! what the server says there is not told again, and streams go on where they were. The account
 //! stays the same, or the stay is over.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,9 +12,11 @@ use std::time::Duration;
 use keyway_transport::{Envelope, Frame};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::holders::Principal;
+use super::incoming::Incoming;
 use super::room::{Asked, Item, Room, Unkept};
 use super::roster::{Hold, Reached, Served, Tie, finish};
 use super::routes::Route;
@@ -73,9 +76,33 @@ impl Terms {
 /// Who came, to where, over whose account.
 #[derive(Debug)]
 pub(super) struct Guest {
-    pub(super) principal: Principal,
-    pub(super) route: Route,
-    pub(super) whose: Whose,
+    principal: Principal,
+    route: Route,
+    whose: Whose,
+}
+
+impl Guest {
+    /// Whoever sends a message; whose account it is will turn out.
+    pub(super) fn of(incoming: &Incoming) -> Self {
+        Self {
+            principal: incoming.principal.clone(),
+            route: incoming.route.clone(),
+            whose: Whose::default(),
+        }
+    }
+
+    /// Opens the first room, and says `hello` there.
+    pub(super) async fn enter(
+        &self,
+        ways: &Ways,
+        hello: &Frame,
+        asked: &Asked,
+    ) -> io::Result<(Arc<Room>, mpsc::Receiver<Item>)> {
+        let whose = Some(&self.whose);
+        let reached = ways.connect(&self.principal, &self.route, whose).await;
+        let streams = Arc::default();
+        Room::open(reached, hello.clone(), Spoken::Legacy, asked, streams).await
+    }
 }
 
 impl Stay {
