@@ -174,8 +174,18 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-auth", "keyway-vault", "keyway-secret"],
     },
     Layer {
+        name: "keyway-mcp",
+        may_use: &[
+            "keyway-config",
+            "keyway-transport",
+            "keyway-auth",
+            "keyway-secret",
+        ],
+    },
+    Layer {
         name: "keyway",
         may_use: &[
+            "keyway-mcp",
             "keyway-config",
             "keyway-transport",
             "keyway-auth",
@@ -185,9 +195,26 @@ const LAYERS: &[Layer] = &[
         ],
     },
     Layer {
+        name: "keyway-gateway",
+        may_use: &[
+            "keyway",
+            "keyway-mcp",
+            "keyway-config",
+            "keyway-transport",
+            "keyway-auth",
+            "keyway-vault",
+            "keyway-secret",
+        ],
+    },
+    Layer {
+        name: "keyway-clients",
+        may_use: &["keyway", "keyway-config", "keyway-secret"],
+    },
+    Layer {
         name: "keyway-demo",
         may_use: &[
             "keyway",
+            "keyway-mcp",
             "keyway-config",
             "keyway-transport",
             "keyway-secret",
@@ -195,12 +222,21 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "keyway-cli",
-        may_use: &["keyway", "keyway-config", "keyway-demo", "keyway-secret"],
+        may_use: &[
+            "keyway",
+            "keyway-clients",
+            "keyway-config",
+            "keyway-demo",
+            "keyway-gateway",
+            "keyway-mcp",
+            "keyway-secret",
+        ],
     },
     Layer {
         name: "keyway-testkit",
         may_use: &[
             "keyway",
+            "keyway-mcp",
             "keyway-config",
             "keyway-transport",
             "keyway-auth",

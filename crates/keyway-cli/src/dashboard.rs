@@ -11,13 +11,13 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use keyway::connect::{BoxFuture, Host};
-use keyway::dashboard::{ServerId, ServerView, Steward, WantedBy};
 use keyway::events::Kind;
-use keyway::gateway::Gateway;
 use keyway::load::Loaded;
 use keyway::sign_in::{Asking, Loopback, Presenter};
-use keyway::states::{Reason, Standing, State, Trouble};
 use keyway::vault::Vault;
+use keyway_gateway::dashboard::{ServerId, ServerView, Steward, WantedBy};
+use keyway_gateway::gateway::Gateway;
+use keyway_mcp::states::{Reason, Standing, State, Trouble};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use keyway::connect::{ConnectError, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
-use keyway::gateway::{IssueError, ListenError};
-use keyway::install::InstallError;
-use keyway::service::ServiceError;
-use keyway::session::SessionError;
-use keyway::states::{Reason, Standing, State, Trouble};
-use keyway::traces::TraceSettingsError;
 use keyway::trust::VaultError;
 use keyway::variables::KeepError;
+use keyway_clients::install::InstallError;
+use keyway_clients::service::ServiceError;
 use keyway_demo::DemoError;
+use keyway_gateway::gateway::{IssueError, ListenError};
+use keyway_gateway::traces::TraceSettingsError;
+use keyway_mcp::session::SessionError;
+use keyway_mcp::states::{Reason, Standing, State, Trouble};
 use keyway_secret::printable;
 use thiserror::Error;
 

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use clap::Args;
 use keyway::connect::Host;
 use keyway::load::{Loaded, Loader};
-use keyway::session::ClientInfo;
 use keyway::sign_in::{Accounts, Asking, KeptVault, Loopback};
 use keyway::trust::Ledger;
 use keyway::vault::Vault;
 use keyway_config::environment::Variables;
+use keyway_mcp::session::ClientInfo;
 
 use crate::browser::Browser;
 use crate::consent::Terminal;

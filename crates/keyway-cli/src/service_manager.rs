@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 
-use keyway::gateway::{ListenError, Listener};
+use keyway_gateway::gateway::{ListenError, Listener};
 use listenfd::ListenFd;
 
 use crate::environment::ProcessEnvironment;

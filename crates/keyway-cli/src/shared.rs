@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use keyway::connect::{Host, LikenessKey};
-use keyway::sharing::{self, Wanted};
+use keyway_gateway::sharing::{self, Wanted};
 use keyway_secret::Secret;
 use tokio::net::UnixStream;
 

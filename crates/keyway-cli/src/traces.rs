@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use keyway::activity::Activity;
 use keyway::connect::ConnectError;
-use keyway::traces::{TraceSettings, traces};
+use keyway_gateway::activity::Activity;
+use keyway_gateway::traces::{TraceSettings, traces};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use keyway::connect::{Host, HttpClient, HttpSettings, Isolation, Launcher, Target};
 use keyway::load::Loader;
-use keyway::session::{ClientInfo, Nobody, Request, Session};
 use keyway::settings::{Confinement, Settings};
 use keyway::sign_in::{Accounts, Asking, KeptVault};
 use keyway::vault::{Folders, KeySources, Vault};
 use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::resolve::resolve;
+use keyway_mcp::session::{ClientInfo, Nobody, Request, Session};
 use keyway_testkit::{Desk, rig};
 use serde_json::{Map, json};
 

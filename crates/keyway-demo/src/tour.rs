@@ -10,10 +10,8 @@ use keyway::connect::{
     ConnectError, Connected, Host, HttpClient, HttpSettings, Launcher, Target, TransportError,
 };
 use keyway::load::{Loaded, Loader};
-use keyway::session::{ClientInfo, Nobody, Request, Session, SessionError};
 use keyway::settings::{Confinement, Settings as Preferences};
 use keyway::sign_in::{Accounts, Asking, KeptVault, Loopback};
-use keyway::states::{Standing, State, Trouble};
 use keyway::trust::{Files, Ledger, Question, Surroundings};
 use keyway::vault::{Folders, KeySources, SourceKind, Vault};
 use keyway_config::declared::{DeclaredServer, Transport};
@@ -21,6 +19,8 @@ use keyway_config::document::Document;
 use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, resolve};
+use keyway_mcp::session::{ClientInfo, Nobody, Request, Session, SessionError};
+use keyway_mcp::states::{Standing, State, Trouble};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -29,12 +29,12 @@ pub use keyway_transport::{
 
 pub use self::likeness::{Likeness, LikenessKey};
 use crate::events::Events;
-use crate::session::Offer;
 use crate::settings::Confinement;
 use crate::sign_in::{Accounts, SystemClock, look_after};
 use crate::supplied::Supplied;
 use crate::trust::{Files, shown};
 use crate::watched::{Watched, sanitized};
+use keyway_mcp::session::Offer;
 
 /// Everything that connecting needs of the process it runs in.
 #[derive(Clone)]

@@ -20,44 +20,26 @@
 //! # }
 //! ```
 
-pub mod activity;
-pub mod aggregate;
-pub mod bridge;
-pub mod clients;
 pub mod connect;
-pub mod dashboard;
 pub mod diagnosis;
 pub mod env_file;
-pub mod eras;
 pub mod error;
 pub mod events;
-pub mod explain;
-pub mod gateway;
 mod git;
 pub mod health;
 pub mod identity;
-pub mod install;
 pub mod load;
 pub mod migrate;
 mod offers;
-mod read;
-pub mod schema;
-pub mod service;
-pub mod session;
+pub mod read;
 pub mod settings;
-pub mod sharing;
 pub mod sign_in;
-mod splice;
-pub mod states;
 pub mod status;
 pub mod supplied;
-pub mod traces;
 pub mod trust;
 pub mod variables;
 pub mod vault;
 pub mod watch;
 mod watched;
-mod weight;
-pub mod whereabouts;
 pub mod withheld;
 pub mod write;

@@ -46,7 +46,7 @@ pub fn surroundings(loaded: &Loaded) -> Result<Surroundings, LoadError> {
 }
 
 /// Says why nothing may be written to `.env` of a folder.
-pub(crate) fn env_obstacle(root: &Path) -> Option<EnvObstacle> {
+pub fn env_obstacle(root: &Path) -> Option<EnvObstacle> {
     let env = root.join(ENV);
     let is_tracked = Repository::find(root)
         .is_some_and(|found| found.tracks(std::slice::from_ref(&env)).contains(&true));
@@ -187,7 +187,7 @@ fn place(loaded: &Loaded, file: &str) -> PathBuf {
 }
 
 /// Says whether version control leaves `.env` of a folder alone.
-pub(crate) fn is_ignored(root: &Path) -> bool {
+pub fn is_ignored(root: &Path) -> bool {
     match Repository::find(root) {
         Some(repository) => repository.ignores(&root.join(ENV)),
         None => git::is_listed(root, ENV),

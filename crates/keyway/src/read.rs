@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use crate::error::LoadError;
 
 /// Reads at most `limit` bytes and one more, which tells the caller that there are too many.
-pub(crate) fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, LoadError> {
+pub fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, LoadError> {
     let file = open(path).map_err(|error| named(path, error))?;
     stream(file, limit).map_err(|error| named(path, error))
 }
@@ -30,7 +30,7 @@ pub(crate) fn optional(path: &Path, limit: usize) -> Option<Vec<u8>> {
 }
 
 /// Returns a path as a person would write it.
-pub(crate) fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     let short = path.strip_prefix(".").unwrap_or(path);
     let short = if short.as_os_str().is_empty() {
         path

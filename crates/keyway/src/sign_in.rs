@@ -32,7 +32,7 @@ pub use self::door::Door;
 pub use self::vault::{KeptVault, OpenVault, renewals_settled};
 
 pub(crate) use self::attending::look_after;
-pub(crate) use self::runtime::SystemClock;
+pub use self::runtime::SystemClock;
 
 use crate::connect::{Host, Target, header_values};
 use crate::settings;

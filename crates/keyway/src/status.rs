@@ -8,7 +8,7 @@ use keyway_config::plugin::Plugin;
 use keyway_config::resolve::{ResolveError, SpecEndpoint, resolve};
 use keyway_config::usage::{self, Feeds};
 
-pub use crate::states::{Reason, State};
+pub use keyway_mcp::states::{Reason, State};
 
 /// One server, as it stands before anything connects.
 #[derive(Debug)]

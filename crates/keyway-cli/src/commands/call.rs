@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use clap::Args;
 use keyway::connect::Host;
-use keyway::schema::Schema;
-use keyway::session::{Forward, Nobody, Progress, Request, Session as Conversation};
 use keyway_config::names::nearest_name;
+use keyway_gateway::schema::Schema;
+use keyway_mcp::session::{Forward, Nobody, Progress, Request, Session as Conversation};
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;

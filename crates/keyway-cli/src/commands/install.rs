@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use keyway::clients::{CLIENTS, Syntax};
-use keyway::install::{ClientFile, Command};
 use keyway::load::{Loaded, Loader};
+use keyway_clients::clients::{CLIENTS, Syntax};
+use keyway_clients::install::{ClientFile, Command};
 use keyway_config::json::quote;
 use keyway_config::source::Source;
 use keyway_secret::{printable, shell_word};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use keyway::bridge::bridge;
 use keyway::connect::{ConnectError, HttpClient, Trust, harden_self};
 use keyway::identity::{Files, Keeper};
+use keyway_mcp::bridge::bridge;
 use keyway_secret::Secret;
 
 use super::run::pipes;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use keyway::connect::Host;
 use keyway::health::Health;
-use keyway::session::{Era, Nobody, Session as Conversation};
+use keyway_mcp::session::{Era, Nobody, Session as Conversation};
 use keyway_secret::printable;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -123,7 +123,7 @@ pub(super) async fn listed(ready: &Ready, host: &Host) -> Result<Listed, CliErro
 
 async fn list(
     conversation: &Conversation,
-) -> Result<(Option<&'static str>, Vec<Box<RawValue>>), keyway::session::SessionError> {
+) -> Result<(Option<&'static str>, Vec<Box<RawValue>>), keyway_mcp::session::SessionError> {
     let lists = [
         ("tools/list", "tools"),
         ("resources/list", "resources"),

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::aggregate::{Member, Naming, Settings, aggregate};
-use keyway::bridge::bridge;
 use keyway::connect::{Connection, Host};
 use keyway::load::Loaded;
-use keyway::sharing::relay;
 use keyway::sign_in::Asking;
+use keyway_gateway::sharing::relay;
+use keyway_mcp::aggregate::{Member, Naming, Settings, aggregate};
+use keyway_mcp::bridge::bridge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::dashboard::Dashboard;
-use keyway::gateway::{Gateway, ListenError, Listener, Reader, Register, Served, serve};
 use keyway::load::Loaded;
-use keyway::sharing;
 use keyway::vault::Vault;
 use keyway_config::names::path_segment;
+use keyway_gateway::dashboard::Dashboard;
+use keyway_gateway::gateway::{Gateway, ListenError, Listener, Reader, Register, Served, serve};
+use keyway_gateway::sharing;
 use keyway_secret::printable;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use keyway::load::{Loaded, Loader};
-use keyway::service::Service as Unit;
+use keyway_clients::service::Service as Unit;
 use keyway_config::usage;
 use keyway_secret::printable;
 use serde::Serialize;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use keyway::gateway::{Capability, Register, Scope};
 use keyway::load::{Loaded, Loader};
 use keyway_config::names::of_path_segment;
+use keyway_gateway::gateway::{Capability, Register, Scope};
 use keyway_secret::printable;
 use serde_json::json;
 

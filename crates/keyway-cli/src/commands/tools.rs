@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use keyway::session::Nobody;
+use keyway_mcp::session::Nobody;
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! `keyway uninstall`: takes out of a client's file exactly what `keyway install` put there.
 
 use clap::Args;
-use keyway::install::Receipt;
+use keyway_clients::install::Receipt;
 
 use super::install::{Consent, Target, Work, diff, lines};
 use crate::error::CliError;

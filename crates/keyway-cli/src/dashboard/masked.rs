@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use keyway::connect::Host;
-use keyway::dashboard::{Fault, ServerId, Tool};
-use keyway::session::Nobody;
-use keyway::states::Trouble;
 use keyway::supplied::Redactor;
-use keyway::whereabouts::Whereabouts;
+use keyway_gateway::dashboard::{Fault, ServerId, Tool};
+use keyway_mcp::session::Nobody;
+use keyway_mcp::states::Trouble;
+use keyway_mcp::whereabouts::Whereabouts;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use keyway::connect::BoxFuture;
-use keyway::dashboard::{Consent, ServerId, WantedBy};
 use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
+use keyway_gateway::dashboard::{Consent, ServerId, WantedBy};
 use tokio::sync::Notify;
 
 use super::slots::Slots;

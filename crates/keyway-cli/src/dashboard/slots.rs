@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use keyway::dashboard::{Consent, Fault, ServerId, Tool};
-use keyway::states::Standing;
 use keyway::supplied::Supplied;
+use keyway_gateway::dashboard::{Consent, Fault, ServerId, Tool};
+use keyway_mcp::states::Standing;
 use tokio::sync::{Notify, watch};
 
 /// What is known of all servers.
@@ -203,7 +203,7 @@ impl Drop for Turn {
 mod tests {
     use std::time::Instant;
 
-    use keyway::dashboard::WantedBy;
+    use keyway_gateway::dashboard::WantedBy;
 
     use super::*;
 

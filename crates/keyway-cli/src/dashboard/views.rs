@@ -1,11 +1,11 @@
 //! What `status` and `doctor` found, as the dashboard shows it.
 
-use keyway::dashboard::{Fault, Kept, ServerId, ServerView, Tool, Variable};
 use keyway::diagnosis::{Stage, page};
-use keyway::explain::naming;
 use keyway::load::Loaded;
-use keyway::states::{Reason, Standing, State, Trouble};
 use keyway::trust::Question;
+use keyway_gateway::dashboard::{Fault, Kept, ServerId, ServerView, Tool, Variable};
+use keyway_mcp::explain::naming;
+use keyway_mcp::states::{Reason, Standing, State, Trouble};
 use keyway_secret::printable;
 
 use super::Desk;

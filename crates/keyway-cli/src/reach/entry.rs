@@ -1,10 +1,10 @@
 //! Which entry a name on the command line means.
 
 use keyway::load::Loaded;
-use keyway::whereabouts::Whereabouts;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
 use keyway_config::names::nearest_name;
+use keyway_mcp::whereabouts::Whereabouts;
 use keyway_secret::printable;
 
 use super::error::ReachError;

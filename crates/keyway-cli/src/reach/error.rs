@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use keyway::connect::ConnectError;
 use keyway::connect::HelperFault;
 use keyway::connect::TransportError;
-use keyway::explain::{explain, explain_auth, explain_session, naming};
 use keyway::identity::IdentityError;
-use keyway::session::SessionError;
 use keyway::sign_in::{AuthError, Fault};
 use keyway::trust::VaultError;
 use keyway::withheld::may_be_missed;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveFault, ServerSpec};
 use keyway_config::template::ExpandError;
+use keyway_mcp::explain::{explain, explain_auth, explain_session, naming};
+use keyway_mcp::session::SessionError;
 use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 

@@ -9,13 +9,13 @@ use keyway::connect::{
 };
 use keyway::events::Events;
 use keyway::health::{Checked, Health};
-use keyway::session::{DEFAULT_TIMEOUT, Handler, Session as Conversation};
 use keyway::settings::Confinement;
 use keyway::sign_in::{AuthError, Door, OAuth, SignIn};
 use keyway::trust::Files;
 use keyway_config::declared::Transport;
 use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
+use keyway_mcp::session::{DEFAULT_TIMEOUT, Handler, Session as Conversation};
 
 use super::client_info;
 use super::error::{ReachError, Said};

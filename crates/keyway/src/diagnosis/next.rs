@@ -3,7 +3,7 @@
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 
 use super::credential::Fed;
-use crate::explain::is_plain;
+use keyway_mcp::explain::is_plain;
 
 /// Words the commands that a person may run next.
 pub(super) struct Next {

@@ -10,7 +10,7 @@ use super::credential::{Fed, Flaw, credentials, tenant};
 use super::next::Next;
 use super::talk;
 use crate::health::now;
-use crate::session::{Era, SessionError};
+use keyway_mcp::session::{Era, SessionError};
 
 /// What was seen beside an error.
 #[derive(Debug, Clone, Copy)]

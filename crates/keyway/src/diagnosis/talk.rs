@@ -6,8 +6,8 @@ use url::{Host, Url};
 
 use super::next::Next;
 use super::refine::Finding;
-use crate::eras::names::{LEGACY, MODERN};
-use crate::session::{RpcError, SessionError};
+use keyway_mcp::eras::names::{LEGACY, MODERN};
+use keyway_mcp::session::{RpcError, SessionError};
 
 /// Says what is wrong with a conversation.
 pub(super) fn of_session(error: &SessionError, spec: &ServerSpec, next: &Next) -> Option<Finding> {
@@ -18,7 +18,7 @@ pub(super) fn of_session(error: &SessionError, spec: &ServerSpec, next: &Next) -
             return Some(of_versions(offered, next));
         }
         SessionError::Timeout { seconds, .. } => late(*seconds, spec, next),
-        SessionError::Transport(_) => return None,
+        _ => return None,
     };
     Some(Finding {
         code: error.code(),

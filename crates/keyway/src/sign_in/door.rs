@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::KeptVault;
 use super::vault::Storing;
-use crate::aggregate::Entrance;
-use crate::states::Trouble;
+use keyway_mcp::aggregate::Entrance;
+use keyway_mcp::states::Trouble;
 
 /// A sign-in, and what the server offered when somebody last was signed in.
 pub struct Door {

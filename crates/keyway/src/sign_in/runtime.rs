@@ -7,7 +7,7 @@ use keyway_auth::ports::{Clock, Tasks};
 
 /// The clock of the machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SystemClock;
+pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn monotonic(&self) -> Instant {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use keyway::session::Progress;
+use keyway_mcp::session::Progress;
 use keyway_secret::printable;
 use serde::Deserialize;
 use unicode_width::UnicodeWidthChar as _;

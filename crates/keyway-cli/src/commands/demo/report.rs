@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use keyway::states::State;
 use keyway_demo::{Demo, Row};
+use keyway_mcp::states::State;
 use keyway_secret::{Secret, shell_word};
 use serde_json::{Value, json};
 
@@ -234,9 +234,9 @@ fn quoted(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use keyway::states::{Reason, Standing};
     use keyway_config::declared::Transport;
     use keyway_config::method::Method;
+    use keyway_mcp::states::{Reason, Standing};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The documents as Markdown.
 
 use clap::{Arg, Command, CommandFactory as _};
-use keyway::clients::{CLIENTS, Syntax, Tolerance};
 use keyway::settings::SECTIONS;
+use keyway_clients::clients::{CLIENTS, Syntax, Tolerance};
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::Applicability;
 use keyway_config::lint::RULES;

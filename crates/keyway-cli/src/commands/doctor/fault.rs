@@ -2,9 +2,9 @@
 
 use keyway::connect::TransportError;
 use keyway::diagnosis::{Evidence, Stage, page, refine, refine_session};
-use keyway::session::Era;
-use keyway::states::{Reason, Standing, State};
 use keyway_config::diagnostic::Diagnostic;
+use keyway_mcp::session::Era;
+use keyway_mcp::states::{Reason, Standing, State};
 use serde_json::value::RawValue;
 
 use crate::error::CliError;

@@ -2,10 +2,10 @@
 
 use keyway::diagnosis::Stage;
 use keyway::load::Loaded;
-use keyway::states::Standing;
 use keyway::status::{self, Reason, ServerStatus, State};
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Scope;
+use keyway_mcp::states::Standing;
 
 use super::fault::{Fault, Verdict};
 use crate::commands::status::explain::{diagnostics, stops};

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use keyway::connect::{Host, TransportError};
 use keyway::diagnosis::{Evidence, Speaks, Stage, callback_port};
-use keyway::explain::{explain_auth, naming};
-use keyway::session::{Nobody, SessionError};
 use keyway::sign_in::AuthError;
-use keyway::states::Trouble;
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
+use keyway_mcp::explain::{explain_auth, naming};
+use keyway_mcp::session::{Nobody, SessionError};
+use keyway_mcp::states::Trouble;
 use tokio::time::timeout;
 
 use super::board::Board;

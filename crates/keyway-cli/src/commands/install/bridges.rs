@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
-use keyway::install::{ClientFile, Home, Recognised, Remote, recognise};
 use keyway::load::Loader;
+use keyway_clients::install::{ClientFile, Home, Recognised, Remote, recognise};
 use keyway_secret::printable;
 
 use super::work::entry_name;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use keyway::clients::{Client, Homes};
-use keyway::install::{ClientFile, Command, Receipt, Receipts};
 use keyway::load;
+use keyway_clients::clients::{Client, Homes};
+use keyway_clients::install::{ClientFile, Command, Receipt, Receipts};
 
 use super::{NO_HOME, Target};
 use crate::environment::ProcessEnvironment;

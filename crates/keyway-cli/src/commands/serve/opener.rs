@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use keyway::dashboard::Reopening;
-use keyway::gateway::Listener;
+use keyway_gateway::dashboard::Reopening;
+use keyway_gateway::gateway::Listener;
 use keyway_secret::shell_word;
 
 use crate::error::CliError;

@@ -9,16 +9,16 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use keyway::connect::{Host, LikenessKey};
-use keyway::dashboard::ServerId;
 use keyway::error::LoadError;
 use keyway::events::{Events, Topic};
-use keyway::gateway::{Gateway, Served};
 use keyway::load::{CONFIG_FILES, Loaded};
 use keyway::sign_in::Asking;
 use keyway::watch::Stamps;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
 use keyway_config::resolve::SpecEndpoint;
+use keyway_gateway::dashboard::ServerId;
+use keyway_gateway::gateway::{Gateway, Served};
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway::service::{
+use keyway::write;
+use keyway_clients::service::{
     self, SERVICE_UNIT, SOCKET_UNIT, Service, UnitFile, launchd_folder, systemd_folder,
 };
-use keyway::write;
 
 use super::manager::Manager;
 use crate::commands::install::difference;

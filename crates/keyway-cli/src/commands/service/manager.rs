@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use keyway::service::{LABEL, SERVICE_UNIT, SOCKET_UNIT};
+use keyway_clients::service::{LABEL, SERVICE_UNIT, SOCKET_UNIT};
 use keyway_secret::printable;
 
 use super::files::folder;

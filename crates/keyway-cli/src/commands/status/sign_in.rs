@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use keyway::load::Loaded;
 use keyway::sign_in::{Accounts, Asking, KeptVault, SignIn};
-use keyway::states::{Reason, State};
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
+use keyway_mcp::states::{Reason, State};
 use keyway_secret::printable;
 
 use super::Listed;

@@ -1,7 +1,7 @@
 //! A person who agrees to everything: answers what servers ask of their client.
 
 use keyway::connect::BoxFuture;
-use keyway::session::{Frame, Handler, RpcError};
+use keyway_mcp::session::{Frame, Handler, RpcError};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use keyway::connect::{Connected, Host, HttpClient, HttpSettings, Isolation, Launcher, Target};
-use keyway::session::{ClientInfo, Session};
 use keyway::settings::Confinement;
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::resolve::{ServerSpec, resolve};
 use keyway_config::source::Source;
+use keyway_mcp::session::{ClientInfo, Session};
 use serde_json::json;
 
 use crate::accounts::accounts;

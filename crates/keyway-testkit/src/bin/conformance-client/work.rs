@@ -3,7 +3,7 @@
 use std::io;
 
 use keyway::connect::ConnectError;
-use keyway::session::{Request, Session, SessionError};
+use keyway_mcp::session::{Request, Session, SessionError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

@@ -1,0 +1,82 @@
+//! Why a client's file was left as it is.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use keyway::error::{LoadError, WriteError};
+
+/// Why a client's file was left as it is.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// The file could not be read.
+    #[error(transparent)]
+    Read(#[from] LoadError),
+    /// The file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The client could not read it either.
+    #[error("`{path}` cannot be read at {line}:{column}: {what}")]
+    NotParsed {
+        /// The file.
+        path: String,
+        /// From 1.
+        line: u32,
+        /// From 1, in characters.
+        column: u32,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The key for servers holds something else.
+    #[error("`{key}` in `{path}` at {line}:{column} is no table of servers")]
+    NotServers {
+        /// The file.
+        path: String,
+        /// The key.
+        key: String,
+        /// From 1.
+        line: u32,
+        /// From 1, in characters.
+        column: u32,
+    },
+    /// It is written in a way that has no place for another entry.
+    #[error(
+        "`{path}` is written in a way that cannot be changed without changing more than one entry"
+    )]
+    NoPlace {
+        /// The file.
+        path: String,
+    },
+    /// Somebody changed an entry of ours.
+    #[error("`{name}` in `{path}` is no longer what was written there")]
+    Changed {
+        /// The entry.
+        name: String,
+        /// The file.
+        path: String,
+    },
+    /// What Keyway remembers of earlier changes cannot be read or written.
+    #[error("cannot keep what is needed to undo this in `{}`", path.display())]
+    Records {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A value cannot be kept in `.env`.
+    #[error("`{name}` cannot be kept in `{path}`")]
+    NotKept {
+        /// The variable.
+        name: String,
+        /// The file.
+        path: String,
+    },
+    /// A credential in an address cannot become a variable.
+    #[error("the address of `{name}` holds a credential that cannot be moved to a variable")]
+    CredentialInAddress {
+        /// The entry.
+        name: String,
+    },
+}

@@ -1,0 +1,202 @@
+//! What was written into which file, so that it can be undone; and the files as they were.
+//!
+//! Both are in Keyway's own folder for data and for the owner's eyes only: what was replaced may
+//! hold a credential.
+
+use std::fmt;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use keyway_secret::Secret;
+use serde_json::{Value, json};
+
+use super::{ClientFile, Command, InstallError, OWNER_ONLY, Patch};
+use keyway::{read, write};
+
+/// The record of everything that is installed.
+#[derive(Debug)]
+pub struct Receipts {
+    folder: PathBuf,
+    before: Option<Vec<u8>>,
+    /// The receipts, in the order in which they were written.
+    pub all: Vec<Receipt>,
+}
+
+/// One entry that was written.
+#[derive(Clone)]
+pub struct Receipt {
+    /// The name of the client.
+    pub client: String,
+    /// The file.
+    pub file: PathBuf,
+    /// The entry.
+    pub name: String,
+    /// What it starts.
+    pub command: Command,
+    /// Whether the file was not there before.
+    pub is_new_file: bool,
+    pub(super) inserted: String,
+    pub(super) replaced: Secret<String>,
+    pub(super) is_replacement: bool,
+}
+
+impl Receipt {
+    /// Makes a receipt for a patch that is about to be written.
+    #[must_use]
+    pub fn new(file: &ClientFile, (name, command): (&str, &Command), patch: &Patch) -> Self {
+        Self {
+            client: file.client.name.to_owned(),
+            file: file.path.clone(),
+            name: name.to_owned(),
+            command: command.clone(),
+            is_new_file: file.before.is_none(),
+            inserted: patch.inserted.clone(),
+            replaced: patch.replaced.clone(),
+            is_replacement: patch.is_replacement,
+        }
+    }
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receipt")
+            .field("client", &self.client)
+            .field("file", &self.file)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Receipts {
+    /// Reads the record below Keyway's folder for data; without one it is empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InstallError::Records`] for one that cannot be read: it is not made anew.
+    pub fn open(data: &Path) -> Result<Self, InstallError> {
+        let folder = data.join("clients");
+        let path = folder.join(RECORD);
+        let before = match read::bounded(&path, MAX_BYTES) {
+            Ok(bytes) => Some(bytes),
+            Err(keyway::error::LoadError::Missing { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let unreadable = || InstallError::Records {
+            path: path.clone(),
+            source: io::ErrorKind::InvalidData.into(),
+        };
+        let all = match &before {
+            None => Vec::new(),
+            Some(bytes) => parse(bytes).ok_or_else(unreadable)?,
+        };
+        Ok(Self {
+            folder,
+            before,
+            all,
+        })
+    }
+
+    /// Keeps a file as it is before it is changed; returns where.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InstallError::Records`] or [`InstallError::Write`]; the file must then stay.
+    pub fn back_up(&self, file: &ClientFile) -> Result<Option<PathBuf>, InstallError> {
+        let Some(before) = &file.before else {
+            return Ok(None);
+        };
+        let folder = self.folder.join("backups");
+        make(&folder)?;
+        let end = file.path.extension().unwrap_or_default().to_string_lossy();
+        for number in 1_u32..MOST_BACKUPS {
+            let path = folder.join(format!("{}-{number:04}.{end}", file.client.name));
+            match write::create(&path, before.as_bytes(), OWNER_ONLY) {
+                Ok(()) => return Ok(Some(path)),
+                Err(keyway::error::WriteError::Exists { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(InstallError::Records {
+            path: folder,
+            source: io::ErrorKind::StorageFull.into(),
+        })
+    }
+
+    /// Writes the record.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InstallError::Write`] if another process wrote it meanwhile.
+    pub fn save(&mut self) -> Result<(), InstallError> {
+        make(&self.folder)?;
+        let path = self.folder.join(RECORD);
+        let all: Vec<Value> = self.all.iter().map(Receipt::to_json).collect();
+        let text = format!("{:#}\n", json!({ "version": 1, "receipts": all }));
+        let text = Secret::new(text);
+        let bytes = text.expose().as_bytes();
+        match &self.before {
+            None => write::create(&path, bytes, OWNER_ONLY)?,
+            Some(before) => write::replace_private(&path, before, bytes)?,
+        }
+        self.before = Some(bytes.to_vec());
+        Ok(())
+    }
+}
+
+impl Receipt {
+    fn to_json(&self) -> Value {
+        json!({
+            "client": self.client,
+            "file": self.file.to_string_lossy(),
+            "name": self.name,
+            "program": self.command.program,
+            "args": self.command.args,
+            "is_new_file": self.is_new_file,
+            "is_replacement": self.is_replacement,
+            "inserted": self.inserted,
+            "replaced": self.replaced.expose(),
+        })
+    }
+
+    fn from_json(value: &Value) -> Option<Self> {
+        let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
+        let args = value.get("args")?.as_array()?.iter();
+        let args: Option<Vec<String>> = args.map(|arg| Some(arg.as_str()?.to_owned())).collect();
+        Some(Self {
+            client: text("client")?,
+            file: text("file")?.into(),
+            name: text("name")?,
+            command: Command {
+                program: text("program")?,
+                args: args?,
+            },
+            is_new_file: value.get("is_new_file")?.as_bool()?,
+            inserted: text("inserted").filter(|inserted| !inserted.is_empty())?,
+            replaced: Secret::new(text("replaced")?),
+            is_replacement: value.get("is_replacement")?.as_bool()?,
+        })
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Vec<Receipt>> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    if value.get("version")?.as_u64()? != 1 {
+        return None;
+    }
+    let receipts = value.get("receipts")?.as_array()?.iter();
+    receipts.map(Receipt::from_json).collect()
+}
+
+pub(super) fn make(folder: &Path) -> Result<(), InstallError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|source| InstallError::Records {
+        path: folder.to_path_buf(),
+        source,
+    })
+}
+
+const RECORD: &str = "installed.json";
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MOST_BACKUPS: u32 = 10_000;

@@ -1,0 +1,6 @@
+//! Other programs' files: where each MCP client keeps its servers, what Keyway writes there, how that is
+//! undone, and the unit files of the gateway's service.
+
+pub mod clients;
+pub mod install;
+pub mod service;

@@ -1,0 +1,289 @@
+//! What clients lately asked of servers: a bounded list, and a sign whenever it grows.
+//!
+//! Names, times and outcomes only; arguments and results are never kept.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use keyway_auth::ports::Clock as _;
+use keyway_transport::Frame;
+use memchr::memmem::Finder;
+use tokio::sync::watch;
+
+use crate::traces::{Parent, Tracer};
+use keyway::sign_in::SystemClock;
+use keyway_mcp::aggregate::{Roster, Subject};
+
+/// The requests of the last while.
+#[derive(Debug)]
+pub struct Activity {
+    recent: Mutex<VecDeque<Arc<Entry>>>,
+    count: watch::Sender<u64>,
+    under_way: AtomicUsize,
+    tracer: Option<Tracer>,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// When it came.
+    pub at: SystemTime,
+    /// What was asked.
+    pub asked: Asked,
+    /// How long the whole answer took.
+    pub took: Duration,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What was asked, and of whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Plugin and server; none where all servers were asked together, and not one of them alone
+    /// answered.
+    pub server: Option<(String, String)>,
+    /// Who asked: the name of a capability, or what else there is to say.
+    pub by: String,
+    /// The method.
+    pub method: String,
+    /// The tool, if one was called.
+    pub tool: Option<String>,
+    /// The span that it belongs to, if its client says so.
+    pub parent: Option<Parent>,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// With a result.
+    Done,
+    /// With a result that says that the tool failed.
+    ToolFailed,
+    /// With an error of the protocol.
+    Error(i64),
+    /// With a status of HTTP and nothing else.
+    Status(u16),
+    /// Without an answer: whoever asked went away.
+    Left,
+}
+
+impl Outcome {
+    /// Says whether there was a result.
+    #[must_use]
+    pub const fn is_good(self) -> bool {
+        matches!(self, Self::Done)
+    }
+}
+
+/// Reads out of an answer how a request ended; `code` is that of its error.
+pub(crate) fn outcome(answer: &Frame, code: Option<i64>) -> Outcome {
+    if let Some(code) = code {
+        return Outcome::Error(code);
+    }
+    // It stands at the beginning or at the end; what lies between may be long.
+    let bytes = answer.bytes();
+    let ends = [
+        bytes.get(..GLANCE),
+        bytes.get(bytes.len().saturating_sub(GLANCE)..),
+    ];
+    let is_failed = |part: &[u8]| FAILED.find(part).is_some();
+    if ends.into_iter().flatten().any(is_failed) {
+        return Outcome::ToolFailed;
+    }
+    Outcome::Done
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self {
+            recent: Mutex::new(VecDeque::new()),
+            count: watch::Sender::new(0),
+            under_way: AtomicUsize::new(0),
+            tracer: None,
+        }
+    }
+}
+
+impl Activity {
+    /// Hands everything to `tracer` as well.
+    #[must_use]
+    pub fn traced(mut self, tracer: Tracer) -> Self {
+        self.tracer = Some(tracer);
+        self
+    }
+
+    /// Notes that a request came; it is recorded when the ticket is dropped.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>, asked: Asked) -> Ticket {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        Ticket {
+            activity: Arc::clone(self),
+            at: SystemClock.wall(),
+            started: Instant::now(),
+            asked: Some(asked),
+            subject: None,
+            place: OnceLock::new(),
+            outcome: OnceLock::new(),
+        }
+    }
+
+    /// Returns how many requests are not answered yet.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Returns the latest requests, latest first.
+    #[must_use]
+    pub fn recent(&self) -> Vec<Arc<Entry>> {
+        self.lock().iter().rev().cloned().collect()
+    }
+
+    /// Tells of every change; whoever is slow sees several as one.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.count.subscribe()
+    }
+
+    fn record(&self, entry: Entry) {
+        let entry = Arc::new(entry);
+        if let Some(tracer) = &self.tracer {
+            tracer.take(&entry);
+        }
+        let mut recent = self.lock();
+        if recent.len() >= KEPT {
+            recent.pop_front();
+        }
+        recent.push_back(entry);
+        drop(recent);
+        self.count
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Entry>>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub struct Ticket {
+    activity: Arc<Activity>,
+    at: SystemTime,
+    started: Instant,
+    asked: Option<Asked>,
+    subject: Option<Subject>,
+    /// Where the request went, where all servers were asked.
+    place: OnceLock<(String, String)>,
+    outcome: OnceLock<Outcome>,
+}
+
+impl Ticket {
+    /// Says what a request to all servers is about.
+    #[must_use]
+    pub(crate) fn about(mut self, subject: Option<Subject>) -> Self {
+        self.subject = subject;
+        self
+    }
+
+    /// Finds out which of all servers the request went to.
+    pub(crate) fn find(&self, roster: &Roster) {
+        let subject = self.subject.as_ref();
+        if let Some(place) = subject.and_then(|it| roster.place_of(it)) {
+            let _first = self.place.set(place);
+        }
+    }
+
+    /// Says how it ended; the first word counts.
+    pub fn end(&self, outcome: Outcome) {
+        let _first = self.outcome.set(outcome);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let Some(mut asked) = self.asked.take() else {
+            return;
+        };
+        self.activity.under_way.fetch_sub(1, Ordering::Relaxed);
+        asked.server = asked.server.or_else(|| self.place.take());
+        self.activity.record(Entry {
+            at: self.at,
+            asked,
+            took: self.started.elapsed(),
+            outcome: self.outcome.get().copied().unwrap_or(Outcome::Left),
+        });
+    }
+}
+
+/// How a tool says that it failed.
+static FAILED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(r#""isError":true"#));
+/// How much of either end of an answer is looked at.
+const GLANCE: usize = 256;
+/// How many requests are remembered.
+const KEPT: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_failed_is_told_from_one_that_answered() {
+        let outcome =
+            |text: &str, code| super::outcome(&Frame::new(text.to_owned()).unwrap(), code);
+        let failed = r#"{"result":{"content":[],"isError":true}}"#;
+        assert_eq!(outcome(failed, None), Outcome::ToolFailed);
+        let long = format!(
+            r#"{{"result":{{"isError":true,"x":"{}"}}}}"#,
+            "y".repeat(9_000)
+        );
+        assert_eq!(outcome(&long, None), Outcome::ToolFailed);
+        assert_eq!(
+            outcome(r#"{"result":{"isError":false}}"#, None),
+            Outcome::Done
+        );
+        assert_eq!(outcome(r#"{"error":{}}"#, Some(-1)), Outcome::Error(-1));
+    }
+
+    fn asked(method: &str) -> Asked {
+        Asked {
+            server: None,
+            by: "n".to_owned(),
+            method: method.to_owned(),
+            tool: None,
+            parent: None,
+        }
+    }
+
+    #[test]
+    fn the_list_forgets_its_oldest_and_tells_of_its_newest() {
+        let activity = Arc::new(Activity::default());
+        let changes = activity.changes();
+        for at in 0..KEPT + 3 {
+            let ticket = activity.begin(asked(&at.to_string()));
+            assert_eq!(activity.under_way(), 1);
+            ticket.end(Outcome::Done);
+        }
+        assert_eq!(activity.under_way(), 0);
+        let recent = activity.recent();
+        assert_eq!(recent.len(), KEPT);
+        assert_eq!(recent[0].asked.method, (KEPT + 2).to_string());
+        assert_eq!(recent.last().unwrap().asked.method, "3");
+        assert!(changes.has_changed().unwrap());
+    }
+
+    #[test]
+    fn whoever_goes_away_is_noted_and_the_first_outcome_counts() {
+        let activity = Arc::new(Activity::default());
+        drop(activity.begin(asked("a")));
+        let ticket = activity.begin(asked("b"));
+        ticket.end(Outcome::Error(-32602));
+        ticket.end(Outcome::Done);
+        drop(ticket);
+        let outcomes: Vec<Outcome> = activity.recent().iter().map(|it| it.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Error(-32602), Outcome::Left]);
+    }
+}

@@ -1,0 +1,172 @@
+//! All servers, plugin by plugin, and what was asked of them lately.
+
+use std::time::Duration;
+
+use super::parts::{badge, bar, buttons, element, facts};
+use super::{Look, Region, activity};
+use crate::dashboard::entry::Visitor;
+use crate::dashboard::html::{Html, Ticked, html};
+use crate::dashboard::paths;
+use crate::dashboard::sparkline::sparkline;
+use crate::dashboard::steward::ServerView;
+use crate::dashboard::words;
+use keyway_mcp::states::Standing;
+
+pub(super) fn page(look: &Look, visitor: &Visitor) -> Html {
+    let mut plugins = Html::default();
+    for of_one in look.servers.chunk_by(|a, b| a.id.plugin == b.id.plugin) {
+        let cards: Html = of_one
+            .iter()
+            .map(|view| card(look, view, visitor))
+            .collect();
+        let plugin = of_one.first().map(|view| view.id.plugin.as_str());
+        plugins.push(&html!(
+            "<section><h2><span class=\"soft\">Plugin</span> {}</h2><ul class=\"cards\">{}</ul></section>\n",
+            plugin.unwrap_or_default(),
+            cards,
+        ));
+    }
+    html!(
+        "<h1>Servers</h1>\n{}\n{}\n<section><h2 id=\"activity-head\">Activity</h2>{}</section>",
+        summary(look),
+        plugins,
+        recent(look),
+    )
+}
+
+pub(super) fn regions(look: &Look, visitor: &Visitor) -> Vec<Region> {
+    let mut regions = vec![
+        Region {
+            id: "summary".to_owned(),
+            html: summary(look),
+        },
+        Region {
+            id: "activity".to_owned(),
+            html: recent(look),
+        },
+    ];
+    regions.extend(look.servers.iter().map(|view| Region {
+        id: element(&view.id),
+        html: card(look, view, visitor),
+    }));
+    regions
+}
+
+fn summary(look: &Look) -> Html {
+    let count = |classes: &[&str]| {
+        let of = |view: &&ServerView| classes.contains(&words::shown(view.standing).class);
+        look.servers.iter().filter(of).count()
+    };
+    let part = |class: &str, number: usize, label: &str| {
+        (number > 0).then(|| {
+            html!(
+                "<li class=\"{}\"><strong>{}</strong> {}</li>",
+                class,
+                number,
+                label,
+            )
+        })
+    };
+    html!(
+        "<ul id=\"summary\" class=\"summary\">{}{}{}{}{}</ul>",
+        part("good", count(&["good"]), "connected"),
+        part(
+            "ask",
+            count(&["ask"]),
+            if count(&["ask"]) == 1 {
+                "needs you"
+            } else {
+                "need you"
+            },
+        ),
+        part("bad", count(&["bad"]), "failed"),
+        part("wait", count(&["wait"]), "ready"),
+        part("off", count(&["off"]), "off"),
+    )
+}
+
+fn recent(look: &Look) -> Html {
+    let entries = look.recent.iter().map(AsRef::as_ref);
+    html!("<div id=\"activity\">{}</div>", activity::table(entries))
+}
+
+fn card(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
+    let shown = words::shown(view.standing);
+    html!(
+        "<li class=\"card {}\" id=\"{}\"><div class=\"head\"><h3><a href=\"{}\">{}</a></h3>{}</div>\
+         {}<p class=\"why\">{}</p>{}<div class=\"foot\">{}<div class=\"buttons\">{}{}</div></div></li>\n",
+        shown.class,
+        element(&view.id),
+        paths::server(visitor.base(), &view.id),
+        view.id.name,
+        badge(view),
+        facts(view),
+        why(view),
+        view.sign_in.as_ref().map(who),
+        latency(look, view),
+        invitation(view, visitor),
+        buttons(view, visitor),
+    )
+}
+
+/// What is wrong if that is known, else what the state means.
+fn why(view: &ServerView) -> Html {
+    match (&view.fault, &view.consent) {
+        (_, Some(_)) => html!("Waits for you on the page of the authorization server."),
+        (Some(fault), None) if view.question.is_none() && !view.wants_sign_in() => {
+            html!("{}", Ticked(&fault.message))
+        }
+        // The badge says it all.
+        _ if view.standing == Standing::CONNECTED => Html::default(),
+        _ => html!("{}", words::why(view.standing)),
+    }
+}
+
+fn who(kept: &crate::dashboard::steward::Kept) -> Html {
+    let account = kept.sign_in.account.as_deref().unwrap_or("Signed in");
+    html!(
+        "<div class=\"who\"><p><strong>{}</strong> <span class=\"soft\">at {}</span></p>{}</div>",
+        account,
+        kept.sign_in.issuer,
+        bar(kept),
+    )
+}
+
+fn invitation(view: &ServerView, visitor: &Visitor) -> Option<Html> {
+    let label = if view.consent.is_some() {
+        "Go on signing in"
+    } else if view.question.is_some() {
+        "Review and approve"
+    } else if view.fault.is_some() && !view.wants_sign_in() {
+        "See what helps"
+    } else {
+        return None;
+    };
+    Some(html!(
+        "<a class=\"button main\" href=\"{}\">{}<span class=\"unseen\"> {}</span></a>",
+        paths::server(visitor.base(), &view.id),
+        label,
+        view.id.name,
+    ))
+}
+
+/// The times of the latest calls.
+pub(super) fn latency(look: &Look, view: &ServerView) -> Html {
+    let calls = look.of(&view.id).filter(|entry| entry.outcome.is_good());
+    let times: Vec<Duration> = calls.rev().map(|entry| entry.took).collect();
+    let latest = times.last().map(|time| words::took(*time));
+    let latest = latest.map(|time| {
+        html!(
+            "<span class=\"soft\"><span class=\"unseen\">last call </span>{}</span>",
+            time
+        )
+    });
+    if latest.is_none() {
+        return Html::default();
+    }
+    html!(
+        "<div class=\"latency\">{}{}</div>",
+        sparkline(&times),
+        latest
+    )
+}

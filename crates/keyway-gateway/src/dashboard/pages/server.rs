@@ -1,0 +1,375 @@
+//! One server: what it waits for, what is wrong, who is signed in, what it offers.
+
+use std::time::Instant;
+
+use keyway_config::method::Method;
+
+use super::overview::latency;
+use super::parts::{badge, bar, button, buttons, facts, mark};
+use super::{Look, Region, activity};
+use crate::dashboard::entry::Visitor;
+use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
+use crate::dashboard::paths::{self, Action};
+use crate::dashboard::steward::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
+use crate::dashboard::words;
+use keyway::sign_in::scope_in_words;
+use keyway::trust::Question;
+use keyway_mcp::states::State;
+
+pub(super) fn page(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
+    html!(
+        "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> {}</p>\n\
+         {}\n{}\n<section><h2>Activity</h2>{}</section>",
+        visitor.base(),
+        view.id.plugin,
+        state(look, view, visitor),
+        tools(view, visitor),
+        recent(look, view),
+    )
+}
+
+pub(super) fn regions(look: &Look, view: &ServerView, visitor: &Visitor) -> Vec<Region> {
+    let region = |id: &str, html| Region {
+        id: id.to_owned(),
+        html,
+    };
+    vec![
+        region("state", state(look, view, visitor)),
+        region("tools", tools(view, visitor)),
+        region("activity", recent(look, view)),
+    ]
+}
+
+fn state(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
+    html!(
+        "<div id=\"state\"><div class=\"title\"><h1>{}</h1>{}</div>{}<p class=\"why\">{}</p>\
+         <div class=\"row\"><div class=\"buttons\">{}</div>{}</div>\n{}{}{}\
+         <div class=\"pair\">{}{}</div></div>",
+        view.id.name,
+        badge(view),
+        facts(view),
+        words::why(view.standing),
+        buttons(view, visitor),
+        latency(look, view),
+        view.consent.as_ref().map(|it| consent(view, it, visitor)),
+        view.question.as_ref().map(|it| question(view, it, visitor)),
+        view.fault
+            .as_ref()
+            .filter(|_| view.question.is_none() && view.consent.is_none() && !view.wants_sign_in())
+            .map(fault),
+        sign_in(view),
+        declared(view),
+    )
+}
+
+fn consent(view: &ServerView, consent: &Consent, visitor: &Visitor) -> Html {
+    let go = match Link::new(&consent.page) {
+        Some(link) => html!(
+            "<a class=\"button main\" id=\"consent\" href=\"{}\" target=\"_blank\" \
+             rel=\"noopener noreferrer\">Go on at {}</a>",
+            link,
+            consent.issuer,
+        ),
+        None => html!("<p class=\"bad\">The address of the page is not one to follow.</p>"),
+    };
+    let left = consent.ends_at.saturating_duration_since(Instant::now());
+    let left = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+    html!(
+        "<section class=\"panel ask\"><h2>Sign in</h2>{}\
+         <p>Keyway asks <strong>{}</strong>{} for:</p>{}{}\
+         <div class=\"buttons\">{}{}<span class=\"soft\">{} left</span></div>\
+         <p class=\"hint\">The page opens in a new tab; agree there. This page says when it is done.</p>\
+         </section>\n",
+        (consent.wanted_by == WantedBy::Client).then(|| html!(
+            "<p>A client called <strong>{}</strong> and waits for you.</p>",
+            view.id.name,
+        )),
+        consent.issuer,
+        consent
+            .client
+            .as_ref()
+            .map(|client| html!(" as <code>{}</code>", client)),
+        scopes(&consent.scopes, &consent.new_scopes),
+        consent
+            .code
+            .as_ref()
+            .map(|code| html!("<p>Type in: <strong class=\"code\">{}</strong></p>", code)),
+        go,
+        button(&view.id, Action::Cancel, "Give up", "plain", visitor),
+        words::seconds(left),
+    )
+}
+
+/// Lists scopes, in words where they are known; what is new on a step-up says so.
+fn scopes(all: &[String], new: &[String]) -> Html {
+    if all.is_empty() {
+        return html!("<p>what the server gives by default</p>");
+    }
+    let is_step_up = new.len() < all.len();
+    let items: Html = all
+        .iter()
+        .map(|scope| {
+            let is_new = is_step_up && new.contains(scope);
+            html!(
+                "<li><code>{}</code>{}{}</li>",
+                scope,
+                scope_in_words(scope).map(|words| html!(" <span class=\"soft\">{}</span>", words)),
+                is_new.then(|| html!(" <strong class=\"new\">new</strong>")),
+            )
+        })
+        .collect();
+    html!("<ul class=\"scopes\">{}</ul>", items)
+}
+
+fn question(view: &ServerView, question: &Question, visitor: &Visitor) -> Html {
+    let sends: Html = question
+        .sends
+        .iter()
+        .map(|sent| {
+            html!(
+                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
+                sent.variable,
+                Ticked(&sent.becomes),
+                sent.to,
+            )
+        })
+        .collect();
+    let sends = (!question.sends.is_empty()).then(|| {
+        html!(
+            "<h3>It gets these variables</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+             aria-label=\"Variables and where they go\"><table><thead><tr>\
+             <th scope=\"col\">Variable</th><th scope=\"col\">As</th><th scope=\"col\">To</th>\
+             </tr></thead><tbody>{}</tbody></table></div>",
+            sends,
+        )
+    });
+    let weakens: Html = question
+        .weakens
+        .iter()
+        .map(|weak| {
+            html!(
+                "<p class=\"bad\">It weakens the sign-in: <code>{}</code></p>",
+                weak
+            )
+        })
+        .collect();
+    html!(
+        "<section class=\"panel ask\"><h2>Approve what it does</h2>\
+         <p>A plugin's file is not trusted because it is there. This one, in <code>{}</code>:</p>\
+         {}{}{}{}\
+         <form method=\"post\" action=\"{}\" class=\"buttons\">{}\
+         <input type=\"hidden\" name=\"digest\" value=\"{}\">\
+         <button class=\"main\" id=\"approve\">Approve</button></form>\
+         <p class=\"hint\">The approval counts for exactly this; a change asks again.</p></section>\n",
+        question.source.to_string_lossy().into_owned(),
+        question
+            .runs
+            .as_ref()
+            .map(|runs| html!("<h3>It runs</h3><pre tabindex=\"0\">{}</pre>", runs)),
+        question.inline_code.as_ref().map(|code| html!(
+            "<p class=\"bad\">What follows <code>{}</code> is a program itself: read it to its end.</p>",
+            code,
+        )),
+        sends,
+        weakens,
+        paths::act(visitor.base(), &view.id, Action::Approve),
+        mark(visitor),
+        question.digest.to_string(),
+    )
+}
+
+fn fault(fault: &Fault) -> Html {
+    let lines = (!fault.lines.is_empty()).then(|| {
+        html!(
+            "<h3>Its last words</h3><pre tabindex=\"0\">{}</pre>",
+            Lines(&fault.lines.join("\n")),
+        )
+    });
+    html!(
+        "<section class=\"panel bad\" id=\"fault\"><h2>What is wrong</h2>\
+         <p><strong>{}</strong> <code>{}</code></p>{}{}\
+         <h3>Why</h3><p>{}</p><h3>What helps</h3><p class=\"fix\">{}</p>\
+         <p class=\"hint\">Found at the stage <em>{}</em>. More: <code>keyway explain {}</code></p>\
+         </section>\n",
+        Ticked(&fault.message),
+        fault.code,
+        fault
+            .place
+            .as_ref()
+            .map(|place| html!("<p class=\"soft\">at <code>{}</code></p>", place)),
+        lines,
+        Ticked(&fault.why),
+        fix(&fault.hint),
+        fault.stage,
+        fault.code,
+    )
+}
+
+/// A sentence in which every command stands apart, to be copied.
+fn fix(hint: &str) -> Html {
+    let mut all = Html::default();
+    let mut rest = hint;
+    while let Some((before, from)) = command_in(rest) {
+        let ends = ["; ", ", or "].iter().filter_map(|end| from.find(end));
+        let (command, after) = from.split_at(ends.min().unwrap_or(from.len()));
+        all.push(&html!(
+            "{}<code class=\"copy\">{}</code>",
+            Ticked(before),
+            command,
+        ));
+        rest = after;
+    }
+    all.push(&html!("{}", Ticked(rest)));
+    all
+}
+
+/// Finds the first command of a sentence: at its beginning, after a colon or after `then`.
+fn command_in(hint: &str) -> Option<(&str, &str)> {
+    let places = ["keyway ", "export ", "sleep "]
+        .iter()
+        .flat_map(|start| hint.match_indices(start));
+    let mut splits = places.map(|(at, _)| hint.split_at(at));
+    let begins = |(before, _): &(&str, &str)| {
+        let leads = before.is_empty() || before.ends_with(": ") || before.ends_with("then ");
+        leads && before.matches('`').count().is_multiple_of(2)
+    };
+    let mut first = splits.find(begins)?;
+    for split in splits.filter(begins) {
+        if split.0.len() < first.0.len() {
+            first = split;
+        }
+    }
+    Some(first)
+}
+
+fn sign_in(view: &ServerView) -> Option<Html> {
+    if view.method != Some(Method::OAuth) {
+        return None;
+    }
+    let Some(kept) = &view.sign_in else {
+        let words = match view.standing.state {
+            State::Connected if view.is_open => "It needs no sign-in.",
+            State::Connected => "Nobody is signed in; it answers all the same.",
+            _ => "Nobody is signed in.",
+        };
+        return view.consent.is_none().then(|| {
+            html!(
+                "<section class=\"panel\"><h2>Sign-in</h2><p class=\"soft\">{}</p></section>\n",
+                words,
+            )
+        });
+    };
+    let Kept { sign_in, .. } = kept;
+    Some(html!(
+        "<section class=\"panel\"><h2>Sign-in</h2><dl><dt>Account</dt><dd>{}</dd>\
+         <dt>At</dt><dd>{}</dd><dt>Token</dt><dd>{}</dd><dt>Scopes</dt><dd>{}</dd></dl></section>\n",
+        sign_in
+            .account
+            .as_deref()
+            .unwrap_or("not told by the server"),
+        sign_in.issuer,
+        bar(kept),
+        scopes(&sign_in.scopes, &sign_in.scopes),
+    ))
+}
+
+fn declared(view: &ServerView) -> Html {
+    let variables: Html = view.variables.iter().map(variable).collect();
+    let variables = (!view.variables.is_empty()).then(|| {
+        html!(
+            "<dt>Variables</dt><dd><ul class=\"plain\">{}</ul></dd>",
+            variables
+        )
+    });
+    html!(
+        "<section class=\"panel\"><h2>Declared</h2><dl><dt>In</dt><dd><code>{}</code></dd>\
+         <dt>Reached by</dt><dd>{}</dd><dt>Authenticates by</dt><dd>{}</dd>{}{}</dl></section>\n",
+        view.place,
+        words::transport(view.transport),
+        words::method(view),
+        view.offers
+            .as_ref()
+            .map(|offers| html!("<dt>Offers</dt><dd>{}</dd>", offers)),
+        variables,
+    )
+}
+
+fn variable(variable: &Variable) -> Html {
+    let (class, words) = match (variable.is_set, variable.has_default) {
+        (true, _) => ("good", "set"),
+        (false, true) => ("soft", "not set, has a default"),
+        (false, false) => ("bad", "missing"),
+    };
+    html!(
+        "<li><code>{}</code> <span class=\"{}\">{}</span></li>",
+        variable.name,
+        class,
+        words,
+    )
+}
+
+fn tools(view: &ServerView, visitor: &Visitor) -> Html {
+    let items: Html = view
+        .tools
+        .iter()
+        .take(MOST_TOOLS)
+        .map(|it| item(view, it, visitor))
+        .collect();
+    let body = if view.tools.is_empty() {
+        html!("<p class=\"soft\">Known when it was connected to.</p>")
+    } else {
+        html!("<ul class=\"tools\">{}</ul>", items)
+    };
+    html!("<section id=\"tools\"><h2>Tools</h2>{}</section>", body)
+}
+
+fn item(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
+    let about = tool.description.as_deref().unwrap_or_default();
+    let about: String = about.chars().take(MOST_WORDS).collect();
+    html!(
+        "<li><a href=\"{}\"><strong>{}</strong>{}</a></li>",
+        paths::tool(visitor.base(), &view.id, &tool.name),
+        tool.name,
+        (!about.is_empty()).then(|| html!(" <span class=\"soft\">{}</span>", about)),
+    )
+}
+
+fn recent(look: &Look, view: &ServerView) -> Html {
+    html!(
+        "<div id=\"activity\">{}</div>",
+        activity::table(look.of(&view.id)),
+    )
+}
+
+const MOST_TOOLS: usize = 500;
+const MOST_WORDS: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_helps_stands_apart() {
+        let copy = |command: &str| format!("<code class=\"copy\">{command}</code>");
+        let (doctor, set) = (copy("keyway doctor"), copy("keyway env set A"));
+        let (wait, export) = (copy("sleep 7 &amp;&amp; keyway doctor"), copy("export A=…"));
+        for (hint, written) in [
+            ("keyway doctor", doctor.clone()),
+            (
+                "check `url`; then keyway doctor",
+                format!("check <code>url</code>; then {doctor}"),
+            ),
+            (
+                "export A=…, or keep it: keyway env set A",
+                format!("{export}, or keep it: {set}"),
+            ),
+            ("sleep 7 && keyway doctor", wait),
+            (
+                "`keyway login` helps; update keyway first",
+                "<code>keyway login</code> helps; update keyway first".to_owned(),
+            ),
+        ] {
+            assert_eq!(fix(hint).as_str(), written, "{hint}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What states, times and outcomes are called on a page.
+
+use std::time::{Duration, SystemTime};
+
+use keyway_config::declared::Transport;
+use keyway_config::method::Method;
+
+use super::steward::ServerView;
+use crate::activity::Outcome;
+use keyway_mcp::states::{Reason, Standing, State};
+
+/// How a state looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// The class of its colour.
+    pub(super) class: &'static str,
+    /// A sign, so that nothing depends on the colour.
+    pub(super) sign: &'static str,
+    /// Its name.
+    pub(super) label: &'static str,
+}
+
+/// Returns how a state looks.
+pub(super) const fn shown(standing: Standing) -> Shown {
+    let (class, sign, label) = match (standing.state, standing.reason) {
+        (State::Connected, _) => ("good", "✓", "Connected"),
+        (State::NeedsAuth, Some(Reason::Authorizing)) => ("wait", "…", "Signing in"),
+        (State::NeedsAuth, _) => ("ask", "!", "Needs you"),
+        (State::Pending, Some(Reason::PendingTrust)) => ("ask", "!", "Needs you"),
+        (State::Pending, Some(Reason::NotConfigured)) => ("off", "–", "Not set up"),
+        (State::Pending, Some(Reason::Connecting)) => ("wait", "…", "Connecting"),
+        (State::Pending, _) => ("wait", "·", "Ready"),
+        (State::Disabled, _) => ("off", "–", "Off"),
+        (State::Failed, _) => ("bad", "✕", "Failed"),
+    };
+    Shown { class, sign, label }
+}
+
+/// Says why a server is in its state.
+pub(super) const fn why(standing: Standing) -> &'static str {
+    match (standing.state, standing.reason) {
+        (State::Connected, _) => "It answered when it was last asked.",
+        (State::Disabled, _) => "It is switched off in its file.",
+        (_, Some(Reason::NotConfigured)) => "Its address is empty.",
+        (_, Some(Reason::PendingTrust)) => {
+            "Nobody has approved what it runs and which variables it gets."
+        }
+        (_, Some(Reason::ConfigError)) => "Its entry cannot be used as it is.",
+        (_, Some(Reason::Connecting)) => "It is being connected to.",
+        (_, Some(Reason::Authorizing)) => "It waits for you on the sign-in page.",
+        (_, Some(Reason::Refreshing)) => "Its token is being renewed.",
+        (_, Some(Reason::ReauthRequired)) => "Its sign-in has ended and cannot renew itself.",
+        (_, Some(Reason::InsufficientScope)) => "Its sign-in does not go far enough.",
+        (_, Some(Reason::HelperFailed)) => "The helper that makes its headers failed.",
+        (_, Some(Reason::AuthFailed)) => "It refused the credential.",
+        (_, Some(Reason::NetworkError)) => "It could not be reached.",
+        (State::NeedsAuth, None) => "Nobody is signed in to it yet.",
+        (State::Failed, None) => "It does not do as it should.",
+        (State::Pending, None) => "It is connected to when it is first used.",
+    }
+}
+
+/// Says how a server is authenticated to.
+pub(super) const fn method(view: &ServerView) -> &'static str {
+    match view.method {
+        Some(Method::OAuth) if view.is_open => "nothing",
+        Some(Method::OAuth) => "OAuth",
+        Some(Method::Static) => "fixed header",
+        Some(Method::Dynamic) => "helper",
+        Some(Method::Environment) => "variables",
+        Some(Method::None) => "nothing",
+        _ => "unknown",
+    }
+}
+
+/// Says how a server is reached.
+pub(super) const fn transport(transport: Option<Transport>) -> &'static str {
+    match transport {
+        Some(Transport::Http) => "HTTP",
+        Some(Transport::Sse) => "HTTP+SSE",
+        Some(Transport::Ws) => "WebSocket",
+        Some(Transport::Stdio) => "stdio",
+        _ => "unknown",
+    }
+}
+
+/// Says how long something takes or lasts.
+pub(super) fn seconds(seconds: i64) -> String {
+    match seconds {
+        ..=0 => "0 s".to_owned(),
+        1..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min", seconds / 60),
+        7200..=172_799 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Says how long a call took.
+pub(super) fn took(time: Duration) -> String {
+    let micros = time.as_micros();
+    match micros {
+        0..=9_999 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
+        10_000..=9_999_999 => format!("{} ms", micros / 1000),
+        _ => format!("{} s", micros / 1_000_000),
+    }
+}
+
+/// Writes a time of day, in UTC.
+pub(super) fn clock(at: SystemTime) -> String {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH);
+    let day = since.unwrap_or_default().as_secs() % 86_400;
+    let (hour, minute, second) = (day / 3600, day / 60 % 60, day % 60);
+    format!("{hour:02}:{minute:02}:{second:02}")
+}
+
+/// Says how a request ended.
+pub(super) fn outcome(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Done => "done".to_owned(),
+        Outcome::ToolFailed => "the tool failed".to_owned(),
+        Outcome::Error(0) => "failed".to_owned(),
+        Outcome::Error(code) => format!("error {code}"),
+        Outcome::Status(status) => format!("refused ({status})"),
+        Outcome::Left => "client left".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_a_person_would() {
+        for (time, words) in [
+            (Duration::from_micros(420), "0.4 ms"),
+            (Duration::from_micros(9_960), "9.9 ms"),
+            (Duration::from_millis(250), "250 ms"),
+            (Duration::from_secs(12), "12 s"),
+        ] {
+            assert_eq!(took(time), words);
+        }
+        assert_eq!(seconds(-5), "0 s");
+        assert_eq!(seconds(300_000), "3 days");
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_744_471);
+        assert_eq!(clock(at), "12:07:51");
+    }
+
+    #[test]
+    fn what_a_person_has_to_do_never_looks_like_a_failure() {
+        let trust = Standing::new(State::Pending, Reason::PendingTrust);
+        let ended = Standing::new(State::NeedsAuth, Reason::ReauthRequired);
+        for standing in [trust, ended] {
+            assert_eq!(shown(standing).label, "Needs you");
+        }
+        assert_eq!(shown(Standing::CONNECTED).class, "good");
+    }
+}

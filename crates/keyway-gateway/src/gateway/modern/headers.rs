@@ -1,0 +1,65 @@
+//! Headers that repeat what a request says have to say the same (2026-07-28, "Server Validation").
+
+use http::{HeaderMap, HeaderName};
+use keyway_transport::{Envelope, Repeated, ToolHeaders, read_header_text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::super::reply::{INVALID_PARAMS, VERSION, fault};
+use keyway_mcp::eras::names::MODERN;
+
+/// Compares a request with its headers, and returns the client's capabilities as written; `tools`
+/// knows which arguments are repeated.
+pub(super) fn check<'a>(
+    headers: &HeaderMap,
+    envelope: &Envelope<'a>,
+    tools: &ToolHeaders,
+) -> Result<&'a str, Value> {
+    let params = Repeated::read(envelope.params);
+    let meta = params.meta.map_or("{}", RawValue::get);
+    let meta: Meta<'_> = serde_json::from_str(meta).unwrap_or_default();
+    let (Some(version), Some(capabilities)) = (meta.version, meta.capabilities) else {
+        let what = "`_meta` has to hold the protocol version and the client's capabilities";
+        return Err(fault(INVALID_PARAMS, what));
+    };
+    let told = |name: &HeaderName| headers.get(name).and_then(read_header_text);
+    let same = |name: HeaderName, value: &str| {
+        if told(&name).as_deref() == Some(value) {
+            return Ok(());
+        }
+        let what = format!("the header {name} does not say what the request says");
+        Err(fault(HEADER_MISMATCH, &what))
+    };
+    same(VERSION, &version)?;
+    if version != MODERN {
+        return Err(json!({
+            "code": UNSUPPORTED_VERSION,
+            "message": "unsupported protocol version",
+            "data": { "supported": [MODERN], "requested": version },
+        }));
+    }
+    let method = envelope.method.as_deref().unwrap_or_default();
+    same(Repeated::METHOD, method)?;
+    let Some(name) = params.name(method) else {
+        return Ok(capabilities.get());
+    };
+    same(Repeated::NAME, &name)?;
+    let arguments = || params.arguments();
+    if method == "tools/call" && !tools.agree(&name, arguments, headers) {
+        let what = "the headers do not repeat the arguments as the tool demands";
+        return Err(fault(HEADER_MISMATCH, what));
+    }
+    Ok(capabilities.get())
+}
+
+#[derive(Default, Deserialize)]
+struct Meta<'a> {
+    #[serde(default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<String>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+}
+
+const HEADER_MISMATCH: i64 = -32020;
+const UNSUPPORTED_VERSION: i64 = -32022;

@@ -1,0 +1,544 @@
+//! The dashboard on the gateway's port: who gets in, who may change something, and what a page
+//! holds of what strangers wrote.
+
+use std::sync::{Arc, Mutex};
+
+use keyway_auth::BoxFuture;
+use keyway_config::declared::Transport;
+use keyway_config::method::Method;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+
+use super::client::Answer;
+use super::{Client, HELLO, Running};
+use crate::activity::Activity;
+use crate::dashboard::{Dashboard, Fault, ServerId, ServerView, Steward, Tool, Variable};
+use keyway_mcp::states::{Standing, State, Trouble};
+
+const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
+
+/// Looks after two servers, and notes what it is told to do.
+#[derive(Debug)]
+struct Noting {
+    done: Mutex<Vec<String>>,
+    standing: Mutex<Standing>,
+    changed: watch::Sender<u64>,
+}
+
+impl Noting {
+    fn note(&self, what: String) {
+        self.done.lock().unwrap().push(what);
+    }
+}
+
+fn id(name: &str) -> ServerId {
+    ServerId {
+        plugin: "p".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+impl Steward for Noting {
+    fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
+        let standing = *self.standing.lock().unwrap();
+        let tool = Tool {
+            name: EVIL.to_owned(),
+            title: Some(EVIL.to_owned()),
+            description: Some(EVIL.to_owned()),
+            schema: json!({
+                "type": "object",
+                "properties": {EVIL: {"type": "string", "description": EVIL}},
+            }),
+        };
+        let view = move |name: &str| ServerView {
+            id: id(name),
+            place: EVIL.to_owned(),
+            transport: Some(Transport::Http),
+            method: Some(Method::OAuth),
+            is_open: false,
+            standing,
+            is_busy: false,
+            sign_in: None,
+            variables: vec![Variable {
+                name: EVIL.to_owned(),
+                is_set: false,
+                has_default: false,
+            }],
+            question: None,
+            consent: None,
+            fault: Some(Fault {
+                stage: "connect".to_owned(),
+                code: "auth-rejected".to_owned(),
+                message: EVIL.to_owned(),
+                why: EVIL.to_owned(),
+                hint: EVIL.to_owned(),
+                place: Some(EVIL.to_owned()),
+                lines: vec![EVIL.to_owned()],
+            }),
+            offers: Some(EVIL.to_owned()),
+            tools: [tool.clone()].into(),
+        };
+        Box::pin(async move { vec![view("s"), view(EVIL)] })
+    }
+
+    fn opened(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>> {
+        self.note(format!("check {}", server.name));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn sign_in<'a>(
+        &'a self,
+        server: &'a ServerId,
+    ) -> BoxFuture<'a, Result<Option<String>, Trouble>> {
+        self.note(format!("sign-in {}", server.name));
+        Box::pin(async { Ok(None) })
+    }
+
+    fn cancel(&self, server: &ServerId) {
+        self.note(format!("cancel {}", server.name));
+    }
+
+    fn sign_out<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<String, Trouble>> {
+        self.note(format!("sign-out {}", server.name));
+        Box::pin(async { Ok(EVIL.to_owned()) })
+    }
+
+    fn approve<'a>(
+        &'a self,
+        server: &'a ServerId,
+        digest: &'a str,
+    ) -> BoxFuture<'a, Result<(), Trouble>> {
+        self.note(format!("approve {} {digest}", server.name));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn call<'a>(
+        &'a self,
+        server: &'a ServerId,
+        _: &'a str,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Trouble>> {
+        self.note(format!("call {} {}", server.name, arguments.len()));
+        let result = json!({"content": [{"type": "text", "text": EVIL}]});
+        Box::pin(async move { Ok(serde_json::value::to_raw_value(&result).unwrap()) })
+    }
+}
+
+struct House {
+    running: Running,
+    dashboard: Arc<Dashboard>,
+    steward: Arc<Noting>,
+}
+
+impl House {
+    fn start() -> Self {
+        let steward = Arc::new(Noting {
+            done: Mutex::default(),
+            standing: Mutex::new(Standing::CONNECTED),
+            changed: watch::Sender::new(0),
+        });
+        let activity = Arc::new(Activity::default());
+        let dashboard = Dashboard::new(Arc::clone(&steward) as _, Arc::clone(&activity));
+        let dashboard = Arc::new(dashboard);
+        let own = Arc::clone(&dashboard);
+        let running = Running::start_with(&[], |gateway| {
+            gateway.recording(activity).with_dashboard(own)
+        });
+        dashboard.listens_at(running.port);
+        Self {
+            running,
+            dashboard,
+            steward,
+        }
+    }
+
+    fn done(&self) -> Vec<String> {
+        std::mem::take(&mut *self.steward.done.lock().unwrap())
+    }
+
+    async fn get(&self, path: &str, pass: &Pass) -> Answer {
+        let client = self.running.client().await.with("Cookie", &pass.cookie);
+        client.send("GET", &pass.at(path), "").await
+    }
+
+    /// Follows a new link; returns what it gives.
+    async fn enter(&self) -> Pass {
+        let entered = self.follow(self.dashboard.link().unwrap().expose()).await;
+        assert_eq!(entered.status, 200, "{entered:?}");
+        let cookie = entered.header("set-cookie").unwrap();
+        let (_, path) = cookie.split_once("Path=").unwrap();
+        Pass {
+            cookie: cookie.split(';').next().unwrap().to_owned(),
+            base: path.split_once("/;").unwrap().0.to_owned(),
+        }
+    }
+
+    async fn follow(&self, link: &str) -> Answer {
+        let path = link
+            .split_once(&format!(":{}", self.running.port))
+            .unwrap()
+            .1;
+        self.running.client().await.send("GET", path, "").await
+    }
+
+    async fn mark(&self, pass: &Pass) -> String {
+        let page = self.get("/", pass).await.body;
+        let (_, rest) = page.split_once("name=\"_mark\" value=\"").expect("a mark");
+        rest.split_once('"').unwrap().0.to_owned()
+    }
+
+    fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.running.port)
+    }
+
+    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut client = self.running.client().await;
+        for (name, value) in headers {
+            client = client.with(name, value);
+        }
+        client.send("POST", path, body).await
+    }
+}
+
+/// What a browser has after it was let in.
+struct Pass {
+    cookie: String,
+    base: String,
+}
+
+impl Pass {
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}
+
+const PAGES: [&str; 4] = ["/", "/s/p/s", "/events?page=/none", "/nothing"];
+
+/// B6, C10 and T16b for the dashboard: one combination of host, origin and cookie gets in.
+#[tokio::test]
+async fn b6_c10_t16_only_the_right_host_origin_and_cookie_see_the_dashboard() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let cookie = pass.cookie.as_str();
+    let port = house.running.port;
+    let (own, origin) = (format!("127.0.0.1:{port}"), house.origin());
+    let other_port = format!("http://127.0.0.1:{}", port ^ 1);
+    let name = cookie.split_once('=').unwrap().0;
+    let wrong = format!("{name}=wrong");
+    let twice = format!("{cookie}; {name}=x");
+    let hosts = [own.as_str(), "evil.test", "127.0.0.1:1", "evil.test:80"];
+    let origins = ["", origin.as_str(), "http://evil.test", "null", &other_port];
+    let cookies = ["", cookie, &wrong, &twice, "x=1"];
+    for path in PAGES {
+        for host in hosts {
+            for from in origins {
+                for shown in cookies {
+                    let mut client = Client::connect(port).await.host(host);
+                    if !from.is_empty() {
+                        client = client.with("Origin", from);
+                    }
+                    let client = client.with("Cookie", shown);
+                    let answer = client.send("GET", &pass.at(path), "").await;
+                    let may = host == own && (from.is_empty() || from == origin) && shown == cookie;
+                    let expected = match (may, path) {
+                        (false, _) => 403,
+                        (true, "/nothing" | "/events?page=/none") => 404,
+                        (true, _) => 200,
+                    };
+                    assert_eq!(answer.status, expected, "{path} {host} {from} {shown}");
+                    if !may {
+                        assert!(!answer.body.contains("_mark"), "{path} {host} {from}");
+                    }
+                }
+            }
+        }
+    }
+    for (site, expected) in [
+        ("same-origin", 200),
+        ("none", 200),
+        ("same-site", 403),
+        ("cross-site", 403),
+    ] {
+        let client = house.running.client().await.with("Cookie", cookie);
+        let client = client.with("Sec-Fetch-Site", site);
+        assert_eq!(
+            client.send("GET", &pass.at("/"), "").await.status,
+            expected,
+            "{site}"
+        );
+    }
+    // The cookie counts in its own room alone.
+    let other = house.enter().await;
+    for path in [pass.at("/"), "/".to_owned(), "/dashboard/at//".to_owned()] {
+        let client = house.running.client().await.with("Cookie", &other.cookie);
+        assert_eq!(client.send("GET", &path, "").await.status, 403, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn c10_the_cookie_opens_no_server_and_a_capability_no_dashboard() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let cookie = pass.cookie.as_str();
+    let client = house.running.client().await.with("Cookie", cookie);
+    assert_eq!(client.post("/mcp/a/one", HELLO).await.status, 403);
+    for path in ["/metrics", "/mcp"] {
+        let client = house.running.client().await.with("Cookie", cookie);
+        assert_eq!(client.send("GET", path, "").await.status, 403, "{path}");
+    }
+    assert!(house.running.heard().is_empty());
+    for path in PAGES.into_iter().chain(["/events?page=/"]) {
+        let client = house.running.client().await.token("all");
+        let answer = client.send("GET", &pass.at(path), "").await;
+        assert_eq!(answer.status, 403, "{path}");
+    }
+    // A link is for who comes by the socket.
+    let client = house.running.client().await.token("all");
+    assert_eq!(client.send("POST", "/dashboard/link", "").await.status, 403);
+    let mark = house.mark(&pass).await;
+    let (origin, body) = (house.origin(), format!("_mark={mark}"));
+    let headers = [("Cookie", cookie), ("Origin", &origin)];
+    for (path, status) in [("/dashboard/link".to_owned(), 403), (pass.at("/link"), 404)] {
+        let answer = house.post(&path, &headers, &body).await;
+        assert_eq!(answer.status, status);
+        assert!(!answer.body.contains("enter"));
+    }
+}
+
+#[tokio::test]
+async fn c10_a_form_counts_only_from_our_own_page_with_the_mark_of_its_session() {
+    let house = House::start();
+    let (pass, stranger) = (house.enter().await, house.enter().await);
+    let (mark, foreign) = (house.mark(&pass).await, house.mark(&stranger).await);
+    let (cookie, other) = (pass.cookie.clone(), stranger.cookie.clone());
+    let origin = house.origin();
+    let localhost = format!("http://localhost:{}", house.running.port);
+    let path = pass.at("/s/p/s/sign-out");
+    let path = path.as_str();
+    let right = format!("_mark={mark}");
+    for (from, shown, body) in [
+        (None, Some(&cookie), right.clone()),
+        (Some("null"), Some(&cookie), right.clone()),
+        (Some("http://evil.test"), Some(&cookie), right.clone()),
+        (Some(localhost.as_str()), Some(&cookie), right.clone()),
+        (Some("http://127.0.0.1:1"), Some(&cookie), right.clone()),
+        (Some(origin.as_str()), None, right.clone()),
+        (Some(origin.as_str()), Some(&cookie), String::new()),
+        (Some(origin.as_str()), Some(&cookie), "_mark=".to_owned()),
+        (
+            Some(origin.as_str()),
+            Some(&cookie),
+            format!("_mark={foreign}"),
+        ),
+        (
+            Some(origin.as_str()),
+            Some(&cookie),
+            format!("{right}&_mark=x"),
+        ),
+        (Some(origin.as_str()), Some(&other), right.clone()),
+    ] {
+        let mut headers = Vec::new();
+        headers.extend(from.map(|from| ("Origin", from)));
+        headers.extend(shown.map(|shown| ("Cookie", shown.as_str())));
+        let answer = house.post(path, &headers, &body).await;
+        assert_eq!(answer.status, 403, "{from:?} {body}");
+        assert_eq!(house.done(), [""; 0], "{from:?} {body}");
+    }
+    let headers = [("Cookie", cookie.as_str()), ("Origin", origin.as_str())];
+    let answer = house.post(path, &headers, &right).await;
+    assert_eq!(answer.status, 303);
+    assert_eq!(
+        answer.header("location").as_deref(),
+        Some(pass.at("/s/p/s").as_str())
+    );
+    assert_eq!(house.done(), ["sign-out s"]);
+    let body = format!("_mark={mark}&digest=abc");
+    house
+        .post(&pass.at("/s/p/s/approve"), &headers, &body)
+        .await;
+    assert_eq!(house.done(), ["approve s abc"]);
+    // What is not there is not touched, and looking changes nothing.
+    let unknown = house
+        .post(&pass.at("/s/p/none/check"), &headers, &right)
+        .await;
+    assert_eq!((unknown.status, house.done().len()), (404, 0));
+    assert_eq!(house.get("/s/p/s/sign-out", &pass).await.status, 404);
+    assert_eq!(house.done(), [""; 0]);
+    let long = format!("{right}&x={}", "y".repeat(1024 * 1024));
+    assert_eq!(house.post(path, &headers, &long).await.status, 413);
+}
+
+#[tokio::test]
+async fn a_link_lets_one_browser_in_once_and_leaves_the_address_bar() {
+    let house = House::start();
+    let link = house.dashboard.link().unwrap();
+    let token = link.expose().rsplit_once('/').unwrap().1.to_owned();
+    let entered = house.follow(link.expose()).await;
+    assert_eq!(entered.status, 200);
+    assert!(!entered.body.contains(&token) && !entered.body.contains("_mark"));
+    let cookie = entered.header("set-cookie").unwrap();
+    for word in ["HttpOnly", "SameSite=Strict", "Path=/dashboard/at/"] {
+        assert!(cookie.contains(word), "{word}");
+    }
+    assert!(!cookie.contains(&token));
+    let path = cookie.split_once("Path=").unwrap().1.split(';').next();
+    let on = format!(
+        "<meta http-equiv=\"refresh\" content=\"0; url={}\">",
+        path.unwrap()
+    );
+    assert!(entered.body.contains(&on), "{}", entered.body);
+    assert_eq!(house.follow(link.expose()).await.status, 403);
+    for guess in ["", "x", &token] {
+        let path = format!("/dashboard/enter/{guess}");
+        let answer = house.running.client().await.send("GET", &path, "").await;
+        assert_eq!(answer.status, 403, "{guess}");
+        assert!(answer.header("set-cookie").is_none());
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_closed_to_other_pages_and_to_caches() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let own = PAGES.map(|path| pass.at(path));
+    let assets = ["/", "/dashboard/script.js", "/dashboard/icon.svg"].map(str::to_owned);
+    for path in own.into_iter().chain(assets) {
+        let client = house.running.client().await.with("Cookie", &pass.cookie);
+        let answer = client.send("GET", &path, "").await;
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"));
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("cache-control", "no-store"),
+            ("referrer-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("x-frame-options", "DENY"),
+        ] {
+            assert_eq!(answer.header(name).as_deref(), Some(value), "{path}");
+        }
+        assert!(answer.header("access-control-allow-origin").is_none());
+        // Without anything inline, no policy has to allow it.
+        for inline in [" onclick=", " style=", "<style", "<script>"] {
+            assert!(!answer.body.contains(inline), "{path}: {inline}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_strangers_wrote_is_text_on_every_page_and_in_every_event() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let cookie = pass.cookie.clone();
+    let (mark, origin) = (house.mark(&pass).await, house.origin());
+    let headers = [("Cookie", cookie.as_str()), ("Origin", origin.as_str())];
+    let evil = "%3Cscript%3Ealert%28%27x%27%29%3C%2Fscript%3E%22%3E%3Cimg%20src%3Dx%3E";
+    let tool = format!("/s/p/s/tool/{evil}");
+    let called = house
+        .post(
+            &pass.at(&tool),
+            &headers,
+            &format!("_mark={mark}&a-{evil}=1"),
+        )
+        .await;
+    assert_eq!(called.status, 303, "{called:?}");
+    assert_eq!(house.done(), ["call s 1"]);
+    house
+        .post(
+            &pass.at("/s/p/s/sign-out"),
+            &headers,
+            &format!("_mark={mark}"),
+        )
+        .await;
+    let hello = house.running.client().await.token("all");
+    hello
+        .post(
+            "/mcp/a/one",
+            &HELLO.replace("initialize", "<script>alert('x')"),
+        )
+        .await;
+    let server = format!("/s/p/{evil}");
+    for path in ["/s/p/s", "/", &server, &tool] {
+        let answer = house.get(path, &pass).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.body.contains("&lt;script&gt;"), "{path}");
+        for raw in ["<script>alert", "<img src=x", "alert('x')"] {
+            assert!(!answer.body.contains(raw), "{path}: {raw}");
+        }
+    }
+    let client = house.running.client().await.with("Cookie", &cookie);
+    let mut stream = client.listen(&pass.at("/events?page=/")).await;
+    let last = format!("data: .s.p.{}", evil.replace('/', "."));
+    let text = stream.read_until(&last).await;
+    assert!(
+        text.contains("&lt;script&gt;") && !text.contains("<script"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
+    let house = House::start();
+    let pass = house.enter().await;
+    let cookie = pass.cookie.clone();
+    let client = house.running.client().await.with("Cookie", &cookie);
+    let mut stream = client.listen(&pass.at("/events?page=/s/p/s")).await;
+    let first = stream.read_until("data: activity").await;
+    assert!(
+        first.contains("event: region") && first.contains("Connected"),
+        "{first}"
+    );
+    *house.steward.standing.lock().unwrap() = Standing {
+        state: State::Failed,
+        reason: None,
+    };
+    house.steward.changed.send_modify(|count| *count += 1);
+    let then = stream.read_until("event: say").await;
+    assert!(then.contains("Failed"), "{then}");
+    let (mark, origin) = (house.mark(&pass).await, house.origin());
+    let headers = [("Cookie", cookie.as_str()), ("Origin", origin.as_str())];
+    let left = house
+        .post(&pass.at("/leave"), &headers, &format!("_mark={mark}"))
+        .await;
+    assert_eq!(left.status, 303);
+    assert!(left.header("set-cookie").unwrap().contains("Max-Age=0"));
+    assert_eq!(house.get("/", &pass).await.status, 403);
+    house.steward.changed.send_modify(|count| *count += 1);
+    stream.read_to_end().await;
+}
+
+#[tokio::test]
+async fn requests_of_clients_are_recorded_with_who_asked_and_how_it_ended() {
+    let house = House::start();
+    let session = house.running.session("only-a", "/mcp/a/one").await;
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add"}}"#;
+    let client = house.running.client().await.token("only-a");
+    client
+        .with("Mcp-Session-Id", &session)
+        .post("/mcp/a/one", call)
+        .await;
+    let lost = house.running.client().await.token("only-a");
+    lost.with("Mcp-Session-Id", "none")
+        .post("/mcp/a/one", call)
+        .await;
+    let pass = house.enter().await;
+    let page = house.get("/", &pass).await.body;
+    let rows: Vec<&str> = page.split("<tr>").skip(2).collect();
+    assert_eq!(rows.len(), 3, "{page}");
+    assert!(rows[0].contains("refused (404)") && rows[0].contains("<code>add</code>"));
+    assert!(
+        rows[1].contains("tools/call") && rows[1].contains("done"),
+        "{}",
+        rows[1]
+    );
+    assert!(rows[2].contains("initialize") && rows[2].contains("a:</span>one</td>"));
+}

@@ -1,0 +1,8 @@
+//! Serving MCP clients over HTTP: routes, gateway tokens, sessions, the dashboard, metrics and traces.
+
+pub mod activity;
+pub mod dashboard;
+pub mod gateway;
+pub mod schema;
+pub mod sharing;
+pub mod traces;

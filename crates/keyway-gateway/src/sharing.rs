@@ -1,0 +1,199 @@
+//! Connections of one process, used by others of the same user: `keyway run` through a gateway.
+//!
+//! Over a socket of the user's own folder. Who comes shows that it would make the very same
+//! connection: same entry, same values of variables, same environment of programs. What is shown is
+//! a hash of all that under a key which is sealed in the vault, for this one greeting. So whoever
+//! sits on either end learns whether both are alike and nothing else, and whoever cannot open the
+//! vault learns nothing: without the key no guess at a value can be checked, not even later.
+
+mod greeting;
+mod relay;
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use keyway_transport::Listener;
+use keyway_vault::{Namespace, Vault, VaultError};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+
+use self::greeting::{Hello, Nonce, Welcome};
+pub use self::relay::relay;
+use crate::gateway::{Gateway, Runner, Served};
+use keyway::connect::{Connection, Likeness, LikenessKey};
+use keyway_mcp::bridge::bridge_noted;
+
+/// Returns the key of a vault; `None` if nobody has shared anything yet.
+///
+/// # Errors
+///
+/// Returns a [`VaultError`] if the vault cannot be read.
+pub fn key(vault: &Vault) -> Result<Option<LikenessKey>, VaultError> {
+    let rows = vault.sealed(Namespace::new(NAMESPACE)?);
+    let Some(record) = rows.get(ROW)? else {
+        return Ok(None);
+    };
+    let bytes: Option<[u8; 32]> = record.value.expose().as_slice().try_into().ok();
+    Ok(bytes.map(|bytes| LikenessKey::new(Secret::new(bytes))))
+}
+
+/// Returns the key of a vault, made if there is none; `None` without randomness.
+///
+/// # Errors
+///
+/// Returns a [`VaultError`] if the vault cannot be used.
+pub fn make_key(vault: &Vault) -> Result<Option<LikenessKey>, VaultError> {
+    if let Some(key) = key(vault)? {
+        return Ok(Some(key));
+    }
+    let Some(made) = LikenessKey::random() else {
+        return Ok(None);
+    };
+    let rows = vault.sealed(Namespace::new(NAMESPACE)?);
+    rows.put(ROW, made.hash("sharing", &[]).as_bytes())?;
+    // Somebody else may have made one at the same time; what is kept counts.
+    key(vault)
+}
+
+/// Lets processes of the same user use the connections of a gateway, until this is dropped.
+pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: LikenessKey) {
+    let room = Arc::new(Semaphore::new(MAX_GUESTS));
+    let mut guests = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        let stream = listener.same_user().await;
+        while guests.try_join_next().is_some() {}
+        let (gateway, key) = (Arc::clone(&gateway), key.clone());
+        guests.spawn(async move {
+            // Who breaks off, or is not understood, is nobody's concern.
+            drop(attend(stream, gateway, &key).await);
+            drop(place);
+        });
+    }
+}
+
+/// Serves one process.
+async fn attend(
+    mut stream: UnixStream,
+    gateway: Arc<Gateway>,
+    key: &LikenessKey,
+) -> io::Result<()> {
+    let hello = timeout(GREETING_TIME, Hello::read(&mut stream)).await??;
+    let servers = gateway.servers();
+    let named = |it: &&Arc<Served>| it.plugin == hello.plugin && it.name == hello.server;
+    let served = servers.iter().find(named).cloned();
+    let welcome = match &served {
+        Some(served) => answer(served, &hello, key).await,
+        None => None,
+    };
+    let Some(welcome) = welcome else {
+        return Welcome::refuse(&mut stream).await;
+    };
+    welcome.write(&mut stream).await?;
+    let Some(served) = served else {
+        return Ok(());
+    };
+    // Where there is none after all, the other side sees the end and works alone.
+    let Some(connection) = served.upstream.open(None).await else {
+        return Ok(());
+    };
+    let runner = Runner::begin(&gateway, &served);
+    let (input, output) = stream.into_split();
+    tokio::select! {
+        ended = bridge_noted(input, output, connection, runner) => ended,
+        () = gone(&gateway, &served) => Ok(()),
+    }
+}
+
+/// Returns the welcome for who would make the same connection.
+async fn answer(served: &Arc<Served>, hello: &Hello, key: &LikenessKey) -> Option<Welcome> {
+    let (upstream, own_key) = (Arc::clone(&served.upstream), key.clone());
+    // It reads files and the vault.
+    let found = tokio::task::spawn_blocking(move || upstream.likeness(&own_key));
+    let own = found.await.ok().flatten()?;
+    hello
+        .is_alike(&own, key)
+        .then(|| Welcome::new(hello, &own, key))
+}
+
+/// Waits until a server is not served any more as it was.
+async fn gone(gateway: &Gateway, served: &Arc<Served>) {
+    let mut beat = interval(BEAT);
+    loop {
+        beat.tick().await;
+        let servers = gateway.servers();
+        if !servers.iter().any(|it| Arc::ptr_eq(it, served)) {
+            return;
+        }
+    }
+}
+
+/// What a process wants to share.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The name of the plugin.
+    pub plugin: &'a str,
+    /// The name of the server.
+    pub server: &'a str,
+    /// What a connection of its own would depend on.
+    pub likeness: Likeness,
+}
+
+/// Says whether somebody may be listening at a socket, and that it is nobody but the same user.
+#[must_use]
+pub fn is_ours(socket: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let folder = socket.parent().and_then(|it| it.symlink_metadata().ok());
+    let is_private = folder
+        .is_some_and(|it| it.file_type().is_dir() && it.uid() == own && it.mode() & OTHERS == 0);
+    let found = socket.symlink_metadata();
+    is_private && found.is_ok_and(|it| it.file_type().is_socket() && it.uid() == own)
+}
+
+/// Asks whoever listens at a socket to share a connection; `None` if nobody does, if it is another
+/// user, or if theirs would be another.
+pub async fn knock(socket: &Path, wanted: Wanted<'_>, key: &LikenessKey) -> Option<UnixStream> {
+    if !is_ours(socket) {
+        return None;
+    }
+    let mut stream = UnixStream::connect(socket).await.ok()?;
+    let user = stream.peer_cred().ok()?.uid();
+    if user != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let hello = Hello::new(wanted, Nonce::random()?, key);
+    let greet = async {
+        hello.write(&mut stream).await.ok()?;
+        let welcome = Welcome::read(&mut stream).await.ok()??;
+        welcome
+            .is_from_alike(&hello, &wanted.likeness, key)
+            .then_some(())
+    };
+    timeout(GREETING_TIME, greet).await.ok()??;
+    Some(stream)
+}
+
+/// Turns a shared connection into one like any other.
+#[must_use]
+pub fn connection(stream: UnixStream) -> Connection {
+    let (input, output) = stream.into_split();
+    relay::connection(input, output)
+}
+
+const NAMESPACE: &str = "sharing";
+const ROW: &str = "key";
+const OTHERS: u32 = 0o077;
+const MAX_GUESTS: usize = 1024;
+const GREETING_TIME: Duration = Duration::from_secs(2);
+const BEAT: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

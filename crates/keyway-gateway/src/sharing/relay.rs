@@ -1,0 +1,191 @@
+//! The guest's side: lines pass through, and when the host is gone the guest goes on alone.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keyway_auth::BoxFuture;
+use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+use keyway_mcp::bridge::output::Output;
+use keyway_mcp::bridge::{Input, resume};
+
+/// Serves a client through a host, until the client goes away.
+///
+/// When the host does, requests under way are answered with an error: they may have been acted on,
+/// and are not sent again. What follows goes through a connection that `alone` makes, which is
+/// greeted as the client greeted.
+///
+/// # Errors
+///
+/// Returns what kept the client from being read or written to.
+pub async fn relay<F: Future<Output = Connection>>(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send,
+    host: UnixStream,
+    alone: impl FnOnce() -> F,
+) -> io::Result<()> {
+    let mut input = Input::new(input);
+    let mut output = Output::new(output);
+    let said = Said::default();
+    if pass(&mut input, &mut output, host, &said).await? == End::Client {
+        return Ok(());
+    }
+    let said = said.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let is_greeting = |id: &RequestId| {
+        let greeting = said.greeting.as_ref();
+        greeting.is_some_and(|(own, _)| own == id)
+    };
+    let is_welcomed = !said.waiting.iter().any(is_greeting);
+    for id in said.waiting.iter().filter(|id| !is_greeting(id)) {
+        output.push(Event::Failed {
+            id: id.clone(),
+            error: TransportError::Closed,
+        });
+    }
+    output.flush().await?;
+    if let Some((id, frame)) = said.greeting {
+        input.put_back([frame]);
+        input.put_back(said.greeted);
+        if is_welcomed {
+            output.mute(id);
+        }
+    }
+    resume(input, output, alone().await).await
+}
+
+/// Which side went away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Client,
+    Host,
+}
+
+/// What the client said that counts after the host is gone.
+#[derive(Default)]
+struct Said(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    waiting: HashSet<RequestId>,
+    greeting: Option<(RequestId, Frame)>,
+    greeted: Option<Frame>,
+}
+
+impl Said {
+    fn note(&self, frame: &Frame) {
+        let Ok(envelope) = frame.envelope() else {
+            return;
+        };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (envelope.id(), envelope.method.as_deref()) {
+            (Some(id), Some(method)) => {
+                if method == "initialize" {
+                    kept.greeting = Some((id.clone(), frame.clone()));
+                }
+                kept.waiting.insert(id);
+            }
+            (None, Some("notifications/initialized")) => kept.greeted = Some(frame.clone()),
+            _ => {}
+        }
+    }
+
+    fn answered(&self, frame: &Frame) {
+        if let Ok(envelope) = frame.envelope()
+            && envelope.method.is_none()
+            && let Some(id) = envelope.id()
+        {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.waiting.remove(&id);
+        }
+    }
+}
+
+/// Passes lines both ways, in two halves, so that a slow side never stops the other.
+async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+    input: &mut Input<R>,
+    output: &mut Output<W>,
+    host: UnixStream,
+    said: &Said,
+) -> io::Result<End> {
+    let (from, mut to) = host.into_split();
+    let mut from = Input::new(from);
+    let upwards = async {
+        while let Some(frame) = input.next().await? {
+            said.note(&frame);
+            if send(&mut to, &frame).await.is_err() {
+                return io::Result::Ok(End::Host);
+            }
+        }
+        Ok(End::Client)
+    };
+    let downwards = async {
+        // What cannot be read of the host is its end as well.
+        while let Ok(Some(frame)) = from.next().await {
+            said.answered(&frame);
+            output.push(Event::Frame(frame));
+            while let Some(frame) = from.at_hand() {
+                said.answered(&frame);
+                output.push(Event::Frame(frame));
+            }
+            output.flush().await?;
+        }
+        io::Result::Ok(End::Host)
+    };
+    tokio::select! {
+        ended = downwards => ended,
+        ended = upwards => ended,
+    }
+}
+
+async fn send(to: &mut OwnedWriteHalf, frame: &Frame) -> io::Result<()> {
+    let mut line = Vec::with_capacity(frame.bytes().len().saturating_add(1));
+    line.extend_from_slice(frame.bytes());
+    line.push(b'\n');
+    to.write_all(&line).await
+}
+
+/// Makes a connection of the two halves of a stream.
+pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection {
+    let (sender, events) = mpsc::channel(QUEUE);
+    drop(tokio::spawn(async move {
+        let mut from = Input::new(from);
+        while let Ok(Some(frame)) = from.next().await {
+            if sender.send(Event::Frame(frame)).await.is_err() {
+                return;
+            }
+        }
+        let _gone = sender.send(Event::Closed(None)).await;
+    }));
+    let to = Arc::new(tokio::sync::Mutex::new(Some(to)));
+    Connection::new(Arc::new(SharedLink(to)), events)
+}
+
+/// The sending half of a shared connection.
+#[derive(Debug)]
+struct SharedLink(Arc<tokio::sync::Mutex<Option<OwnedWriteHalf>>>);
+
+impl Link for SharedLink {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            let mut to = self.0.lock().await;
+            let to = to.as_mut().ok_or(TransportError::Closed)?;
+            let sent = send(to, &frame).await;
+            sent.map_err(|_| TransportError::Closed)
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            drop(self.0.lock().await.take());
+        })
+    }
+}
+
+const QUEUE: usize = 256;

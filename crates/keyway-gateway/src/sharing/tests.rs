@@ -1,0 +1,398 @@
+//! Two processes of one user, and somebody who pretends to be one of them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Mutex;
+
+use keyway_auth::BoxFuture;
+use keyway_testkit::{Canary, Folder, PATIENCE};
+use keyway_transport::{Event, Frame, Link, RequestId, TransportError};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixListener;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::activity::{Activity, Outcome};
+use crate::gateway::Upstream;
+use keyway::sign_in::Whose;
+use keyway_mcp::aggregate::{Connector, Opened};
+use keyway_mcp::session::{ClientInfo, Offer};
+use keyway_mcp::states::Trouble;
+
+fn key(byte: u8) -> LikenessKey {
+    LikenessKey::new(Secret::new([byte; 32]))
+}
+
+/// What stands for an entry with this value.
+fn likeness(value: &str, key: &LikenessKey) -> Likeness {
+    key.hash("test", &[value.as_bytes()])
+}
+
+/// A server that answers with its name, and says who it is to who asks for the value.
+#[derive(Debug, Clone)]
+struct Named {
+    value: &'static str,
+    is_there: bool,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Named {
+    fn new(value: &'static str) -> Self {
+        Self {
+            value,
+            is_there: true,
+            heard: Arc::default(),
+        }
+    }
+
+    fn connection(&self) -> Connection {
+        let (sender, events) = mpsc::channel(64);
+        let link = Arc::new(NamedLink(self.clone(), sender));
+        Connection::new(link, events)
+    }
+}
+
+#[derive(Debug)]
+struct NamedLink(Named, mpsc::Sender<Event>);
+
+impl Link for NamedLink {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            let envelope = frame.envelope()?;
+            let method = envelope.method.as_deref().unwrap_or_default();
+            self.0.heard.lock().unwrap().push(method.to_owned());
+            let Some(id) = envelope.id() else {
+                return Ok(());
+            };
+            let result = match method {
+                "initialize" => r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#.to_owned(),
+                "slow" => return Ok(()),
+                _ => format!(r#"{{"from":"{}"}}"#, self.0.value),
+            };
+            let id = id.as_json();
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            let sent = self.1.send(Event::Frame(Frame::new(text)?)).await;
+            sent.map_err(|_| TransportError::Closed)
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Connector for Named {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+        let connection = self.connection();
+        let offer = Offer::Legacy;
+        Box::pin(async move { Ok(Opened { connection, offer }) })
+    }
+}
+
+impl Upstream for Named {
+    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+        self.connect()
+    }
+
+    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+        Box::pin(async { self.is_there.then(|| self.connection()) })
+    }
+
+    fn likeness(&self, key: &LikenessKey) -> Option<Likeness> {
+        Some(likeness(self.value, key))
+    }
+}
+
+/// A gateway that shares.
+struct Home {
+    folder: Folder,
+    gateway: Arc<Gateway>,
+    activity: Arc<Activity>,
+    sharing: tokio::task::JoinHandle<()>,
+}
+
+impl Home {
+    fn new(server: &Named) -> Self {
+        let folder = Folder::new();
+        let mode = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(folder.path(), mode).unwrap();
+        let served = Served::new("p".into(), "s".into(), [0; 32], Arc::new(server.clone()));
+        let info = ClientInfo {
+            name: "keyway".to_owned(),
+            version: "0".to_owned(),
+        };
+        let nobody = Arc::new(|| Ok(Vec::new()));
+        let activity = Arc::<Activity>::default();
+        let gateway = Gateway::new(vec![served], nobody, info).recording(Arc::clone(&activity));
+        let gateway = Arc::new(gateway);
+        let listener = Listener::unix(&folder.at("run.sock")).unwrap();
+        let sharing = tokio::spawn(share(listener, Arc::clone(&gateway), key(1)));
+        Self {
+            folder,
+            gateway,
+            activity,
+            sharing,
+        }
+    }
+
+    async fn knock(&self, server: &str, value: &str, key: &LikenessKey) -> Option<UnixStream> {
+        let wanted = Wanted {
+            plugin: "p",
+            server,
+            likeness: likeness(value, key),
+        };
+        knock(&self.folder.at("run.sock"), wanted, key).await
+    }
+}
+
+#[tokio::test]
+async fn only_who_would_make_the_same_connection_gets_it() {
+    let home = Home::new(&Named::new("acme"));
+    assert!(home.knock("s", "acme", &key(1)).await.is_some());
+    assert!(home.knock("s", "other", &key(1)).await.is_none());
+    assert!(home.knock("t", "acme", &key(1)).await.is_none());
+    assert!(home.knock("s", "acme", &key(2)).await.is_none());
+}
+
+/// Whoever listens in our place without the key learns a name and a random number.
+#[tokio::test]
+async fn an_impostor_gets_nothing_it_could_check_a_guess_with_and_is_not_believed() {
+    let folder = Folder::new().mode("", 0o700);
+    let path = folder.at("run.sock");
+    let impostor = UnixListener::bind(&path).unwrap();
+    let canary = Canary::hidden("hV7q2Lk9Wp4Zt8Rb3Nc6Ym1Hd5");
+    let key = key(1);
+    let own = likeness(canary.value(), &key);
+    let mut proofs = Vec::new();
+    for answer in ["{}", r#"{"keyway":1,"proof":null}"#, "", "echo"] {
+        let wanted = Wanted {
+            plugin: "p",
+            server: "s",
+            likeness: own,
+        };
+        let answering = async {
+            let (mut stream, _) = impostor.accept().await.unwrap();
+            let mut line = String::new();
+            let mut reader = BufReader::new(&mut stream);
+            reader.read_line(&mut line).await.unwrap();
+            let hello: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let answer = match answer {
+                // What was shown to it is shown back.
+                "echo" => serde_json::json!({"keyway": 1, "proof": hello["proof"]}).to_string(),
+                other => other.to_owned(),
+            };
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(b"\n").await.unwrap();
+            (line, hello["proof"].clone())
+        };
+        let (got, (line, proof)) = tokio::join!(knock(&path, wanted, &key), answering);
+        assert!(got.is_none(), "{answer}");
+        assert_eq!(canary.leak(&line), None);
+        assert!(!line.contains(&format!("{:?}", own.as_bytes())));
+        assert!(!proofs.contains(&proof), "no two greetings look alike");
+        proofs.push(proof);
+    }
+}
+
+#[tokio::test]
+async fn a_socket_that_is_not_ours_alone_is_not_even_connected_to() {
+    let folder = Folder::new().mode("", 0o700);
+    let path = folder.at("run.sock");
+    assert!(!is_ours(&path), "nothing is there");
+    let _listener = UnixListener::bind(&path).unwrap();
+    assert!(is_ours(&path));
+    let folder = folder.mode("", 0o750);
+    assert!(!is_ours(&path), "others may look into the folder");
+    let folder = folder.mode("", 0o700);
+    std::os::unix::fs::symlink(&path, folder.at("link")).unwrap();
+    assert!(!is_ours(&folder.at("link")), "a link leads anywhere");
+    folder.put("plain", "");
+    assert!(!is_ours(&folder.at("plain")), "no socket");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+        assert!(!is_ours(&path), "it is somebody else's");
+    }
+}
+
+#[tokio::test]
+async fn a_guest_that_sends_nonsense_is_let_go() {
+    let home = Home::new(&Named::new("acme"));
+    for nonsense in ["\n", "{}\n", &"x".repeat(5000), "GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = UnixStream::connect(home.folder.at("run.sock"))
+            .await
+            .unwrap();
+        drop(stream.write_all(nonsense.as_bytes()).await);
+        let mut answer = Vec::new();
+        let read = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+        drop(read.expect("it ends"));
+        assert!(!String::from_utf8_lossy(&answer).contains("proof\":["));
+    }
+    assert!(home.knock("s", "acme", &key(1)).await.is_some());
+}
+
+#[tokio::test]
+async fn a_server_that_changes_takes_its_guests_connections_along() {
+    let home = Home::new(&Named::new("acme"));
+    let mut stream = home.knock("s", "acme", &key(1)).await.unwrap();
+    let other = Named::new("other");
+    let served = Served::new("p".into(), "s".into(), [1; 32], Arc::new(other));
+    home.gateway.replace(vec![served]);
+    let mut rest = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+    assert_eq!(read.expect("it ends").unwrap(), 0);
+    assert!(home.knock("s", "acme", &key(1)).await.is_none());
+    assert!(home.knock("s", "other", &key(1)).await.is_some());
+}
+
+/// A client on a pipe of our own making.
+struct Client {
+    to: tokio::io::DuplexStream,
+    from: BufReader<tokio::io::DuplexStream>,
+    relaying: tokio::task::JoinHandle<io::Result<()>>,
+}
+
+impl Client {
+    fn new(stream: UnixStream, alone: &Named) -> Self {
+        let (to, input) = tokio::io::duplex(64 * 1024);
+        let (from, output) = tokio::io::duplex(64 * 1024);
+        let alone = alone.clone();
+        let relaying = tokio::spawn(async move {
+            relay(input, output, stream, || async move { alone.connection() }).await
+        });
+        Self {
+            to,
+            from: BufReader::new(from),
+            relaying,
+        }
+    }
+
+    async fn say(&mut self, text: &str) {
+        self.to.write_all(text.as_bytes()).await.unwrap();
+        self.to.write_all(b"\n").await.unwrap();
+    }
+
+    async fn hear(&mut self) -> serde_json::Value {
+        let mut line = String::new();
+        let read = timeout(PATIENCE, self.from.read_line(&mut line)).await;
+        read.expect("an answer").unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn ask(&mut self, id: u32, method: &str) -> serde_json::Value {
+        let params = r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#;
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        self.say(&text).await;
+        let answer = self.hear().await;
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+}
+
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+#[tokio::test]
+async fn when_the_host_dies_a_call_under_way_fails_and_the_next_is_answered_alone() {
+    let home = Home::new(&Named::new("host"));
+    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let alone = Named::new("alone");
+    let mut client = Client::new(stream, &alone);
+    assert!(client.ask(1, "initialize").await["result"].is_object());
+    client.say(INITIALIZED).await;
+    assert_eq!(client.ask(2, "tools/list").await["result"]["from"], "host");
+    client
+        .say(r#"{"jsonrpc":"2.0","id":3,"method":"slow"}"#)
+        .await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    home.sharing.abort();
+    let failed = client.hear().await;
+    assert_eq!(
+        (&failed["id"], &failed["error"]["data"]["code"]),
+        (&3.into(), &"connection-closed".into())
+    );
+    assert_eq!(client.ask(4, "tools/list").await["result"]["from"], "alone");
+    let heard = alone.heard.lock().unwrap().clone();
+    let expected = ["initialize", "notifications/initialized", "tools/list"];
+    assert_eq!(heard, expected, "greeted again, and the call not repeated");
+    drop(client.to);
+    client.relaying.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_host_without_a_connection_after_all_is_not_noticed_by_the_client() {
+    let mut server = Named::new("host");
+    server.is_there = false;
+    let home = Home::new(&server);
+    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let mut client = Client::new(stream, &Named::new("alone"));
+    assert!(client.ask(1, "initialize").await["result"].is_object());
+    client.say(INITIALIZED).await;
+    assert_eq!(client.ask(2, "tools/list").await["result"]["from"], "alone");
+}
+
+#[tokio::test]
+async fn a_shared_connection_is_one_like_any_other() {
+    let home = Home::new(&Named::new("host"));
+    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let mut shared = connection(stream);
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    shared.link.send(Frame::new(text).unwrap()).await.unwrap();
+    let Some(Event::Frame(answer)) = shared.events.recv().await else {
+        panic!("an answer");
+    };
+    assert!(answer.envelope().unwrap().result.is_some());
+    home.sharing.abort();
+    assert!(matches!(shared.events.recv().await, Some(Event::Closed(_))));
+    shared.link.close().await;
+    assert!(shared.link.send(Frame::new(text).unwrap()).await.is_err());
+}
+
+#[tokio::test]
+async fn what_a_guest_asks_is_recorded_like_that_of_any_client() {
+    let home = Home::new(&Named::new("host"));
+    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let mut client = Client::new(stream, &Named::new("alone"));
+    client.ask(1, "initialize").await;
+    client.say(INITIALIZED).await;
+    client.ask(2, "tools/list").await;
+    client
+        .say(r#"{"jsonrpc":"2.0","id":3,"method":"slow"}"#)
+        .await;
+    drop(client);
+    let recorded = || home.activity.recent();
+    let started = std::time::Instant::now();
+    while recorded().len() < 3 {
+        assert!(started.elapsed() < PATIENCE, "all are recorded");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let recorded: Vec<_> = recorded()
+        .iter()
+        .rev()
+        .map(|entry| (entry.asked.method.clone(), entry.outcome))
+        .collect();
+    let expected = [
+        ("initialize", Outcome::Done),
+        ("tools/list", Outcome::Done),
+        ("slow", Outcome::Left),
+    ];
+    assert_eq!(recorded, expected.map(|(it, how)| (it.to_owned(), how)));
+    for entry in home.activity.recent() {
+        assert_eq!(entry.asked.by, "keyway run");
+        assert_eq!(entry.asked.server, Some(("p".into(), "s".into())));
+    }
+}
+
+#[test]
+fn the_key_is_made_once_and_is_the_same_for_all() {
+    let folder = Folder::new();
+    let folders = keyway_vault::Folders::below(folder.path());
+    let open = || Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+    assert!(super::key(&open()).unwrap().is_none());
+    let made = make_key(&open()).unwrap().unwrap();
+    let again = make_key(&open()).unwrap().unwrap();
+    let found = super::key(&open()).unwrap().unwrap();
+    let number = likeness("x", &made);
+    assert!(number.is(likeness("x", &again).as_bytes()));
+    assert!(number.is(likeness("x", &found).as_bytes()));
+}

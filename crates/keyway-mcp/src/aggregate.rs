@@ -1,0 +1,164 @@
+//! Many servers as one [`Connection`] that speaks the legacy era (2025-11-25).
+//!
+//! Servers are opened side by side when first needed. One that fails takes nothing away from the
+//! others: it contributes a tool that says what is wrong. Whatever a server wrote is passed on as
+//! written, except for names, which tell the servers apart.
+
+mod client;
+mod entering;
+mod forward;
+mod handler;
+mod hub;
+mod kind;
+mod listing;
+mod names;
+mod outbox;
+mod owners;
+mod resources;
+mod roster;
+mod router;
+mod server;
+mod subject;
+mod text;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::BoxFuture;
+use keyway_transport::Connection;
+
+pub use self::entering::Entrance;
+use self::hub::Hub;
+use self::outbox::Outbox;
+use self::roster::AggregateLink;
+pub use self::roster::Roster;
+pub use self::subject::Subject;
+use crate::session::{ClientInfo, Offer};
+use crate::states::{Standing, Trouble};
+use crate::whereabouts::Whereabouts;
+
+/// Puts all members behind one connection. Nothing is opened yet.
+///
+/// Must be called inside a runtime.
+#[must_use]
+pub fn aggregate(members: Vec<Member>, settings: Settings) -> Connection {
+    aggregate_for_now(members, settings).0
+}
+
+/// The same for members that are going to change.
+///
+/// Must be called inside a runtime.
+#[must_use]
+pub fn aggregate_for_now(members: Vec<Member>, settings: Settings) -> (Connection, Roster) {
+    let (outbox, events) = Outbox::open();
+    let link = AggregateLink::new(Hub::new(members, settings, outbox));
+    let roster = link.roster();
+    (Connection::new(link, events), roster)
+}
+
+/// One server to put behind the aggregate.
+#[derive(Debug)]
+pub struct Member {
+    /// The name of the server, as in its entry.
+    pub name: String,
+    /// How to reach it.
+    pub connector: Arc<dyn Connector>,
+    /// How long one call may take; without it, the client decides.
+    pub timeout: Option<Duration>,
+    /// Its plugin and its own name, for who wants to know where a request went.
+    pub place: Option<(String, String)>,
+}
+
+/// Reaches one server: trust, credential and transport are behind this.
+pub trait Connector: Send + Sync + fmt::Debug {
+    /// Makes a new connection. Called at the first use, and at the next use after one has ended.
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
+
+    /// Finds out whether there is a way in, without connecting.
+    fn look(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Returns the way in, if the server is one that a person signs in to, and that is known: after
+    /// a connection was tried, or a [look](Self::look) taken. Must not block.
+    fn entrance(&self) -> Option<&dyn Entrance> {
+        None
+    }
+
+    /// Returns where the server is declared, if that is known.
+    fn whereabouts(&self) -> Option<Whereabouts> {
+        None
+    }
+}
+
+/// A connection on which nothing has been said yet.
+#[derive(Debug)]
+pub struct Opened {
+    /// The connection.
+    pub connection: Connection,
+    /// Which protocol eras to offer on it.
+    pub offer: Offer,
+}
+
+/// How an aggregate presents itself, and who watches.
+#[derive(Debug)]
+pub struct Settings {
+    /// How we introduce ourselves, to servers and to the client.
+    pub info: ClientInfo,
+    /// How long a list waits for a server; one that is slower is listed later.
+    pub list_wait: Duration,
+    /// How long a call waits for a person to sign in, before it is answered with the page.
+    pub entry_wait: Duration,
+    /// Whether names are told apart by that of their server; a single one needs no telling.
+    pub naming: Naming,
+    /// Who is told when a server's state changes.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Settings {
+    /// Takes the usual time to wait, and nobody who watches.
+    #[must_use]
+    pub fn new(info: ClientInfo) -> Self {
+        Self {
+            info,
+            list_wait: LIST_WAIT,
+            entry_wait: ENTRY_WAIT,
+            naming: Naming::Prefixed,
+            observer: Arc::new(NoObserver),
+        }
+    }
+}
+
+/// How names are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Naming {
+    /// By the name of the server in front.
+    Prefixed,
+    /// Not at all.
+    Bare,
+}
+
+/// Watches the states of servers.
+pub trait Observer: Send + Sync + fmt::Debug {
+    /// Is told of a server's new state, with what is wrong, if anything is. Must not block.
+    fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>);
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn changed(&self, _: &str, _: Standing, _: Option<&Trouble>) {}
+}
+
+/// Less than the minute that most clients wait for a call.
+const ENTRY_WAIT: Duration = Duration::from_secs(45);
+
+/// How long a list waits for a server, unless told otherwise.
+pub const LIST_WAIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

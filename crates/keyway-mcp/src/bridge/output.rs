@@ -1,0 +1,119 @@
+//! What a client is written: frames as they came, and errors of our own in the same form.
+
+use std::io;
+use std::sync::Arc;
+
+use keyway_transport::{Event, RequestId, TransportError};
+use serde_json::json;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use super::notes::Notes;
+use crate::explain::explain;
+use crate::whereabouts::Whereabouts;
+
+/// Collects what there is to write and writes it at once.
+pub struct Output<W> {
+    output: W,
+    buffer: Vec<u8>,
+    /// The request whose answer the client has already.
+    muted: Option<RequestId>,
+    notes: Option<Arc<dyn Notes>>,
+}
+
+impl<W> std::fmt::Debug for Output<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Messages may hold what a server answered.
+        f.debug_struct("Output").finish_non_exhaustive()
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Output<W> {
+    /// Writes messages to `output`, one on each line.
+    pub const fn new(output: W) -> Self {
+        Self {
+            output,
+            buffer: Vec::new(),
+            muted: None,
+            notes: None,
+        }
+    }
+
+    /// Lets somebody note what the client is written.
+    pub(super) fn noted(mut self, notes: Arc<dyn Notes>) -> Self {
+        self.notes = Some(notes);
+        self
+    }
+
+    /// Drops the answer to a request that is sent for the second time.
+    pub fn mute(&mut self, id: RequestId) {
+        self.muted = Some(id);
+    }
+
+    /// Adds an event; what concerns no client is dropped.
+    pub fn push(&mut self, event: Event) {
+        if self.muted.is_some() && self.muted == answered(&event) {
+            self.muted = None;
+            return;
+        }
+        if let Some(notes) = &self.notes {
+            notes.answered(&event);
+        }
+        match event {
+            Event::Frame(frame) => self.line(frame.bytes()),
+            Event::Failed { id, error } => self.line(failure(&id, &error, None).as_bytes()),
+            _ => {}
+        }
+    }
+
+    /// Writes what was pushed.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the client cannot be written to.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.buffer).await?;
+        self.output.flush().await?;
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
+        Ok(())
+    }
+
+    fn line(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.push(b'\n');
+    }
+}
+
+/// Returns the request that an event answers.
+fn answered(event: &Event) -> Option<RequestId> {
+    match event {
+        Event::Failed { id, .. } => Some(id.clone()),
+        Event::Frame(frame) => {
+            let envelope = frame.envelope().ok()?;
+            envelope.id().filter(|_| envelope.method.is_none())
+        }
+        _ => None,
+    }
+}
+
+/// Writes the answer to a request that got none; what helps names the server, if that is known.
+pub fn failure(id: &RequestId, error: &TransportError, server: Option<&Whereabouts>) -> String {
+    let mut explained = explain(error);
+    if let Some(server) = server {
+        explained.hint = explained.hint.map(|hint| server.word(&hint));
+    }
+    let body = json!({
+        "code": LOCAL_ERROR,
+        "message": explained.message,
+        "data": { "code": explained.code, "hint": explained.hint },
+    });
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{body}}}"#,
+        id.as_json()
+    )
+}
+
+/// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.
+pub const LOCAL_ERROR: i64 = 1;
+
+const KEPT_BYTES: usize = 256 * 1024;
