@@ -6,9 +6,9 @@ use keyway_config::document::{Document, DocumentKind};
 use keyway_config::edit::{Edit, apply};
 use keyway_config::environment::{Scope, Variables};
 use keyway_config::json::{self, Node, Tree, Value};
-use keyway_config::lint::{Context, lint};
 use keyway_config::plugin::Plugin;
 use keyway_config::source::{Location, Source};
+use keyway_lint::{Context, lint};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,11 +26,7 @@ fn check(bytes: &[u8], kind: DocumentKind) {
     };
     let (host, variables) = (plugin.host_variables(), Variables::from_pairs([("A", "a")]));
     let scope = Scope::new(&host, &variables);
-    let context = Context {
-        plugin: &plugin,
-        scope: Some(scope),
-        strict: false,
-    };
+    let context = Context::new(&plugin).with_scope(scope);
     let [document] = &plugin.documents[..] else {
         return;
     };

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use keyway_config::secrets::{Position, find, is_credential_name, is_placeholder, is_reference};
+use keyway_lint::secrets::{Position, find, is_credential_name, is_placeholder, is_reference};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

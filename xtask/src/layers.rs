@@ -158,6 +158,10 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-secret"],
     },
     Layer {
+        name: "keyway-lint",
+        may_use: &["keyway-config", "keyway-secret"],
+    },
+    Layer {
         name: "keyway-vault",
         may_use: &["keyway-secret"],
     },
@@ -187,6 +191,7 @@ const LAYERS: &[Layer] = &[
         may_use: &[
             "keyway-mcp",
             "keyway-config",
+            "keyway-lint",
             "keyway-transport",
             "keyway-auth",
             "keyway-keyring",
@@ -208,7 +213,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "keyway-clients",
-        may_use: &["keyway", "keyway-config", "keyway-secret"],
+        may_use: &["keyway", "keyway-config", "keyway-lint", "keyway-secret"],
     },
     Layer {
         name: "keyway-demo",
@@ -216,6 +221,7 @@ const LAYERS: &[Layer] = &[
             "keyway",
             "keyway-mcp",
             "keyway-config",
+            "keyway-lint",
             "keyway-transport",
             "keyway-secret",
         ],
@@ -228,6 +234,7 @@ const LAYERS: &[Layer] = &[
             "keyway-config",
             "keyway-demo",
             "keyway-gateway",
+            "keyway-lint",
             "keyway-mcp",
             "keyway-secret",
         ],

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use keyway::load::Loader;
-use keyway_config::readme;
+use keyway_lint::readme;
 use keyway_testkit::{Folder, Keyway};
 use serde_json::Value;
 

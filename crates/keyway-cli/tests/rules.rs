@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use keyway_config::lint::RULES;
+use keyway_lint::RULES;
 use keyway_testkit::{Folder, Keyway, Outcome};
 
 #[test]

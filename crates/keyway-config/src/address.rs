@@ -35,7 +35,7 @@ impl Address {
         scope: &Scope<'_>,
     ) -> Result<Self, AddressError> {
         build(template, transport, &|variable| {
-            scope.value_of(variable).map(Some)
+            variable.value_in(scope).map(Some)
         })
     }
 

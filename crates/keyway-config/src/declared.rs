@@ -55,7 +55,6 @@ pub struct Spelling {
 
 /// The other ways to write a field that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum SpellingKind {
     /// Another key.
     Key {
@@ -75,7 +74,6 @@ pub enum SpellingKind {
 
 /// What an entry reaches or starts.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Endpoint {
     /// A server somewhere else.
     Remote(Box<Remote>),
@@ -156,7 +154,6 @@ pub struct Helper {
 
 /// The three ways to write a helper.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum HelperCommand {
     /// A string that begins like a path: run directly, never by a shell.
     Program(Field),
@@ -179,7 +176,6 @@ impl HelperCommand {
 
 /// When a helper is run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Refresh {
     /// At every connect and reconnect.
     Connection,
@@ -189,7 +185,6 @@ pub enum Refresh {
 
 /// The `oauth` field.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum OAuth {
     /// Not there: automatic.
     Automatic,
@@ -222,7 +217,6 @@ impl OAuthFields {
 
 /// How frames travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Transport {
     /// A child process.
     Stdio,
@@ -295,7 +289,6 @@ impl Transport {
 
 /// How the transport of an entry was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum TypeOrigin {
     /// `type` has its canonical value.
     Declared,
@@ -309,7 +302,6 @@ pub enum TypeOrigin {
 
 /// Why an entry is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum EntryFault {
     /// Its value is not an object.
     NotAnObject {

@@ -1,10 +1,7 @@
 //! One configuration file, read whole: which entries it declares and what it is wrapped in.
 
-use std::sync::OnceLock;
-
 use crate::declared::{DeclaredServer, EntryFault, Field, read_entry};
 use crate::json::{self, Member, Node, Object, Tree, Value};
-use crate::literals::{self, Literal};
 use crate::source::{Pointer, Source, Span};
 use crate::template::Template;
 
@@ -29,7 +26,6 @@ pub struct Document {
     pub plugin_name: Option<Field>,
     /// The `$schema` of the file.
     pub schema: Option<Field>,
-    literals: OnceLock<Vec<Literal>>,
 }
 
 /// Which kind of file a document is.
@@ -112,7 +108,6 @@ impl Document {
             references: Vec::new(),
             plugin_name: None,
             schema: None,
-            literals: OnceLock::new(),
         };
         if let Some(root) = tree.root.as_ref().and_then(Node::as_object) {
             document.schema = string_member(root, "$schema");
@@ -123,13 +118,6 @@ impl Document {
         }
         document.tree = tree;
         document
-    }
-
-    /// Returns the literal credentials in the order of the file, whatever it is wrapped in.
-    #[must_use]
-    pub fn literals(&self) -> &[Literal] {
-        self.literals
-            .get_or_init(|| literals::in_tree(&self.source, &self.tree))
     }
 
     /// Says whether the file may be used: strict JSON that every reader understands alike.

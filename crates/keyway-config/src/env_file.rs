@@ -27,7 +27,8 @@ pub fn parse(text: &str) -> Variables {
 
 /// Returns where the lines stand that assign to a variable, from the first byte of each to its line
 /// break.
-pub(crate) fn lines_of(text: &str, wanted: &str) -> Vec<Range<usize>> {
+#[must_use]
+pub fn lines_of(text: &str, wanted: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start_matches(BYTE_ORDER_MARK);
     while !rest.is_empty() {

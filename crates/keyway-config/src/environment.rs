@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use keyway_secret::Secret;
 
-use crate::template::{ExpandError, Variable};
-
 /// A source of variables, such as the user's shell.
 pub trait Environment {
     /// Returns the value of a variable, `None` if it is unset.
@@ -221,20 +219,9 @@ impl<'a> Scope<'a> {
         self.environment.origin_of(name)
     }
 
-    pub(crate) fn value_of(&self, variable: &Variable) -> Result<Secret<String>, ExpandError> {
-        if let Some(value) = self.lookup(&variable.name) {
-            return Ok(value);
-        }
-        match &variable.default {
-            Some(default) => Ok(Secret::new(default.clone())),
-            None => Err(ExpandError::Unset {
-                name: variable.name.clone(),
-                near: self.near(&variable.name),
-            }),
-        }
-    }
-
-    pub(crate) fn lookup(&self, name: &str) -> Option<Secret<String>> {
+    /// Returns the value of a variable, be it the host's or the person's; an empty one counts as unset.
+    #[must_use]
+    pub fn lookup(&self, name: &str) -> Option<Secret<String>> {
         if is_host_variable(name) {
             return self
                 .host
@@ -248,7 +235,8 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns up to three names that are set and look like `name`, the closest first.
-    fn near(&self, name: &str) -> Vec<String> {
+    #[must_use]
+    pub fn near(&self, name: &str) -> Vec<String> {
         nearest(name, self.environment.names().iter().map(String::as_str))
             .into_iter()
             .filter(|near| self.is_set(near))
@@ -259,7 +247,8 @@ impl<'a> Scope<'a> {
 }
 
 /// Returns the candidates that look like `word`, the closest first; never the word itself.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     if word.len() > LONGEST_WORD {
         return Vec::new();
     }

@@ -5,7 +5,6 @@ use crate::headers::is_credential_header;
 
 /// How a server is authenticated to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Method {
     /// A helper prints headers.
     Dynamic,
@@ -77,7 +76,8 @@ impl Method {
 }
 
 /// Says whether a header carries nothing: it is empty, or an `Authorization` with only its scheme.
-pub(crate) fn is_blank(name: &str, value: &str) -> bool {
+#[must_use]
+pub fn is_blank(name: &str, value: &str) -> bool {
     let value = value.trim();
     let is_scheme = || {
         ["bearer", "basic"]
@@ -90,7 +90,7 @@ pub(crate) fn is_blank(name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::fixture::entry;
+    use crate::fixture::entry;
 
     fn method(fields: &str) -> Method {
         let plugin = entry(fields);

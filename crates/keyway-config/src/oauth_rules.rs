@@ -23,7 +23,6 @@ pub struct OAuthFault {
 
 /// The rules that a setting can break.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum OAuthFaultKind {
     /// `oauth` on a WebSocket.
     #[error("`oauth` does not work over WebSocket")]
@@ -177,7 +176,8 @@ fn is_secure(template: &Template) -> bool {
 ///
 /// Returns `None` if it begins with a variable, about which nothing can be said here, and
 /// `Some(None)` if it is no address.
-pub(crate) fn address(template: &Template) -> Option<Option<Url>> {
+#[must_use]
+pub fn address(template: &Template) -> Option<Option<Url>> {
     let Some(Part::Literal { .. }) = template.parts().first() else {
         return template.as_str().is_empty().then_some(None);
     };

@@ -39,7 +39,6 @@ pub struct Snapshot {
 
 /// What became of a file that a manifest names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Reference {
     /// It is among the documents.
     Read,
@@ -79,7 +78,6 @@ pub struct Program {
 
 /// Whether a program can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ProgramState {
     /// There is no such file.
     Missing,
@@ -90,6 +88,19 @@ pub enum ProgramState {
 }
 
 impl Plugin {
+    /// Reads one file of entries as a plugin of its own, as an editor does with an open buffer.
+    ///
+    /// `path` is what diagnostics show; nothing is read from the disk.
+    #[must_use]
+    pub fn from_text(root: impl Into<PathBuf>, path: &str, text: &str) -> Self {
+        let source = Source::new(path, text.as_bytes());
+        Self {
+            root: root.into(),
+            documents: vec![Document::parse(source, DocumentKind::Entries)],
+            snapshot: Snapshot::default(),
+        }
+    }
+
     /// Returns the name in the manifest, or else the name of the folder.
     #[must_use]
     pub fn name(&self) -> String {
@@ -169,7 +180,8 @@ impl Plugin {
 }
 
 /// The path that a template names below the plugin root, if that can be said without variables.
-pub(crate) fn below_root(template: &Template) -> Option<String> {
+#[must_use]
+pub fn below_root(template: &Template) -> Option<String> {
     match template.parts() {
         [Part::Literal { text, .. }] => Some(text.clone()),
         [Part::Variable(root), Part::Literal { text, .. }] => {

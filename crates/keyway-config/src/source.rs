@@ -17,7 +17,6 @@ pub struct Source {
 
 /// What is wrong with a file as a whole, before its text is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Defect {
     /// It is larger than [`MAX_BYTES`]; its text was dropped.
     TooLarge {

@@ -204,7 +204,7 @@ impl Template {
     ) -> Result<Secret<String>, ExpandError> {
         match part {
             Part::Literal { text, .. } => Ok(Secret::new(text.clone())),
-            Part::Variable(variable) => scope.value_of(variable),
+            Part::Variable(variable) => variable.value_in(scope),
             Part::Foreign { range } => {
                 let text = self.text.get(range.clone()).unwrap_or_default().to_owned();
                 match foreign {
@@ -219,6 +219,22 @@ impl Template {
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl Variable {
+    /// Returns the value in `scope`, or the default.
+    pub(crate) fn value_in(&self, scope: &Scope<'_>) -> Result<Secret<String>, ExpandError> {
+        if let Some(value) = scope.lookup(&self.name) {
+            return Ok(value);
+        }
+        match &self.default {
+            Some(default) => Ok(Secret::new(default.clone())),
+            None => Err(ExpandError::Unset {
+                name: self.name.clone(),
+                near: scope.near(&self.name),
+            }),
+        }
     }
 }
 

@@ -135,7 +135,7 @@ pub fn names(server: &DeclaredServer) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::fixture::entry;
+    use crate::fixture::entry;
 
     #[test]
     fn every_field_that_is_expanded_is_listed_with_what_it_becomes() {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use keyway::load::Loader;
-use keyway_config::readme;
+use keyway_lint::readme;
 use serde_json::Value;
 
 use crate::SIGN_WORD;

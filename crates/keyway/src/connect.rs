@@ -295,8 +295,6 @@ impl Host {
             Declared::Shell(field) => HelperCommand::Shell(field.template.as_str().to_owned()),
             Declared::Words(words) => HelperCommand::Words(words.iter().map(filled).collect()),
             Declared::Program(field) => HelperCommand::Program(filled(field)),
-            // No other form exists; an empty line is refused as not executable.
-            _ => HelperCommand::Words(Vec::new()),
         };
         Helper {
             launcher: self.launcher.clone(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use keyway_config::env_file::parse;
 use keyway_config::environment::Variables;
-use keyway_config::migrate::with_replacement;
+use keyway_lint::migrate::with_replacement;
 use keyway_secret::Secret;
 
 use crate::error::{LoadError, MigrateFault};

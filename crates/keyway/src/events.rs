@@ -234,7 +234,7 @@ fn left_out(is_file_usable: bool, entry: &Entry) -> Option<&'static str> {
 fn shown(name: &str) -> Arc<str> {
     let mut shown = String::with_capacity(name.len());
     let mut from = 0;
-    for found in keyway_config::secrets::find(name, keyway_config::secrets::Position::Prose) {
+    for found in keyway_lint::secrets::find(name, keyway_lint::secrets::Position::Prose) {
         let range = found.range;
         shown.push_str(name.get(from..range.start).unwrap_or_default());
         shown.push('…');

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use keyway::load::Loader;
-//! use keyway_config::lint::{Context, lint};
+//! use keyway_lint::{Context, lint};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
@@ -13,7 +13,7 @@
 //! keyway::write::create(&file, br#"{"docs": {"url": "https://docs.example/mcp"}}"#, 0o644)?;
 //!
 //! let loaded = Loader::default().load(folder.path())?;
-//! let context = Context { plugin: &loaded.plugin, scope: None, strict: false };
+//! let context = Context::new(&loaded.plugin);
 //! let found = lint(&context);
 //! assert!(found.iter().any(|diagnostic| diagnostic.code == "url-missing-type"));
 //! # Ok(())

@@ -1,6 +1,6 @@
 //! Migrations on disk: the files around a configuration, and the plan written in a safe order.
 //!
-//! What is to be written is decided in `keyway_config::migrate`. Here it is made sure that a value
+//! What is to be written is decided in `keyway_lint::migrate`. Here it is made sure that a value
 //! is in an ignored file of its owner's, on the disk, before the literal goes.
 
 use std::collections::BTreeSet;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 use keyway_config::edit::TextChange;
 use keyway_config::env_file;
 use keyway_config::environment::Environment as _;
-use keyway_config::migrate::env::{EnvChange, EnvPlan};
-use keyway_config::migrate::{EnvObstacle, Surroundings};
 use keyway_config::plugin::Plugin;
+use keyway_lint::migrate::env::{EnvChange, EnvPlan};
+use keyway_lint::migrate::{EnvObstacle, Surroundings};
 use keyway_secret::Secret;
 
 use crate::error::{LoadError, MigrateError, MigrateFault, WriteError};

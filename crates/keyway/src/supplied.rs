@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::{AuthError, Authorizer, BoxFuture, Challenge, Credential, Verdict};
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
-use keyway_config::secrets::is_credential_name;
+use keyway_lint::secrets::is_credential_name;
 use keyway_secret::Secret;
 
 pub use keyway_transport::Redactor;

@@ -129,10 +129,8 @@ fn command_line(server: &DeclaredServer, host: &HostVariables) -> Option<String>
                 HelperCommand::Words(words) => {
                     quoted(words.iter().map(|field| shown(&field.template, host)))
                 }
-                _ => return None,
             })
         }
-        _ => None,
     }
 }
 
@@ -150,9 +148,8 @@ fn inline_code(server: &DeclaredServer, host: &HostVariables) -> Option<String> 
                 .iter()
                 .map(|field| shown(&field.template, host))
                 .collect(),
-            _ => return None,
+            HelperCommand::Program(_) => return None,
         },
-        _ => return None,
     };
     let mut flags = words.iter().enumerate().skip(1);
     flags.find_map(|(at, flag)| {

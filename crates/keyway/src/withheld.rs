@@ -1,7 +1,7 @@
 //! Which of the shell's variables a program did not get, and may have missed. Names only.
 
 use keyway_config::resolve::SpecEndpoint;
-use keyway_config::secrets::is_credential_name;
+use keyway_lint::secrets::is_credential_name;
 use keyway_transport::EnvReader;
 
 use crate::connect::{Host, Target, exposed, host_env};

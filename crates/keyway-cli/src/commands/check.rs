@@ -11,8 +11,7 @@ use clap::Args;
 use keyway::load::Loaded;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
-use keyway_config::environment::Scope;
-use keyway_config::lint::{Context, lint};
+use keyway_lint::{Context, lint};
 
 use self::fixes::{Change, Fixes};
 use crate::error::CliError;
@@ -167,18 +166,12 @@ impl Linter {
     fn lint(&self, loaded: &Loaded) -> Vec<Diagnostic> {
         let plugin = &loaded.plugin;
         let strict = self.strict;
-        let run = |scope: Option<Scope<'_>>| {
-            lint(&Context {
-                plugin,
-                scope,
-                strict,
-            })
-        };
+        let context = Context::new(plugin).strict(strict);
         if self.resolves {
             self.surroundings
-                .with_scope(loaded, |scope| run(Some(scope)))
+                .with_scope(loaded, |scope| lint(&context.with_scope(scope)))
         } else {
-            run(None)
+            lint(&context)
         }
     }
 }

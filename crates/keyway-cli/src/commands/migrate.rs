@@ -6,8 +6,8 @@ mod trial;
 
 use clap::{Args, Subcommand};
 use keyway_config::edit::TextChange;
-use keyway_config::migrate::Scope;
 use keyway_config::source::Source;
+use keyway_lint::migrate::Scope;
 
 use crate::diff::{Diff, Kind};
 use crate::error::CliError;

@@ -3,8 +3,8 @@
 use clap::Args;
 use keyway::migrate;
 use keyway_config::diagnostic::{Diagnostic, Severity};
-use keyway_config::readme;
 use keyway_config::usage::uses;
+use keyway_lint::readme;
 
 use crate::error::CliError;
 use crate::exit::Exit;

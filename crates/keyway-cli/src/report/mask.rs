@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::json::Tree;
-use keyway_config::secrets::{self, Position};
 use keyway_config::source::{Source, Span};
+use keyway_lint::secrets::{self, Position};
 
 use self::literal::{references, runs, secret, strict_runs, without};
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::Fix;
-use keyway_config::lint::RULES;
 use keyway_config::source::{Location, Span};
+use keyway_lint::RULES;
 use serde_json::{Value, json};
 
 use super::mask::{in_name, looks_secret};
@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report<'_>) -> String {
     text
 }
 
-fn rule(rule: &keyway_config::lint::Rule) -> Value {
+fn rule(rule: &keyway_lint::Rule) -> Value {
     json!({
         "id": rule.id,
         "shortDescription": {"text": rule.summary},

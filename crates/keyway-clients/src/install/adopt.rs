@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use keyway_config::document::{Document, DocumentKind, Wrapper};
 use keyway_config::environment::Environment;
-use keyway_config::migrate::env::plan_named;
-use keyway_config::migrate::{Naming, Scope, Surroundings};
 use keyway_config::plugin::Plugin;
 use keyway_config::source::{MAX_BYTES, Source};
+use keyway_lint::literals;
+use keyway_lint::migrate::env::plan_named;
+use keyway_lint::migrate::{Naming, Scope, Surroundings};
 use keyway_secret::Secret;
 
 use self::values::Values;
@@ -220,8 +221,10 @@ fn moved(
     let literals = |text: &str| {
         let source = Source::new(DOCUMENT, text.as_bytes());
         let document = Document::parse(source, DocumentKind::Entries);
-        let of_server = document.literals().iter();
-        let of_server = of_server.filter(|literal| literal.server.as_deref() == Some(server));
+        let found = literals::in_document(&document);
+        let of_server = found
+            .iter()
+            .filter(|literal| literal.server.as_deref() == Some(server));
         (of_server.count(), document)
     };
     let (count, document) = literals(&text);

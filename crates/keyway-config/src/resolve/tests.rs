@@ -1,6 +1,6 @@
 use super::*;
 use crate::environment::{HostVariables, Variables};
-use crate::lint::fixture::entry;
+use crate::fixture::entry;
 
 fn resolved(fields: &str, pairs: &[(&str, &str)]) -> Result<ServerSpec, Vec<String>> {
     let plugin = entry(fields);

@@ -208,7 +208,6 @@ impl Hasher {
             HelperCommand::Program(field) => ("program", std::slice::from_ref(field)),
             HelperCommand::Shell(field) => ("shell", std::slice::from_ref(field)),
             HelperCommand::Words(words) => ("words", words.as_slice()),
-            _ => ("other", &[][..]),
         };
         for word in words {
             self.field(form, word.template.as_str().as_bytes());

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use keyway_config::headers::is_credential_header;
 use keyway_config::resolve::{RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
-use keyway_config::secrets::is_credential_name;
+use keyway_lint::secrets::is_credential_name;
 use serde::Deserialize;
 
 /// What is wrong with a credential.

@@ -26,7 +26,7 @@ fn codes(pages: &[Page]) -> BTreeSet<String> {
 fn no_page_is_without_a_code_and_every_rule_has_one() {
     assert_eq!(files("errors"), codes(ERRORS));
     assert_eq!(files("rules"), codes(RULES));
-    let rules = keyway_config::lint::RULES.iter();
+    let rules = keyway_lint::RULES.iter();
     assert_eq!(
         rules
             .map(|rule| rule.id.to_owned())

@@ -115,9 +115,8 @@ fn words(server: &DeclaredServer, around: Surroundings<'_>) -> Vec<String> {
                 .iter()
                 .map(|field| shown(&field.template, around.host))
                 .collect(),
-            _ => Vec::new(),
+            None => Vec::new(),
         },
-        _ => Vec::new(),
     };
     let values: Vec<String> = words
         .iter()

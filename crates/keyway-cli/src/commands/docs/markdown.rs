@@ -5,7 +5,7 @@ use keyway::settings::SECTIONS;
 use keyway_clients::clients::{CLIENTS, Syntax, Tolerance};
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::Applicability;
-use keyway_config::lint::RULES;
+use keyway_lint::RULES;
 
 use crate::arguments::{Arguments, visible};
 use crate::environment::DOCUMENTED;

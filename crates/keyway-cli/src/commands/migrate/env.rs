@@ -6,8 +6,8 @@ use clap::Args;
 use keyway::migrate;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
-use keyway_config::migrate::Scope;
-use keyway_config::migrate::env::{EnvPlan, plan};
+use keyway_lint::migrate::Scope;
+use keyway_lint::migrate::env::{EnvPlan, plan};
 
 use super::trial::{Trial, Trying};
 use super::{diff, require_server, written};

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use keyway::migrate;
-use keyway_config::migrate::Scope;
-use keyway_config::migrate::oauth::{OAuthPlan, plan};
+use keyway_lint::migrate::Scope;
+use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
 use super::trial::{Trial, Trying};
 use super::{diff, require_server, written};

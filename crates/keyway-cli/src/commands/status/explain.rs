@@ -5,8 +5,8 @@ use std::sync::Arc;
 use keyway::status::{ServerStatus, State};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::environment::Scope;
-use keyway_config::lint::{Context, lint};
 use keyway_config::plugin::Plugin;
+use keyway_lint::{Context, lint};
 
 /// Returns what explains the failed servers and the files that give none, in the order of the files.
 pub(crate) fn diagnostics(
@@ -14,11 +14,7 @@ pub(crate) fn diagnostics(
     scope: Scope<'_>,
     servers: &[ServerStatus<'_>],
 ) -> Vec<Diagnostic> {
-    let context = Context {
-        plugin,
-        scope: Some(scope),
-        strict: false,
-    };
+    let context = Context::new(plugin).with_scope(scope);
     let mut found = lint(&context);
     name_slips(&mut found);
     found.retain(|finding| is_about_a_file(finding) || servers.iter().any(|s| stops(finding, s)));
@@ -35,11 +31,7 @@ pub(crate) fn diagnostics(
 
 /// Returns why files and entries are left out, whatever the variables are; one reason for each.
 pub(crate) fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
-    let context = Context {
-        plugin,
-        scope: None,
-        strict: false,
-    };
+    let context = Context::new(plugin);
     let mut found = lint(&context);
     name_slips(&mut found);
     found.retain(|finding| finding.severity == Severity::Error && leaves_out(plugin, finding));

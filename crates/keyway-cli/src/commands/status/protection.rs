@@ -36,7 +36,6 @@ fn runs_a_program(listed: &Listed<'_>) -> bool {
     server.is_ok_and(|server| match &server.endpoint {
         Endpoint::Local(_) => true,
         Endpoint::Remote(remote) => remote.helper.is_some(),
-        _ => false,
     })
 }
 

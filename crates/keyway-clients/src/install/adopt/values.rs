@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use keyway_config::env_file;
 use keyway_config::environment::Environment;
-use keyway_config::migrate::with_assignment;
-use keyway_config::secrets::is_credential_parameter;
+use keyway_lint::migrate::with_assignment;
+use keyway_lint::secrets::is_credential_parameter;
 use keyway_secret::Secret;
 use percent_encoding::percent_decode_str;
 

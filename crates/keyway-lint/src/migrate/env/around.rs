@@ -1,0 +1,118 @@
+//! What changes beside the configuration, and what a person has to do themselves.
+
+use keyway_config::diagnostic::Severity;
+use keyway_config::document::Document;
+use keyway_config::edit::TextChange;
+use keyway_config::plugin::Plugin;
+
+use super::super::{Scope, Surroundings, lines, note};
+use super::EnvPlan;
+use crate::readme;
+
+/// Plans `.env.example` and `.gitignore`, and names `.env` as a person would.
+pub(super) fn plan_surroundings(plugin: &Plugin, around: &Surroundings, plan: &mut EnvPlan) {
+    let mut examples: Vec<(String, String)> = Vec::new();
+    for moved in &plan.moves {
+        let purpose = format!("{}: {}", moved.server, moved.place);
+        match examples
+            .iter_mut()
+            .find(|(name, _)| *name == moved.variable)
+        {
+            Some((_, known)) if known.contains(&purpose) => {}
+            Some((_, known)) => known.push_str(&format!("; {purpose}")),
+            None => examples.push((moved.variable.clone(), purpose)),
+        }
+    }
+    let example = around.example.as_deref();
+    plan.example = lines::with_examples(example, &examples).map(|after| TextChange {
+        file: plugin.shown(".env.example").into(),
+        before: around.example.clone(),
+        after,
+    });
+    plan.ignore = (!around.env_is_ignored).then(|| TextChange {
+        file: plugin.shown(".gitignore").into(),
+        before: around.ignore.clone(),
+        after: lines::append(around.ignore.as_deref(), &[".env".to_owned()]),
+    });
+    if let Some(env) = &mut plan.env {
+        env.file = plugin.shown(".env").into();
+    }
+}
+
+/// Brings the README up to date with the documents as they would be.
+pub(super) fn plan_readme(plugin: &Plugin, changed: Vec<Document>, plan: &mut EnvPlan) {
+    let mut after = plugin.clone();
+    for document in changed {
+        let mut others = after.documents.iter_mut();
+        let place = others.find(|other| other.source.path() == document.source.path());
+        if let Some(place) = place {
+            *place = document;
+        }
+    }
+    match readme::update(&after) {
+        Ok(change) => plan.readme = change,
+        Err(fault) => {
+            let file = plugin
+                .snapshot
+                .readme
+                .as_ref()
+                .map_or("README", |readme| readme.path());
+            plan.diagnostics.push(note(
+                "readme-left-alone",
+                Severity::Warning,
+                format!("`{file}` is left as it is: {fault}"),
+                "`keyway readme` prints the section to paste",
+            ));
+        }
+    }
+}
+
+/// Says what moving a token does not do: make it secret again.
+pub(super) fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut EnvPlan) {
+    for document in scope.documents() {
+        let file = document.source.shared_path();
+        let mut names: Vec<String> = Vec::new();
+        for moved in plan.moves.iter().filter(|moved| moved.file == file) {
+            let name = format!("`{}`", moved.variable);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            continue;
+        }
+        let (names, seen) = (names.join(", "), around.tracked.contains(&file));
+        let place = if seen {
+            "which is in version control: whoever has its history has the value"
+        } else {
+            "where others may have read it"
+        };
+        plan.diagnostics.push(note(
+            "rotate-token",
+            Severity::Warning,
+            format!("the value of {names} was written down in `{file}`, {place}"),
+            "get a new one from the issuer, put it in the place of the old, and revoke the old",
+        ));
+        if !document.tree.faults.is_empty() {
+            plan.diagnostics.push(note(
+                "invalid-json",
+                Severity::Warning,
+                format!("`{file}` is not strict JSON; only the literals are replaced"),
+                "`keyway check` says what is wrong",
+            ));
+        }
+    }
+    for source in &scope.plugin.snapshot.prose {
+        let mut moves = plan.moves.iter();
+        let found = moves.find(|moved| source.text().contains(moved.value.expose()));
+        if let Some(moved) = found {
+            let (file, name) = (source.path(), &moved.variable);
+            plan.diagnostics.push(note(
+                "secret-in-docs",
+                Severity::Warning,
+                format!("`{file}` still holds the value of `{name}`"),
+                "remove it there by hand",
+            ));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Whether one literal can move to a variable, and what exactly would be replaced by it.
+
+use std::collections::BTreeMap;
+
+use keyway_config::declared::{DeclaredServer, Field};
+use keyway_config::document::{Document, Wrapper};
+use keyway_config::edit::Edit;
+use keyway_config::json;
+use keyway_config::source::Span;
+use keyway_config::template::{Part, Template};
+use keyway_config::usage::{self, Feeds};
+use keyway_secret::Secret;
+use percent_encoding::percent_decode_str;
+
+use super::is_changeable;
+use super::names::{self, NameFault};
+use crate::literals::{Literal, Place};
+use crate::secrets::Reason;
+
+/// A literal that can move.
+pub(super) struct Candidate<'a> {
+    pub(super) document: &'a Document,
+    pub(super) server: &'a DeclaredServer,
+    pub(super) literal: Literal,
+    /// What the variable has to hold.
+    pub(super) value: Secret<String>,
+    pub(super) target: Target,
+}
+
+/// What is replaced.
+pub(super) enum Target {
+    /// The literal, by a reference to a variable whose name begins with `base`.
+    Literal { base: String, span: Span },
+    /// The default of `name`, by nothing.
+    Default { name: String, span: Span },
+}
+
+impl Candidate<'_> {
+    /// Returns the replacement, once the name is known.
+    pub(super) fn edit(&self, name: &str) -> Edit {
+        let source = &self.document.source;
+        match &self.target {
+            Target::Default { span, .. } => Edit::replace(source, *span, ""),
+            Target::Literal { span, .. } => {
+                let reference = format!("${{{name}}}");
+                let is_bare = !source.slice(self.literal.string_span).starts_with('"');
+                let text = if is_bare {
+                    json::quote(&reference)
+                } else {
+                    reference
+                };
+                Edit::replace(source, *span, text)
+            }
+        }
+    }
+}
+
+/// Why a literal stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// The file is another host's.
+    Foreign(&'static str),
+    /// Readers disagree about what the file says.
+    BadFile,
+    /// The entry breaks the grammar.
+    BadEntry,
+    /// Variables are not filled in here.
+    NotExpanded,
+    /// A variable stands inside of it.
+    Mixed,
+    /// The dollar sign in front would turn the reference into text.
+    BehindDollar,
+    /// A variable in the host must not be a credential.
+    InHost,
+    /// What the address means by it is not certain.
+    Encoded,
+    /// No line of an env file can hold it.
+    Unwritable,
+    /// `.env` is in version control.
+    EnvTracked,
+    /// `.env` is a link.
+    EnvLink,
+    /// There is no name for it.
+    Name(NameFault),
+}
+
+impl Obstacle {
+    /// Says why, in a form that follows a colon.
+    pub(super) fn why(&self) -> String {
+        let why = match self {
+            Self::Foreign(host) => {
+                return format!("the file is laid out for {host}, whose variables differ");
+            }
+            Self::Name(NameFault::OtherLine(name)) => {
+                return format!("`.env` has another value for `{name}`");
+            }
+            Self::Name(NameFault::OtherDefault(name)) => {
+                return format!("`{name}` has another default elsewhere");
+            }
+            Self::Name(NameFault::Reserved(name)) => {
+                return format!("`{name}` is not the person's to set");
+            }
+            Self::BadFile => "the file is not JSON that every reader understands alike",
+            Self::BadEntry => "the entry is not loaded as it is",
+            Self::NotExpanded => "variables are not filled in here",
+            Self::Mixed => "a part of it is a variable already",
+            Self::BehindDollar => "the `$` in front of it would make a variable plain text",
+            Self::InHost => "a credential must not be part of a host name",
+            Self::Encoded => "how it is encoded in the address is not certain",
+            Self::Unwritable => "`.env` cannot take a line for it",
+            Self::EnvTracked => "`.env` is in version control",
+            Self::EnvLink => "`.env` is a link, and what it leads to may not be ignored",
+        };
+        why.to_owned()
+    }
+
+    /// Says what to do instead.
+    pub(super) const fn hint(&self) -> &'static str {
+        match self {
+            Self::Foreign(_) => "write the variable by hand in the way of that host",
+            Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; mend that first",
+            Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
+            Self::Mixed | Self::BehindDollar => "put the whole value into one variable by hand",
+            Self::InHost => "pass it by `headers`",
+            Self::Encoded => "pass it by `headers`, or put it into a variable by hand",
+            Self::Unwritable => "look for an open quote in `.env`, or set the variable by hand",
+            Self::EnvTracked => {
+                "take it out with `git rm --cached .env`, or set the variables in the shell"
+            }
+            Self::EnvLink => "put a file in its place, or set the variables in the shell",
+            Self::Name(NameFault::OtherLine(_)) => {
+                "remove or rename the line in `.env`, whichever of the two is the right value"
+            }
+            Self::Name(_) => "rename the variable by hand",
+        }
+    }
+}
+
+/// The strings of a document in which variables are filled in, by where they stand.
+pub(super) type Fields<'a> = BTreeMap<Span, (&'a DeclaredServer, Feeds<'a>, &'a Field)>;
+
+/// Lists the strings of a document in which variables are filled in.
+pub(super) fn fields(document: &Document) -> Fields<'_> {
+    let servers = document.servers();
+    servers
+        .flat_map(|server| {
+            let fields = usage::fields(server).into_iter();
+            fields.map(move |(feeds, field)| (field.span, (server, feeds, field)))
+        })
+        .collect()
+}
+
+/// Decides about one literal of a document.
+pub(super) fn judge<'a>(
+    document: &'a Document,
+    fields: &Fields<'a>,
+    literal: &Literal,
+) -> Result<Candidate<'a>, Obstacle> {
+    if let Wrapper::Foreign { host, .. } = document.wrapper {
+        return Err(Obstacle::Foreign(host));
+    }
+    if !is_changeable(document) {
+        return Err(Obstacle::BadFile);
+    }
+    let Some(&(server, feeds, field)) = fields.get(&literal.string_span) else {
+        return Err(if is_in_loaded_entry(document, literal) {
+            Obstacle::NotExpanded
+        } else {
+            Obstacle::BadEntry
+        });
+    };
+    let (value, target) = match literal.default_of {
+        Some(_) => of_default(document, field, literal)?,
+        None => of_literal(document, (server, feeds, field), literal)?,
+    };
+    Ok(Candidate {
+        document,
+        server,
+        literal: literal.clone(),
+        value,
+        target,
+    })
+}
+
+fn is_in_loaded_entry(document: &Document, literal: &Literal) -> bool {
+    let mut broken = document.entries.iter().filter(|e| e.server.is_err());
+    !broken.any(|entry| {
+        let below = literal
+            .pointer
+            .as_str()
+            .strip_prefix(entry.pointer.as_str());
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+fn of_default(
+    document: &Document,
+    field: &Field,
+    literal: &Literal,
+) -> Result<(Secret<String>, Target), Obstacle> {
+    let range = &literal.finding.range;
+    let mut variables = field.template.variables();
+    let around = variables.find(|variable| {
+        let default = &variable.default_range;
+        default.start <= range.start && range.end <= default.end
+    });
+    let variable = around.ok_or(Obstacle::Mixed)?;
+    let default = variable.default.clone().ok_or(Obstacle::Mixed)?;
+    let start = variable.default_range.start.saturating_sub(":-".len());
+    let span = field.span_of(&document.source, &(start..variable.default_range.end));
+    let name = variable.name.clone();
+    Ok((Secret::new(default), Target::Default { name, span }))
+}
+
+fn of_literal(
+    document: &Document,
+    (server, feeds, field): (&DeclaredServer, Feeds<'_>, &Field),
+    literal: &Literal,
+) -> Result<(Secret<String>, Target), Obstacle> {
+    let range = literal.finding.range.clone();
+    let text = field.template.as_str();
+    let is_inside = |part: &Part| {
+        let whole = part.range();
+        matches!(part, Part::Literal { .. }) && whole.start <= range.start && range.end <= whole.end
+    };
+    if literal.finding.reason == Reason::Default || !field.template.parts().iter().any(is_inside) {
+        return Err(Obstacle::Mixed);
+    }
+    if text.get(..range.start).is_some_and(|t| t.ends_with('$')) {
+        return Err(Obstacle::BehindDollar);
+    }
+    // `$${` in the file stands for `${`, which is what the variable has to hold.
+    let written = Template::parse(text.get(range.clone()).unwrap_or_default());
+    if !written.is_literal() {
+        return Err(Obstacle::Mixed);
+    }
+    let mut value = Secret::new(written.literal_text());
+    if feeds == Feeds::Url {
+        if is_in_host(text, range.start) {
+            return Err(Obstacle::InHost);
+        }
+        value = decoded(&value)?;
+    }
+    let before = text.get(..range.start).unwrap_or_default();
+    let base = base_name(server, literal, before);
+    let is_bare = !document.source.slice(field.span).starts_with('"');
+    let span = if is_bare {
+        field.span
+    } else {
+        field.span_of(&document.source, &range)
+    };
+    Ok((value, Target::Literal { base, span }))
+}
+
+/// A variable in an address is encoded when it is filled in, so it holds what the text means.
+fn decoded(written: &Secret<String>) -> Result<Secret<String>, Obstacle> {
+    // A plus sign is a blank to some servers and itself to others.
+    if written.expose().contains('+') {
+        return Err(Obstacle::Encoded);
+    }
+    let text = percent_decode_str(written.expose()).decode_utf8();
+    let text = text.map_err(|_| Obstacle::Encoded)?;
+    Ok(Secret::new(text.into_owned()))
+}
+
+fn is_in_host(text: &str, at: usize) -> bool {
+    let Some(start) = text.find("://").map(|found| found + 3) else {
+        return false;
+    };
+    let rest = text.get(start..).unwrap_or_default();
+    let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = text.get(start..end).unwrap_or_default();
+    let host = start + authority.rfind('@').map_or(0, |found| found + 1);
+    (host..end).contains(&at)
+}
+
+fn base_name(server: &DeclaredServer, literal: &Literal, before: &str) -> String {
+    let flag = before
+        .strip_suffix('=')
+        .filter(|flag| flag.starts_with('-'));
+    let by_place = || match &literal.place {
+        Place::Header(name) | Place::Variable(name) | Place::Field(name) => names::from_words(name),
+        Place::Argument(name) => names::from_words(name.as_deref().or(flag)?),
+    };
+    let suggested = literal.finding.suggested_variable.clone();
+    let name = suggested.or_else(by_place);
+    let word = match name.as_deref() {
+        Some(name) if is_vague(name) => name,
+        Some(name) if !PLACES.contains(&name) => return name.to_owned(),
+        _ => "TOKEN",
+    };
+    let server = names::part(&server.name);
+    let of_server = names::from_words(&format!("{server}_{word}")).filter(|name| !is_vague(name));
+    of_server.unwrap_or_else(|| names::after_server(&server, word))
+}
+
+/// Names of places, which do not say what stands there.
+const PLACES: &[&str] = &["ARGS", "AUTHORIZATION", "COMMAND", "COOKIE", "URL"];
+
+/// Says whether a name does not tell one server's credential from another's: a shell may have it
+/// for another service, whose credential this server would then get.
+fn is_vague(name: &str) -> bool {
+    name.split('_').all(|word| VAGUE_WORDS.contains(&word))
+}
+
+/// Words that no service has for itself.
+#[rustfmt::skip]
+const VAGUE_WORDS: &[&str] = &[
+    "ACCESS", "ACCESSTOKEN", "API", "APIKEY", "APITOKEN", "AUTH", "AUTHTOKEN", "BEARER", "CLIENT",
+    "CREDENTIAL", "CREDENTIALS", "JWT", "KEY", "MCP", "PASS", "PASSWORD", "PAT", "PRIVATE", "PWD",
+    "REFRESH", "SECRET", "SESSION", "SIG", "SIGNATURE", "TOKEN", "X",
+];

@@ -1,0 +1,338 @@
+//! The rules: what each looks for, how bad it is, and the report they write into.
+//!
+//! A rule is a constant in a file of its own, named after its id. It looks at a [`Plugin`] and
+//! never does anything else. [`RULES`] lists them all; docs and `--help` are made from that list.
+
+mod auth_conflict;
+mod bad_reference;
+mod credential_in_args;
+mod credential_in_host;
+mod credential_in_url;
+mod deprecated_sse;
+mod duplicate_key;
+mod duplicate_server;
+mod empty_header_dropped;
+mod empty_url;
+mod env_file_not_ignored;
+mod env_file_tracked;
+mod field_of_other_transport;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod foreign_schema;
+mod foreign_spelling;
+mod foreign_variable_syntax;
+mod foreign_wrapper;
+mod helper_needs_env;
+mod helper_not_executable;
+mod helper_outside_plugin;
+mod host_variable_redefined;
+mod ignored_key;
+mod insecure_url;
+mod invalid_entry;
+mod invalid_header;
+mod invalid_json;
+mod invalid_oauth;
+mod invalid_url;
+mod literal_default;
+mod literal_secret;
+mod mtls_in_entry;
+mod name_collision;
+mod oauth_needs_approval;
+mod prefer_oauth;
+mod secret_in_docs;
+mod shared_token;
+mod short_timeout;
+mod transport_owned_header;
+mod type_alias;
+mod undocumented_scopes;
+mod undocumented_variable;
+mod unknown_field;
+mod unknown_type;
+mod unresolved_variable;
+mod unsupported_schema;
+mod unusable_value;
+mod url_missing_type;
+mod walk;
+mod whitespace_in_value;
+mod wrong_header_format;
+
+use std::sync::{Arc, OnceLock};
+
+use keyway_config::declared::{DeclaredServer, Field};
+use keyway_config::diagnostic::{Diagnostic, Related, Severity};
+use keyway_config::document::Document;
+use keyway_config::edit::{Applicability, Edit, Fix};
+use keyway_config::environment::Scope;
+use keyway_config::plugin::Plugin;
+use keyway_config::source::{Location, Pointer, Source, Span};
+
+use crate::literals::{self, Literal};
+
+/// One rule.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Its id, in kebab-case; the name of its file and of its page.
+    pub id: &'static str,
+    /// How bad a finding is.
+    pub severity: Severity,
+    /// How bad it is under `--strict`.
+    pub strict: Severity,
+    /// Whether findings may come with a fix, and of which kind.
+    pub fix: Option<Applicability>,
+    /// What it looks for, in one line.
+    pub summary: &'static str,
+    check: fn(&Context<'_>, &mut Report<'_>),
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rule")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the rules look at: a plugin, and how strictly.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    plugin: &'a Plugin,
+    scope: Option<Scope<'a>>,
+    strict: bool,
+    /// The literal credentials of each document; several rules ask, and the scan is the most
+    /// expensive step.
+    literals: OnceLock<Vec<Vec<Literal>>>,
+}
+
+impl<'a> Context<'a> {
+    /// Looks at `plugin` without variables and not strictly.
+    #[must_use]
+    pub const fn new(plugin: &'a Plugin) -> Self {
+        Self {
+            plugin,
+            scope: None,
+            strict: false,
+            literals: OnceLock::new(),
+        }
+    }
+
+    /// Also resolves every entry against `scope` and reports what does not resolve.
+    #[must_use]
+    pub fn with_scope(mut self, scope: Scope<'a>) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// Turns the warnings that the contract names into errors, if `strict`.
+    #[must_use]
+    pub const fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Returns the literal credentials of all documents, in the order of the files.
+    fn literals(&self) -> impl Iterator<Item = (&'a Document, &Literal)> {
+        let documents = &self.plugin.documents;
+        let found = self
+            .literals
+            .get_or_init(|| documents.iter().map(literals::in_document).collect());
+        documents
+            .iter()
+            .zip(found)
+            .flat_map(|(document, found)| found.iter().map(move |literal| (document, literal)))
+    }
+}
+
+/// Runs every rule and returns the findings in the order of the files.
+#[must_use]
+pub fn lint(context: &Context<'_>) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for rule in RULES {
+        let mut report = Report {
+            rule,
+            strict: context.strict,
+            diagnostics: &mut diagnostics,
+        };
+        (rule.check)(context, &mut report);
+    }
+    diagnostics.sort_by(|a, b| {
+        let place = |location: &Location| (Arc::clone(&location.file), location.span);
+        let key = |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(place);
+        key(a)
+            .cmp(&key(b))
+            .then(b.severity.cmp(&a.severity))
+            .then(a.code.cmp(b.code))
+    });
+    diagnostics
+}
+
+/// Where a rule puts its findings.
+#[derive(Debug)]
+pub struct Report<'a> {
+    rule: &'a Rule,
+    strict: bool,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Report<'_> {
+    /// Adds a finding about a field of a server; refine it through the returned handle.
+    pub(crate) fn field(
+        &mut self,
+        document: &Document,
+        server: &DeclaredServer,
+        field: &Field,
+        message: impl Into<String>,
+    ) -> Finding<'_> {
+        self.at(&document.source, field.span, &field.pointer, message)
+            .server(&server.name)
+    }
+
+    /// Adds a finding about a file as a whole.
+    pub(crate) fn file(&mut self, path: &str, message: impl Into<String>) -> Finding<'_> {
+        let source = Source::new(path, b"");
+        self.at(&source, Span::default(), &Pointer::default(), message)
+    }
+
+    /// Adds a finding about a span.
+    pub(crate) fn at(
+        &mut self,
+        source: &Source,
+        span: Span,
+        pointer: &Pointer,
+        message: impl Into<String>,
+    ) -> Finding<'_> {
+        let severity = if self.strict {
+            self.rule.strict
+        } else {
+            self.rule.severity
+        };
+        self.diagnostics.push(Diagnostic {
+            code: self.rule.id,
+            severity,
+            server: None,
+            location: Some(source.locate(span, pointer)),
+            message: message.into(),
+            hint: None,
+            related: None,
+            fix: None,
+        });
+        Finding {
+            diagnostic: self.diagnostics.last_mut(),
+        }
+    }
+}
+
+/// A finding that was just added.
+#[derive(Debug)]
+pub(crate) struct Finding<'a> {
+    diagnostic: Option<&'a mut Diagnostic>,
+}
+
+impl Finding<'_> {
+    fn set(mut self, change: impl FnOnce(&mut Diagnostic)) -> Self {
+        if let Some(diagnostic) = self.diagnostic.as_deref_mut() {
+            change(diagnostic);
+        }
+        self
+    }
+
+    /// Names the server it is about.
+    pub(crate) fn server(self, name: &str) -> Self {
+        self.set(|diagnostic| diagnostic.server = Some(name.to_owned()))
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.set(|diagnostic| diagnostic.hint = Some(hint.into()))
+    }
+
+    /// Makes this one finding better or worse than the rule's own severity.
+    pub(crate) fn severity(self, severity: Severity) -> Self {
+        self.set(|diagnostic| diagnostic.severity = severity)
+    }
+
+    /// Points to a second place.
+    pub(crate) fn related(
+        self,
+        source: &Source,
+        span: Span,
+        pointer: &Pointer,
+        message: impl Into<String>,
+    ) -> Self {
+        let related = Related {
+            location: source.locate(span, pointer),
+            message: message.into(),
+        };
+        self.set(|diagnostic| diagnostic.related = Some(related))
+    }
+
+    /// Offers a fix of the kind that the rule declares.
+    pub(crate) fn fix(
+        self,
+        applicability: Applicability,
+        title: impl Into<String>,
+        edits: Vec<Edit>,
+    ) -> Self {
+        let fix = Fix {
+            title: title.into(),
+            applicability,
+            edits,
+        };
+        self.set(|diagnostic| diagnostic.fix = Some(fix))
+    }
+}
+
+/// Every rule, by id.
+pub const RULES: &[Rule] = &[
+    auth_conflict::RULE,
+    bad_reference::RULE,
+    credential_in_args::RULE,
+    credential_in_host::RULE,
+    credential_in_url::RULE,
+    deprecated_sse::RULE,
+    duplicate_key::RULE,
+    duplicate_server::RULE,
+    empty_header_dropped::RULE,
+    empty_url::RULE,
+    env_file_not_ignored::RULE,
+    env_file_tracked::RULE,
+    field_of_other_transport::RULE,
+    foreign_schema::RULE,
+    foreign_spelling::RULE,
+    foreign_variable_syntax::RULE,
+    foreign_wrapper::RULE,
+    helper_needs_env::RULE,
+    helper_not_executable::RULE,
+    helper_outside_plugin::RULE,
+    host_variable_redefined::RULE,
+    ignored_key::RULE,
+    insecure_url::RULE,
+    invalid_entry::RULE,
+    invalid_header::RULE,
+    invalid_json::RULE,
+    invalid_oauth::RULE,
+    invalid_url::RULE,
+    literal_default::RULE,
+    literal_secret::RULE,
+    mtls_in_entry::RULE,
+    name_collision::RULE,
+    oauth_needs_approval::RULE,
+    prefer_oauth::RULE,
+    secret_in_docs::RULE,
+    shared_token::RULE,
+    short_timeout::RULE,
+    transport_owned_header::RULE,
+    type_alias::RULE,
+    undocumented_scopes::RULE,
+    undocumented_variable::RULE,
+    unknown_field::RULE,
+    unknown_type::RULE,
+    unresolved_variable::RULE,
+    unsupported_schema::RULE,
+    unusable_value::RULE,
+    url_missing_type::RULE,
+    whitespace_in_value::RULE,
+    wrong_header_format::RULE,
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! `bad-reference`: a manifest's `mcpServers` names a file that is not read.
+
+use keyway_config::diagnostic::Severity;
+use keyway_config::plugin::Reference;
+
+use super::walk::shown;
+use super::{Context, Report, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "bad-reference",
+    severity: Severity::Error,
+    strict: Severity::Error,
+    fix: None,
+    summary: "A manifest names a file of servers that is missing or not part of the plugin",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    let plugin = context.plugin;
+    for document in &plugin.documents {
+        for field in &document.references {
+            let text = field.template.as_str();
+            let what = match plugin.snapshot.references.get(text) {
+                None | Some(Reference::Read) => continue,
+                Some(Reference::Missing) => "does not exist",
+                Some(Reference::NotJson) => "is not a `.json` file",
+                Some(Reference::OutsidePlugin) => "lies outside of the plugin; it is not read",
+                Some(Reference::Unreadable) => "cannot be read",
+            };
+            let message = format!("`{}` {what}", shown(text));
+            report
+                .at(&document.source, field.span, &field.pointer, message)
+                .hint("name a file of the plugin, such as `./servers.json`, relative to its root");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::document::{Document, DocumentKind};
+    use keyway_config::plugin::{Plugin, Reference};
+    use keyway_config::source::Source;
+
+    use crate::rules::fixture::pointers;
+
+    #[test]
+    fn only_files_that_were_looked_for_in_vain_are_reported() {
+        let text = r#"{"mcpServers": ["./a.json", "../b.json", "./c.json"]}"#;
+        let source = Source::new("plugin.json", text.as_bytes());
+        let mut plugin = Plugin {
+            documents: vec![Document::parse(source, DocumentKind::Manifest)],
+            ..Plugin::default()
+        };
+        let known = [
+            ("./a.json", Reference::Read),
+            ("../b.json", Reference::OutsidePlugin),
+        ];
+        let known = known.map(|(text, reference)| (text.to_owned(), reference));
+        plugin.snapshot.references = known.into();
+        assert_eq!(pointers("bad-reference", &plugin), ["/mcpServers/1"]);
+    }
+}

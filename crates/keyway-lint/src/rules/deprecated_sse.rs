@@ -1,0 +1,57 @@
+//! `deprecated-sse`: `type` is `sse`, which Streamable HTTP has replaced.
+
+use keyway_config::declared::{Transport, TypeOrigin};
+use keyway_config::diagnostic::Severity;
+
+use super::walk::objects;
+use super::{Context, Report, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "deprecated-sse",
+    severity: Severity::Info,
+    strict: Severity::Info,
+    fix: None,
+    summary: "`sse` still works, but Streamable HTTP has replaced it",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    for (document, entry, object) in objects(context.plugin) {
+        let (Ok(server), Some(member)) = (&entry.server, object.get("type")) else {
+            continue;
+        };
+        if server.transport == Transport::Sse && server.type_origin == TypeOrigin::Declared {
+            let (span, pointer) = (member.value.span, entry.pointer.child("type"));
+            let message = "`sse` works, but the protocol has replaced it by Streamable HTTP";
+            report
+                .at(&document.source, span, &pointer, message)
+                .server(&entry.name)
+                .hint("ask the server's operator for its `http` address");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::fixture::{entry, pointers};
+
+    const ID: &str = "deprecated-sse";
+
+    #[test]
+    fn only_a_declared_sse_is_reported() {
+        assert_eq!(
+            pointers(
+                ID,
+                &entry(r#""type": "sse", "url": "https://h.example/sse""#)
+            ),
+            ["/mcpServers/s/type"]
+        );
+        for fields in [
+            r#""url": "https://h.example/sse""#,
+            r#""type": "http", "url": "https://h.example/sse""#,
+            r#""command": "sse""#,
+        ] {
+            assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `helper-outside-plugin`: a helper is not part of the plugin that names it.
+
+use keyway_config::declared::{Endpoint, Field, HelperCommand};
+use keyway_config::diagnostic::Severity;
+use keyway_config::environment::is_host_variable;
+use keyway_config::template::Part;
+
+use super::{Context, Report, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "helper-outside-plugin",
+    severity: Severity::Error,
+    strict: Severity::Error,
+    fix: None,
+    summary: "A `headersHelper` lies outside the plugin folder, links followed",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    for (document, server) in context.plugin.servers() {
+        let Endpoint::Remote(remote) = &server.endpoint else {
+            continue;
+        };
+        let Some(field) = remote
+            .helper
+            .as_ref()
+            .and_then(|helper| contained(&helper.command))
+        else {
+            continue;
+        };
+        let text = field.template.as_str();
+        let program = context.plugin.snapshot.programs.get(text);
+        if program.is_some_and(|program| !program.inside_root) {
+            let message = format!("helper `{}` lies outside the plugin folder", shown(field));
+            report
+                .field(document, server, field, message)
+                .hint("move the script into the plugin and name it by `${HOST_PLUGIN_ROOT}/…`");
+        }
+    }
+}
+
+/// The text that must name a file of the plugin: any path, or a word that is a relative one.
+fn contained(command: &HelperCommand) -> Option<&Field> {
+    match command {
+        HelperCommand::Program(field) => Some(field),
+        HelperCommand::Words(words) => words.first().filter(|word| is_relative(word)),
+        HelperCommand::Shell(_) => None,
+    }
+}
+
+fn is_relative(word: &Field) -> bool {
+    match word.template.parts().first() {
+        Some(Part::Variable(variable)) => is_host_variable(&variable.name),
+        Some(Part::Literal { text, .. }) => text.starts_with("./") || text.starts_with("../"),
+        _ => false,
+    }
+}
+
+/// The program as written, without arguments, which may hold anything.
+pub(super) fn shown(field: &Field) -> String {
+    let text = field.template.as_str();
+    let program = text.split_whitespace().next().unwrap_or_default();
+    keyway_secret::printable(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::plugin::{Program, ProgramState};
+
+    use crate::rules::fixture::{entry, pointers};
+
+    fn found(helper: &str, key: &str, inside_root: bool) -> usize {
+        let mut plugin = entry(&format!(
+            r#""type": "http", "url": "https://h.example", "headersHelper": {helper}"#
+        ));
+        let program = Program {
+            state: ProgramState::Executable,
+            inside_root,
+            script: None,
+        };
+        plugin.snapshot.programs.insert(key.to_owned(), program);
+        pointers("helper-outside-plugin", &plugin).len()
+    }
+
+    #[test]
+    fn a_path_that_leads_out_of_the_plugin_is_reported() {
+        assert_eq!(found(r#""../h.sh""#, "../h.sh", false), 1);
+        assert_eq!(found(r#""/opt/h.sh""#, "/opt/h.sh", false), 1);
+        assert_eq!(found(r#"{"command": ["../h.sh"]}"#, "../h.sh", false), 1);
+    }
+
+    #[test]
+    fn helpers_of_the_plugin_and_commands_of_the_system_are_left_alone() {
+        assert_eq!(found(r#""./h.sh""#, "./h.sh", true), 0);
+        assert_eq!(
+            found(
+                r#"{"command": ["/usr/bin/gcloud"]}"#,
+                "/usr/bin/gcloud",
+                false
+            ),
+            0
+        );
+        assert_eq!(found(r#"{"command": ["gcloud"]}"#, "gcloud", false), 0);
+        assert_eq!(found(r#""gcloud token""#, "gcloud token", false), 0);
+        assert_eq!(found(r#""./unknown.sh""#, "./other.sh", false), 0);
+    }
+}

@@ -1,0 +1,118 @@
+//! `literal-secret`: a credential stands in the file itself.
+
+use keyway_config::diagnostic::Severity;
+
+use super::{Context, Report, Rule};
+use crate::literals::Literal;
+use crate::secrets::{Reason, Vendor};
+
+pub(super) const RULE: Rule = Rule {
+    id: "literal-secret",
+    severity: Severity::Error,
+    strict: Severity::Error,
+    // A fix would destroy what may be the only copy of the token; `keyway migrate env` moves it.
+    fix: None,
+    summary: "A token, key or password is written literally in the file",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    for (document, literal) in context.literals() {
+        if literal.finding.reason == Reason::Default || literal.default_of.is_some() {
+            continue;
+        }
+        let what = name_of(literal.finding.vendor);
+        let Literal { place, hint, .. } = literal;
+        let message = format!("{place} holds a literal {what} (`{hint}`)");
+        let finding = report
+            .at(&document.source, literal.span, &literal.pointer, message)
+            .hint(next_step(literal));
+        if let Some(server) = &literal.server {
+            finding.server(server);
+        }
+    }
+}
+
+/// What to call a credential of a vendor.
+pub(super) fn name_of(vendor: Option<&Vendor>) -> String {
+    match vendor {
+        Some(vendor) if vendor.id == "private-key" => "private key".to_owned(),
+        Some(vendor) => format!("{} token", vendor.name),
+        None => "credential".to_owned(),
+    }
+}
+
+fn next_step(literal: &Literal) -> String {
+    let variable = literal.finding.suggested_variable.as_deref();
+    let reference = variable.map_or_else(
+        || "a variable".to_owned(),
+        |variable| format!("`${{{variable}}}`"),
+    );
+    format!(
+        "use {reference}: `keyway migrate env` moves the value; then rotate it, since it was written down"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::fixture::{entry, findings, plugin, pointers};
+
+    const ID: &str = "literal-secret";
+
+    #[test]
+    fn the_message_names_place_and_vendor_and_four_characters() {
+        let token = ["sbp_38db93c4", "def7414fdb269a51", "c07e62b8d3f0475e"].concat();
+        let fields = format!(
+            r#""type": "http", "url": "https://h.example", "headers": {{"Authorization": "Bearer {token}"}}"#
+        );
+        let found = findings(ID, &entry(&fields));
+        assert_eq!(
+            found[0].message,
+            "header `Authorization` holds a literal Supabase token (`sbp_…`)"
+        );
+        assert_eq!(found[0].server.as_deref(), Some("s"));
+        assert!(!format!("{found:?}").contains("sbp_3"));
+    }
+
+    #[test]
+    fn files_that_are_not_loaded_are_searched_all_the_same() {
+        for text in [
+            r#"{"servers": {"s": {"command": "x", "env": {"API_TOKEN": "not-a-real-token-4711"}}}}"#,
+            r#"{"s": {"env": {"API_TOKEN": "not-a-real-token-4711"}}}"#,
+            r#"{"s": {"command": "x", // note
+                "env": {"API_TOKEN": "not-a-real-token-4711"}}}"#,
+        ] {
+            assert_eq!(pointers(ID, &plugin(text)).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn references_placeholders_and_defaults_are_not_literals() {
+        for value in [
+            "${API_TOKEN}",
+            "$API_TOKEN",
+            "<your-token>",
+            "",
+            "${API_TOKEN:-not-a-real-token-4711}",
+        ] {
+            let fields = format!(r#""command": "x", "env": {{"API_TOKEN": "{value}"}}"#);
+            assert!(pointers(ID, &entry(&fields)).is_empty(), "{value}");
+        }
+    }
+
+    #[test]
+    fn no_fix_is_offered_since_it_would_destroy_the_value() {
+        let found = findings(
+            ID,
+            &entry(r#""command": "x", "env": {"API_TOKEN": "not-a-real-token-4711"}"#),
+        );
+        assert!(found[0].fix.is_none());
+        assert!(
+            found[0]
+                .hint
+                .as_ref()
+                .unwrap()
+                .contains("keyway migrate env")
+        );
+    }
+}

@@ -1,0 +1,372 @@
+//! `unknown-field`: a key of an entry, of `oauth` or of `headersHelper` that nobody reads.
+
+use keyway_config::diagnostic::Severity;
+use keyway_config::document::{Document, Entry};
+use keyway_config::edit::{Applicability, Edit};
+use keyway_config::environment::nearest;
+use keyway_config::fields::{ENTRY, FieldSpec, HELPER, OAUTH};
+use keyway_config::json::{Member, Object, quote};
+use keyway_config::source::Pointer;
+
+use super::mtls_in_entry::is_mtls_field;
+use super::walk::{objects, shown};
+use super::{Context, Report, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "unknown-field",
+    severity: Severity::Warning,
+    strict: Severity::Error,
+    fix: Some(Applicability::Unsafe),
+    summary: "An entry has a field that is not part of the contract, so nobody reads it",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    for (document, entry, object) in objects(context.plugin) {
+        let mut check = |object, pointer, kind| {
+            let place = Place {
+                document,
+                entry,
+                object,
+                pointer,
+                kind,
+            };
+            place.check(report);
+        };
+        check(object, entry.pointer.clone(), Kind::Entry);
+        for (key, kind) in [("oauth", Kind::OAuth), ("headersHelper", Kind::Helper)] {
+            let inner = object.get(key).and_then(|member| member.value.as_object());
+            if let Some(inner) = inner {
+                check(inner, entry.pointer.child(key), kind);
+            }
+        }
+    }
+}
+
+/// An object whose keys are known.
+struct Place<'a> {
+    document: &'a Document,
+    entry: &'a Entry,
+    object: &'a Object,
+    pointer: Pointer,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Entry,
+    OAuth,
+    Helper,
+}
+
+impl Kind {
+    const fn fields(self) -> &'static [FieldSpec] {
+        match self {
+            Self::Entry => ENTRY,
+            Self::OAuth => OAUTH,
+            Self::Helper => HELPER,
+        }
+    }
+
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::Entry => "an entry",
+            Self::OAuth => "`oauth`",
+            Self::Helper => "`headersHelper`",
+        }
+    }
+}
+
+impl Place<'_> {
+    fn check(&self, report: &mut Report<'_>) {
+        let unknown = self.object.members.iter().filter(|member| {
+            let key = member.key.as_str();
+            let is_known = self.kind.fields().iter().any(|spec| spec.name == key);
+            let is_note = key.starts_with(['_', '$']);
+            let is_told_elsewhere =
+                self.kind == Kind::Entry && (is_mtls_field(key) || self.is_read_as_ours(member));
+            !(is_known || is_note || is_told_elsewhere)
+        });
+        for member in unknown.take(MOST_PER_OBJECT) {
+            self.report(member, report);
+        }
+    }
+
+    /// Says whether the entry was read in spite of the key; `foreign-spelling` tells of it.
+    fn is_read_as_ours(&self, member: &Member) -> bool {
+        let server = self.entry.server.as_ref();
+        server.is_ok_and(|server| server.spellings.iter().any(|s| s.span == member.key_span))
+    }
+
+    fn report(&self, member: &Member, report: &mut Report<'_>) {
+        let source = &self.document.source;
+        let key = shown(&member.key);
+        let pointer = self.pointer.child(&member.key);
+        let message = format!("`{key}` is not a field of {}", self.kind.describe());
+        let finding = report
+            .at(source, member.key_span, &pointer, message)
+            .server(&self.entry.name);
+        let foreign = FOREIGN
+            .iter()
+            .find(|(foreign, ..)| self.kind == Kind::Entry && *foreign == member.key);
+        let near = self.near(&member.key);
+        let (hint, rename) = match (foreign, near.as_slice()) {
+            (Some((_, host, how)), _) => (how.hint(host), how.rename()),
+            (None, [only]) => (format!("did you mean `{only}`?"), Some(*only)),
+            (None, [first, ..]) => (format!("did you mean `{first}`?"), None),
+            (None, []) => {
+                let hint = "remove it, or start its name with `_` to keep it as a note";
+                (hint.to_owned(), None)
+            }
+        };
+        let finding = finding.hint(hint);
+        if let Some(name) = rename.filter(|name| self.object.get(name).is_none()) {
+            let edits = vec![Edit::replace(source, member.key_span, quote(name))];
+            finding.fix(
+                Applicability::Unsafe,
+                format!("rename it to `{name}`"),
+                edits,
+            );
+        }
+    }
+
+    /// Returns the fields that look like `key`; the one that differs only in spelling alone.
+    fn near(&self, key: &str) -> Vec<&'static str> {
+        let names = || self.kind.fields().iter().map(|spec| spec.name);
+        match names().find(|name| plain(name) == plain(key)) {
+            Some(same) => vec![same],
+            None => nearest(key, names()),
+        }
+    }
+}
+
+fn plain(key: &str) -> String {
+    let letters = key.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
+    letters.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// How many findings one object gets; one with more is something else.
+const MOST_PER_OBJECT: usize = 64;
+
+/// What another host's field is here.
+enum Here {
+    /// The same under another name.
+    Is(&'static str),
+    /// Something that takes more than a new name, as a continuation of "here".
+    Needs(&'static str),
+}
+
+impl Here {
+    fn hint(&self, host: &str) -> String {
+        match self {
+            Self::Is(name) => format!("{host} reads it; here it is called `{name}`"),
+            Self::Needs(how) => format!("{host} reads it; here {how}"),
+        }
+    }
+
+    const fn rename(&self) -> Option<&'static str> {
+        match self {
+            Self::Is(name) => Some(name),
+            Self::Needs(_) => None,
+        }
+    }
+}
+
+/// Fields that other hosts read, whose they are, and what they are here.
+const FOREIGN: &[(&str, &str, Here)] = &[
+    ("serverUrl", "Windsurf", Here::Is("url")),
+    ("httpUrl", "Gemini CLI", Here::Is("url")),
+    ("baseUrl", "another host", Here::Is("url")),
+    ("endpoint", "another host", Here::Is("url")),
+    ("uri", "another host", Here::Is("url")),
+    ("environment", "opencode", Here::Is("env")),
+    ("envs", "Goose", Here::Is("env")),
+    (
+        "env_keys",
+        "Goose",
+        Here::Needs("write `\"NAME\": \"${NAME}\"` in `env`"),
+    ),
+    (
+        "env_vars",
+        "Codex",
+        Here::Needs("write `\"NAME\": \"${NAME}\"` in `env`"),
+    ),
+    ("http_headers", "Codex", Here::Is("headers")),
+    (
+        "env_http_headers",
+        "Codex",
+        Here::Needs("write `\"Name\": \"${VAR}\"` in `headers`"),
+    ),
+    (
+        "bearer_token_env_var",
+        "Codex",
+        Here::Needs("write `\"Authorization\": \"Bearer ${VAR}\"` in `headers`"),
+    ),
+    (
+        "requestInit",
+        "a client of the TypeScript SDK",
+        Here::Needs("move its `headers` into the entry itself"),
+    ),
+    (
+        "eventSourceInit",
+        "a client of the TypeScript SDK",
+        Here::Needs("move its `headers` into the entry itself"),
+    ),
+    (
+        "apiKey",
+        "another host",
+        Here::Needs("send the key as a header: `\"X-API-Key\": \"${API_KEY}\"` in `headers`"),
+    ),
+    (
+        "token",
+        "another host",
+        Here::Needs("write `\"Authorization\": \"Bearer ${TOKEN}\"` in `headers`"),
+    ),
+    (
+        "auth",
+        "Cursor",
+        Here::Needs("OAuth needs no field, or `oauth`"),
+    ),
+    (
+        "authProviderType",
+        "Gemini CLI",
+        Here::Needs("OAuth needs no field, or `oauth`"),
+    ),
+    ("transportType", "Cline", Here::Is("type")),
+    ("transport", "FastMCP", Here::Is("type")),
+    ("cmd", "Goose", Here::Is("command")),
+    ("arguments", "another host", Here::Is("args")),
+    ("workingDirectory", "another host", Here::Is("cwd")),
+    ("working_directory", "another host", Here::Is("cwd")),
+    (
+        "startup_timeout_sec",
+        "Codex",
+        Here::Needs("the limits are the host's own; remove it"),
+    ),
+    (
+        "tool_timeout_sec",
+        "Codex",
+        Here::Needs("write `timeout`, in milliseconds"),
+    ),
+    (
+        "includeTools",
+        "Gemini CLI",
+        Here::Needs("all tools are offered; remove it"),
+    ),
+    (
+        "excludeTools",
+        "Gemini CLI",
+        Here::Needs("all tools are offered; remove it"),
+    ),
+    (
+        "enabled_tools",
+        "Codex",
+        Here::Needs("all tools are offered; remove it"),
+    ),
+    (
+        "disabled_tools",
+        "Codex",
+        Here::Needs("all tools are offered; remove it"),
+    ),
+    (
+        "source",
+        "Zed",
+        Here::Needs("nothing takes its place; remove it"),
+    ),
+    (
+        "dev",
+        "VS Code",
+        Here::Needs("nothing takes its place; remove it"),
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{ENTRY, FOREIGN, Here};
+    use crate::rules::fixture::{entry, findings, fixed, pointers};
+
+    const ID: &str = "unknown-field";
+
+    #[test]
+    fn known_fields_and_notes_are_not_reported() {
+        for fields in [
+            r#""type": "http", "url": "u", "headers": {"Any-Thing": "x"}, "timeout": 5000"#,
+            r#""command": "x", "args": [], "env": {"ANY": "x"}, "cwd": ".", "envFile": ".env""#,
+            r#""command": "x", "_note": 1, "$comment": 2, "description": "d", "alwaysAllow": []"#,
+            r#""url": "u", "oauth": {"clientId": "c", "_why": "x"}, "disabled": true"#,
+            r#""url": "u", "headersHelper": {"command": ["x"], "ttlMs": 1, "timeoutMs": 5}"#,
+        ] {
+            assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_are_found_in_the_entry_and_its_objects_even_if_it_is_skipped() {
+        let fields = r#""wat": 1, "oauth": {"audience": "x"}, "headersHelper": {"shell": "x"}"#;
+        assert_eq!(
+            pointers(ID, &entry(fields)),
+            [
+                "/mcpServers/s/wat",
+                "/mcpServers/s/oauth/audience",
+                "/mcpServers/s/headersHelper/shell"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_misspelt_field_is_renamed() {
+        for (wrong, right) in [
+            ("descrption", "description"),
+            ("Args", "args"),
+            ("env_file", "envFile"),
+            ("headers_helper", "headersHelper"),
+            ("cmd", "command"),
+        ] {
+            let text = format!(r#"{{"s": {{"{wrong}": "x"}}}}"#);
+            let mended = format!(r#"{{"s": {{"{right}": "x"}}}}"#);
+            assert_eq!(fixed(ID, &text), mended);
+        }
+        assert_eq!(
+            fixed(
+                ID,
+                r#"{"s": {"url": "u", "oauth": {"client_id": "x", "scope": "a"}}}"#
+            ),
+            r#"{"s": {"url": "u", "oauth": {"clientId": "x", "scopes": "a"}}}"#
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_there_already_is_never_overwritten() {
+        let found = findings(
+            ID,
+            &entry(r#""args": ["a"], "Args": ["b"], "command": "x""#),
+        );
+        assert_eq!(found[0].hint.as_deref(), Some("did you mean `args`?"));
+        assert!(found[0].fix.is_none());
+    }
+
+    #[test]
+    fn a_field_of_another_host_names_that_host_and_our_field() {
+        for (fields, host, ours) in [
+            (r#""serverUrl": "u", "url": "v""#, "Windsurf", "`url`"),
+            (r#""httpUrl": "u", "url": "v""#, "Gemini CLI", "`url`"),
+            (r#""environment": {}"#, "opencode", "`env`"),
+            (r#""bearer_token_env_var": "T""#, "Codex", "`headers`"),
+        ] {
+            let found = findings(ID, &entry(fields));
+            let hint = found[0].hint.as_ref().unwrap();
+            assert!(hint.contains(host) && hint.contains(ours), "{hint}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_other_hosts_leads_to_fields_of_ours_and_hides_none() {
+        let is_ours = |name: &str| ENTRY.iter().any(|spec| spec.name == name);
+        for (key, _, here) in FOREIGN {
+            assert!(!is_ours(key), "{key}");
+            if let Here::Is(name) = here {
+                assert!(is_ours(name), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `unusable-value`: with `--env`, a variable is set, but to something that cannot be used.
+
+use keyway_config::address::Address;
+use keyway_config::declared::{DeclaredServer, Endpoint};
+use keyway_config::diagnostic::Severity;
+use keyway_config::resolve::{NoteKind, ResolveError, ResolveFault, resolve};
+use keyway_config::usage::fields;
+
+use super::{Context, Report, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "unusable-value",
+    severity: Severity::Error,
+    strict: Severity::Error,
+    fix: None,
+    summary: "With `--env`: the value of a variable does not fit where it stands, or has stray blanks",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    let Some(scope) = &context.scope else { return };
+    for (document, server) in context.plugin.servers() {
+        match resolve(server, scope) {
+            Ok(spec) => {
+                for note in spec
+                    .notes
+                    .iter()
+                    .filter(|note| note.kind == NoteKind::BlankAround)
+                {
+                    report
+                        .at(
+                            &document.source,
+                            note.span,
+                            &note.pointer,
+                            "the value begins or ends with a blank",
+                        )
+                        .server(&server.name)
+                        .severity(Severity::Warning)
+                        .hint("export the variable again without the blank");
+                }
+            }
+            Err(errors) => {
+                for error in errors
+                    .iter()
+                    .filter(|error| comes_from_a_value(server, &error.fault))
+                {
+                    report
+                        .at(
+                            &document.source,
+                            error.span,
+                            &error.pointer,
+                            error.to_string(),
+                        )
+                        .server(&server.name)
+                        .hint(fix(server, error));
+                }
+            }
+        }
+    }
+}
+
+/// Names the variable; a line break, which is left over from a file, is taken out by a command.
+fn fix(server: &DeclaredServer, error: &ResolveError) -> String {
+    let fields = fields(server).into_iter();
+    let mut named = fields.filter(|(_, field)| field.pointer == error.pointer);
+    let variable = named.find_map(|(_, field)| field.template.variables().next());
+    let Some(name) = variable.map(|variable| &variable.name) else {
+        return "correct the variable, or look at what set it".to_owned();
+    };
+    match error.fault {
+        ResolveFault::HeaderValue { .. } | ResolveFault::ControlCharacter => format!(
+            "take line breaks out of it: export {name}=\"$(printf %s \"${name}\" | tr -d '\\r\\n')\""
+        ),
+        _ => format!("correct it, or look at what set it: export {name}=…"),
+    }
+}
+
+/// Says whether another value would mend it; the rest is reported by rules about the file.
+fn comes_from_a_value(server: &DeclaredServer, fault: &ResolveFault) -> bool {
+    match (fault, &server.endpoint) {
+        (ResolveFault::HeaderValue { .. } | ResolveFault::ControlCharacter, _) => true,
+        (ResolveFault::Address(_), Endpoint::Remote(remote)) => {
+            Address::check(&remote.url.template, server.transport).is_ok()
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::environment::Variables;
+
+    use crate::rules::fixture::{entry, findings_with};
+
+    #[test]
+    fn a_value_that_does_not_fit_is_reported_without_being_shown() {
+        let plugin = entry(
+            r#""type": "http", "url": "https://${T}.h.example/", "headers": {"X-Api-Key": "${K}"}"#,
+        );
+        for (tenant, key, expected) in [
+            ("acme", "good", 0),
+            ("evil.example/#", "good", 1),
+            ("acme", "CANARY\r\nX: y", 1),
+            ("acme", "blank ", 1),
+        ] {
+            let variables = Variables::from_pairs([("T", tenant), ("K", key)]);
+            let found = findings_with("unusable-value", &plugin, Some(&variables));
+            assert_eq!(found.len(), expected, "{tenant:?} {key:?}");
+            let hints = found.iter().filter_map(|found| found.hint.as_deref());
+            for hint in hints.filter(|hint| !hint.contains("blank")) {
+                let name = if tenant == "acme" { "K" } else { "T" };
+                assert!(hint.contains(&format!("export {name}=")), "{hint}");
+            }
+            assert!(found.iter().all(|f| !format!("{f:?}").contains("CANARY")));
+        }
+    }
+
+    #[test]
+    fn a_base_address_that_breaks_a_rule_is_reported() {
+        let plugin = entry(r#""type": "http", "url": "${BASE}/mcp""#);
+        for (base, expected) in [
+            ("https://h.example", 0),
+            ("http://h.example", 1),
+            ("wss://h.example", 1),
+            ("https://0x7f.1", 1),
+            ("https://u:CANARY@h.example", 1),
+        ] {
+            let variables = Variables::from_pairs([("BASE", base)]);
+            let found = findings_with("unusable-value", &plugin, Some(&variables));
+            assert_eq!(found.len(), expected, "{base}");
+            assert!(found.iter().all(|f| !format!("{f:?}").contains("CANARY")));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `url-missing-type`: an entry has `url` but no `type`, so the transport has to be guessed.
+
+use keyway_config::declared::{Endpoint, TypeOrigin};
+use keyway_config::diagnostic::Severity;
+use keyway_config::edit::{Applicability, Edit};
+use keyway_config::json::quote;
+use keyway_config::source::Span;
+
+use super::{Context, Report, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "url-missing-type",
+    severity: Severity::Warning,
+    strict: Severity::Error,
+    fix: Some(Applicability::Safe),
+    summary: "A remote entry has no `type`; hosts guess differently",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    for (document, server) in context.plugin.servers() {
+        let Endpoint::Remote(remote) = &server.endpoint else {
+            continue;
+        };
+        if server.type_origin != TypeOrigin::FromUrl {
+            continue;
+        }
+        let transport = server.transport.as_str();
+        let start = server.span.start + 1;
+        let source = &document.source;
+        let text = source.slice(Span {
+            start,
+            end: server.span.end,
+        });
+        let layout: String = text.chars().take_while(|c| c.is_whitespace()).collect();
+        let inserted = format!("{layout}\"type\": {},", quote(transport));
+        let edits = vec![Edit::replace(source, Span { start, end: start }, inserted)];
+        report
+            .field(
+                document,
+                server,
+                &remote.url,
+                format!("no `type`; taken to be `{transport}`"),
+            )
+            .hint(format!("add `\"type\": \"{transport}\"`"))
+            .fix(
+                Applicability::Safe,
+                format!("add `\"type\": \"{transport}\"`"),
+                edits,
+            );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::fixture::{entry, fixed, pointers};
+
+    #[test]
+    fn only_an_address_without_type_is_reported() {
+        let id = "url-missing-type";
+        assert_eq!(
+            pointers(id, &entry(r#""url": "https://h.example/mcp""#)),
+            ["/mcpServers/s/url"]
+        );
+        assert!(pointers(id, &entry(r#""type": "http", "url": "https://h.example""#)).is_empty());
+        assert!(pointers(id, &entry(r#""command": "node""#)).is_empty());
+    }
+
+    #[test]
+    fn the_fix_writes_the_inferred_type_in_the_layout_of_the_entry() {
+        for (url, transport) in [
+            ("https://h.example/mcp", "http"),
+            ("https://h.example/sse", "sse"),
+            ("wss://h.example/", "ws"),
+        ] {
+            let before = format!("{{\n  \"s\": {{\n    \"url\": \"{url}\"\n  }}\n}}");
+            let after = format!(
+                "{{\n  \"s\": {{\n    \"type\": \"{transport}\",\n    \"url\": \"{url}\"\n  }}\n}}"
+            );
+            assert_eq!(fixed("url-missing-type", &before), after);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Real configuration files from public repositories, with labels, kept outside the repository.
+//!
+//! They are read from `../shared/corpus` beside the checkout, or from `KEYWAY_CORPUS`; without them
+//! these tests say so and show nothing.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot read its files has nothing better to do than to stop"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::document::{Document, DocumentKind, Wrapper};
+use keyway_config::method::Method;
+use keyway_config::plugin::Plugin;
+use keyway_config::source::Source;
+use keyway_lint::{Context, lint};
+
+#[test]
+fn every_file_parses_or_is_reported_with_line_and_column() {
+    let Some(corpus) = Corpus::find() else { return };
+    let mut files = 0;
+    for id in corpus.ids() {
+        let plugin = corpus.plugin(&id);
+        let document = &plugin.documents[0];
+        if !document.is_usable() {
+            let errors = findings(&plugin);
+            let located = |d: &&Diagnostic| d.severity == Severity::Error && d.location.is_some();
+            assert!(
+                errors.iter().any(|d| located(&d)),
+                "{id}: unusable without an error"
+            );
+        }
+        files += 1;
+    }
+    assert!(files > 100, "only {files} files");
+}
+
+#[test]
+fn transport_and_auth_class_are_what_a_person_found() {
+    let Some(corpus) = Corpus::find() else { return };
+    let mut wrong = Vec::new();
+    for row in corpus.table("expected.tsv") {
+        let (id, name) = (row["id"].as_str(), row["server"].as_str());
+        let plugin = corpus.plugin(id);
+        let document = &plugin.documents[0];
+        let expected = (row["transport"].as_str(), row["auth_class"].as_str());
+        let found = match row["wrapper"].as_str() {
+            "mcpServers" | "flat" => classify(document, name),
+            "-" => ("unparseable", ""),
+            _ => {
+                assert!(matches!(document.wrapper, Wrapper::Foreign { .. }), "{id}");
+                continue;
+            }
+        };
+        if found != expected {
+            wrong.push(format!("{id} {name}: {found:?}, expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn literal_secrets_are_found_with_at_most_one_miss_and_one_false_alarm() {
+    let Some(corpus) = Corpus::find() else { return };
+    let rows = corpus.table("labels.tsv");
+    let (mut missed, mut false_alarms, mut secrets) = (Vec::new(), Vec::new(), 0);
+    let mut reported: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in &rows {
+        let (id, pointer) = (row["id"].clone(), &row["json_pointer"]);
+        let found = reported.entry(id.clone()).or_insert_with(|| {
+            let found = findings(&corpus.plugin(&id)).into_iter();
+            let secret = found.filter(|d| matches!(d.code, "literal-secret" | "literal-default"));
+            secret
+                .filter_map(|d| Some(d.location?.pointer.as_str().to_owned()))
+                .collect()
+        });
+        let place = format!("{id} {pointer}");
+        match (row["label"].as_str(), found.contains(pointer)) {
+            ("secret" | "varref-literal-default", hit) => {
+                secrets += 1;
+                if !hit {
+                    missed.push(place);
+                }
+            }
+            ("placeholder" | "varref" | "nonsecret", true) => false_alarms.push(place),
+            _ => {}
+        }
+    }
+    println!(
+        "{secrets} secrets, {} missed, {} false alarms",
+        missed.len(),
+        false_alarms.len()
+    );
+    assert!(secrets >= 20);
+    assert!(missed.len() <= 1, "missed: {missed:?}");
+    assert!(false_alarms.len() <= 1, "false alarms: {false_alarms:?}");
+}
+
+/// The transport and auth class of an entry in the words of `expected.tsv`.
+fn classify(document: &Document, name: &str) -> (&'static str, &'static str) {
+    let Some(entry) = document.entries.iter().find(|entry| entry.name == name) else {
+        return if document.entries.is_empty() {
+            ("empty", "")
+        } else {
+            ("absent", "")
+        };
+    };
+    use keyway_config::declared::{EntryFault, Transport, TypeOrigin};
+    let server = match &entry.server {
+        Ok(server) => server,
+        Err(faults) if faults.contains(&EntryFault::NoEndpoint) => return ("unknown", "none"),
+        Err(faults) if matches!(faults[..], [EntryFault::NotAnObject { .. }]) => {
+            return ("not-an-object", "");
+        }
+        Err(_) => return ("skipped", ""),
+    };
+    let transport = match (server.transport, server.type_origin) {
+        (_, TypeOrigin::FromUrl) => "http-inferred",
+        (Transport::Stdio, _) => "stdio",
+        (Transport::Http, _) => "http",
+        (Transport::Sse, _) => "sse",
+        _ => "ws",
+    };
+    let class = match Method::declared(server) {
+        Method::OAuth => "none-or-oauth",
+        Method::Static => "static-headers",
+        Method::Environment => "env",
+        Method::None => "none",
+        _ => "dynamic",
+    };
+    (transport, class)
+}
+
+fn findings(plugin: &Plugin) -> Vec<Diagnostic> {
+    lint(&Context::new(plugin))
+}
+
+struct Corpus(PathBuf);
+
+impl Corpus {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told where the files are"
+    )]
+    fn find() -> Option<Self> {
+        let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+        let folder = std::env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from);
+        if !folder.join("labels.tsv").is_file() {
+            println!("skipped: no corpus at {}", folder.display());
+            return None;
+        }
+        Some(Self(folder))
+    }
+
+    fn ids(&self) -> Vec<String> {
+        let files = std::fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let json = files.filter(|path| path.extension().is_some_and(|e| e == "json"));
+        json.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn plugin(&self, id: &str) -> Plugin {
+        let name = format!("{id}.json");
+        let bytes = std::fs::read(self.0.join(&name)).unwrap();
+        let document = Document::parse(Source::new(&name, &bytes), DocumentKind::Entries);
+        Plugin {
+            root: self.0.clone(),
+            documents: vec![document],
+            ..Plugin::default()
+        }
+    }
+
+    fn table(&self, name: &str) -> Vec<BTreeMap<String, String>> {
+        let text = std::fs::read_to_string(self.0.join(name)).unwrap();
+        let mut lines = text.lines().map(|line| line.split('\t').map(str::to_owned));
+        let header: Vec<String> = lines.next().unwrap().collect();
+        lines
+            .map(|row| header.iter().cloned().zip(row).collect())
+            .collect()
+    }
+}
