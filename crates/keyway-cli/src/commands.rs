@@ -1,4 +1,4 @@
-//! One file per command: its flags, and a `run` that gets them together with the [`Session`].
+//! One file per command: its flags, and a `run` that gets them together with the [`CommandContext`].
 
 pub(crate) mod call;
 pub(crate) mod check;
@@ -35,47 +35,47 @@ use std::time::Duration;
 use keyway::sign_in::renewals_settled;
 
 use crate::arguments::Command;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::ReachError;
-use crate::session::Session;
 use crate::signals::terminated;
 
 /// Runs the command that the person chose.
-pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliError> {
+pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exit, CliError> {
     match command {
-        Command::Rotate(rotate) => rotate::run(rotate, session),
-        Command::Demo(demo) => demo::run(demo, session),
-        Command::Check(check) => check::run(check, session),
-        Command::Run(run) => run::run(run, session),
-        Command::Serve(serve) => serve::run(serve, session),
-        Command::Service(service) => service::run(service, session),
-        Command::Open(open) => open::run(open, session),
-        Command::Token(token) => token::run(token, session),
-        Command::Env(env) => env::run(env, session),
-        Command::Tools(list) => tools::run(list, tools::TOOLS, session),
-        Command::Resources(list) => tools::run(list, tools::RESOURCES, session),
-        Command::Prompts(list) => tools::run(list, tools::PROMPTS, session),
-        Command::Call(call) => call::call(call, session),
-        Command::Read(read) => call::read(read, session),
-        Command::Login(login) => login::run(login, session),
-        Command::Logout(logout) => logout::run(logout, session),
-        Command::ClientMetadata(arguments) => client_metadata::run(arguments, session),
-        Command::Mtls(mtls) => mtls::run(mtls, session),
-        Command::Install(install) => install::run(install, session),
-        Command::Uninstall(uninstall) => uninstall::run(uninstall, session),
-        Command::Probe(probe) => probe::run(probe, session),
-        Command::Trust(trust) => trust::run(trust, session),
-        Command::Vault(vault) => vault::run(vault, session),
-        Command::Migrate(migrate) => migrate::run(migrate, session),
-        Command::Readme(readme) => readme::run(readme, session),
-        Command::Status(status) => status::run(status, session),
-        Command::Schema(schema) => schema::run(schema, session),
-        Command::Completions(completions) => completions::run(completions, session),
-        Command::Man(man) => man::run(man, session),
-        Command::Doctor(doctor) => doctor::run(doctor, session),
-        Command::Explain(explain) => explain::run(explain, session),
-        Command::Docs(docs) => docs::run(docs, session),
+        Command::Rotate(rotate) => rotate::run(rotate, context),
+        Command::Demo(demo) => demo::run(demo, context),
+        Command::Check(check) => check::run(check, context),
+        Command::Run(run) => run::run(run, context),
+        Command::Serve(serve) => serve::run(serve, context),
+        Command::Service(service) => service::run(service, context),
+        Command::Open(open) => open::run(open, context),
+        Command::Token(token) => token::run(token, context),
+        Command::Env(env) => env::run(env, context),
+        Command::Tools(list) => tools::run(list, tools::TOOLS, context),
+        Command::Resources(list) => tools::run(list, tools::RESOURCES, context),
+        Command::Prompts(list) => tools::run(list, tools::PROMPTS, context),
+        Command::Call(call) => call::call(call, context),
+        Command::Read(read) => call::read(read, context),
+        Command::Login(login) => login::run(login, context),
+        Command::Logout(logout) => logout::run(logout, context),
+        Command::ClientMetadata(arguments) => client_metadata::run(arguments, context),
+        Command::Mtls(mtls) => mtls::run(mtls, context),
+        Command::Install(install) => install::run(install, context),
+        Command::Uninstall(uninstall) => uninstall::run(uninstall, context),
+        Command::Probe(probe) => probe::run(probe, context),
+        Command::Trust(trust) => trust::run(trust, context),
+        Command::Vault(vault) => vault::run(vault, context),
+        Command::Migrate(migrate) => migrate::run(migrate, context),
+        Command::Readme(readme) => readme::run(readme, context),
+        Command::Status(status) => status::run(status, context),
+        Command::Schema(schema) => schema::run(schema, context),
+        Command::Completions(completions) => completions::run(completions, context),
+        Command::Man(man) => man::run(man, context),
+        Command::Doctor(doctor) => doctor::run(doctor, context),
+        Command::Explain(explain) => explain::run(explain, context),
+        Command::Docs(docs) => docs::run(docs, context),
     }
 }
 

@@ -28,15 +28,15 @@ use self::screen::Screen;
 use self::slots::Slots;
 use crate::commands::{doctor, login, logout};
 use crate::consent::Terminal;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, approve, find, with_ledger};
-use crate::session::Session;
 
 /// Looks after the servers of a gateway.
 #[derive(Debug)]
 pub(crate) struct Desk {
     reach: Reach,
-    session: Session,
+    context: CommandContext,
     plugins: RwLock<Vec<Arc<Loaded>>>,
     /// Asks nobody.
     host: Host,
@@ -47,11 +47,11 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// Begins to look after servers, of which it is told later.
-    pub(crate) fn new(reach: &Reach, session: &Session) -> Result<Arc<Self>, CliError> {
-        let host = reach.host(session, NOBODY)?;
+    pub(crate) fn new(reach: &Reach, context: &CommandContext) -> Result<Arc<Self>, CliError> {
+        let host = reach.host(context, NOBODY)?;
         Ok(Arc::new_cyclic(|myself| Self {
             reach: reach.unattended(),
-            session: session.clone(),
+            context: context.clone(),
             plugins: RwLock::default(),
             host,
             slots: Arc::default(),
@@ -117,7 +117,7 @@ impl Desk {
     fn ready(&self, id: &ServerId) -> Result<Ready, CliError> {
         let loaded = self.loaded(id)?;
         let entry = find(&loaded, Some(&id.name))?;
-        self.reach.prepare(&self.session, &loaded, entry)
+        self.reach.prepare(&self.context, &loaded, entry)
     }
 
     /// Lets clients connect anew.
@@ -144,7 +144,7 @@ impl Desk {
             Ok(loaded) => loaded,
             Err(error) => return views::failed(&error.trouble(), id),
         };
-        let who = (&self.reach, &self.session);
+        let who = (&self.reach, &self.context);
         match doctor::diagnose(&loaded, &id.name, who, &self.host_of(id)).await {
             Ok(Some(verdict)) => {
                 let mut seen = views::seen(&verdict);
@@ -187,7 +187,7 @@ impl Desk {
     async fn leave(&self, id: &ServerId) -> Result<String, CliError> {
         let loaded = self.loaded(id)?;
         let entry = find(&loaded, Some(&id.name))?;
-        let ready = self.reach.prepare_unasked(&self.session, &loaded, entry)?;
+        let ready = self.reach.prepare_unasked(&self.context, &loaded, entry)?;
         let done = logout::sign_out(&ready, &self.host).await?;
         let words = logout::in_words(&done, &ready.missing);
         let mut letters = words.chars();
@@ -204,10 +204,10 @@ impl Desk {
         if question.digest.to_string() != digest {
             return Ok(false);
         }
-        let profile = self.reach.profile(&self.session)?;
+        let profile = self.reach.profile(&self.context)?;
         with_ledger(&profile, |ledger| approve(ledger, &question))?;
         let server = Some(id.name.as_str());
-        self.session.events.emit(Kind::TrustDecided, server, None);
+        self.context.events.emit(Kind::TrustDecided, server, None);
         Ok(true)
     }
 }

@@ -51,14 +51,14 @@ pub(crate) enum CliError {
         shown(other),
         printable(name)
     )]
-    OneName {
+    PluginNameCollision {
         name: String,
         one: PathBuf,
         other: PathBuf,
     },
     /// One plugin stands twice on the command line.
     #[error("the plugin at `{}` is given twice", shown(path))]
-    GivenTwice { path: PathBuf },
+    DuplicatePlugin { path: PathBuf },
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
@@ -105,7 +105,7 @@ pub(crate) enum CliError {
     Manager { command: String, said: String },
     /// A file of that name is not ours.
     #[error("`{}` is there already, and was not written by us", path.display())]
-    ForeignUnit { path: PathBuf },
+    UnmanagedUnitFile { path: PathBuf },
     /// No variable was kept.
     #[error(transparent)]
     Keep(KeepError),
@@ -135,7 +135,7 @@ pub(crate) enum CliError {
     Output { source: io::Error },
     /// Whoever read standard output went away; that is no failure.
     #[error("nobody reads standard output")]
-    ReaderGone { exit: Exit },
+    BrokenPipe { exit: Exit },
 }
 
 impl CliError {
@@ -146,12 +146,12 @@ impl CliError {
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::UnknownServer { .. }
-            | Self::OneName { .. }
-            | Self::GivenTwice { .. }
+            | Self::PluginNameCollision { .. }
+            | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
-            Self::ReaderGone { exit } => *exit,
+            Self::BrokenPipe { exit } => *exit,
             Self::Reach(error) => error.exit(),
             _ => Exit::Failed,
         }
@@ -173,8 +173,8 @@ impl CliError {
             Self::Usage { .. }
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
-            | Self::OneName { .. }
-            | Self::GivenTwice { .. }
+            | Self::PluginNameCollision { .. }
+            | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
             | Self::Absent { .. }
             | Self::WhichVariable { .. } => "wrong-usage",
@@ -297,11 +297,11 @@ impl CliError {
                 "list them: keyway status; those of another plugin: keyway status --config PATH"
                     .to_owned(),
             ),
-            Self::OneName { .. } => Some(
+            Self::PluginNameCollision { .. } => Some(
                 "tokens tell plugins apart by their names: change `name` in the manifest of one, or its folder's"
                     .to_owned(),
             ),
-            Self::GivenTwice { .. } => Some("name it once".to_owned()),
+            Self::DuplicatePlugin { .. } => Some("name it once".to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),
             Self::NameTaken { .. } => Some(

@@ -5,18 +5,18 @@ use keyway::connect::{
 };
 use keyway::identity::Keeper;
 
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::reach::ReachError;
-use crate::session::Session;
 use crate::settings;
 
 /// Hardens this process, which is about to hold secrets, and describes it as a host.
-pub(crate) fn open(session: &Session) -> Result<Host, CliError> {
+pub(crate) fn open(context: &CommandContext) -> Result<Host, CliError> {
     harden_self().map_err(|source| ReachError::Harden { source })?;
-    let network = &session.settings()?.network;
+    let network = &context.settings()?.network;
     let http = HttpSettings {
-        observer: session.events.observer(),
+        observer: context.events.observer(),
         ..settings::http(network)?
     };
     let http = HttpClient::new(http).map_err(ConnectError::from)?;
@@ -32,7 +32,7 @@ pub(crate) fn open(session: &Session) -> Result<Host, CliError> {
         isolation: isolation(),
         log: None,
         accounts: None,
-        events: session.events.clone(),
+        events: context.events.clone(),
         supplied: None,
     })
 }

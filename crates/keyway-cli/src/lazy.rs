@@ -21,16 +21,16 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use self::kept::Kept;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::reach::{Reach, ReachError, Ready, find, whereabouts};
-use crate::session::Session;
 use crate::shared::Shared;
 
 /// A server that is made ready when it is connected to, so that an approval given meanwhile counts.
 #[derive(Debug)]
 pub(crate) struct Lazy {
     reach: Reach,
-    session: Session,
+    context: CommandContext,
     loaded: Arc<Loaded>,
     server: String,
     host: Arc<Host>,
@@ -48,14 +48,14 @@ pub(crate) type Presence = Arc<AtomicBool>;
 impl Lazy {
     pub(crate) fn new(
         reach: &Reach,
-        session: &Session,
+        context: &CommandContext,
         loaded: &Arc<Loaded>,
         server: &str,
         host: &Arc<Host>,
     ) -> Self {
         Self {
             reach: reach.clone(),
-            session: session.clone(),
+            context: context.clone(),
             loaded: Arc::clone(loaded),
             server: server.to_owned(),
             host: Arc::clone(host),
@@ -118,7 +118,7 @@ impl Lazy {
 
     fn ready(&self) -> Result<Ready, CliError> {
         let entry = find(&self.loaded, Some(&self.server))?;
-        self.reach.prepare(&self.session, &self.loaded, entry)
+        self.reach.prepare(&self.context, &self.loaded, entry)
     }
 
     /// The same aside: files are read and the vault is opened, which may take a second, and there is
@@ -131,7 +131,7 @@ impl Lazy {
         if let Some(known) = known.as_ref().filter(|_| has_door) {
             return Ok(Arc::clone(known));
         }
-        let (reach, session) = (self.reach.clone(), self.session.clone());
+        let (reach, context) = (self.reach.clone(), self.context.clone());
         let (loaded, server) = (Arc::clone(&self.loaded), self.server.clone());
         let host = Arc::clone(&self.host);
         let making = spawn_blocking(move || {
@@ -139,7 +139,7 @@ impl Lazy {
                 Some(known) => known,
                 None => {
                     let entry = find(&loaded, Some(&server))?;
-                    Arc::new(reach.prepare(&session, &loaded, entry)?)
+                    Arc::new(reach.prepare(&context, &loaded, entry)?)
                 }
             };
             let door = (!has_door).then(|| ready.door(&host));

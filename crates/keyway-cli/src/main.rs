@@ -6,6 +6,7 @@ mod arguments;
 mod browser;
 mod commands;
 mod consent;
+mod context;
 mod dashboard;
 mod debug;
 mod diff;
@@ -23,7 +24,6 @@ mod reach;
 mod report;
 mod selection;
 mod service_manager;
-mod session;
 mod settings;
 mod shared;
 mod signals;
@@ -38,9 +38,9 @@ use clap::{CommandFactory as _, Parser as _};
 use keyway::connect::{LAUNCH_WORD, launcher_main};
 
 use crate::arguments::Arguments;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 fn main() -> ExitCode {
     panics::end_at_once(hidden_input::show_again);
@@ -70,18 +70,18 @@ fn main() -> ExitCode {
     if arguments.command.wants_json() {
         panics::owe_object();
     }
-    let mut session = Session::open(&arguments.global);
-    let recorded = session.record(&arguments.global);
-    let outcome = recorded.and_then(|()| commands::run(&arguments.command, &mut session));
+    let mut context = CommandContext::open(&arguments.global);
+    let recorded = context.record(&arguments.global);
+    let outcome = recorded.and_then(|()| commands::run(&arguments.command, &mut context));
     let exit = match outcome {
         Ok(exit) => exit,
-        Err(CliError::ReaderGone { exit }) => exit,
+        Err(CliError::BrokenPipe { exit }) => exit,
         Err(error) => {
             if arguments.command.wants_json() {
                 // Nobody may read it any more; the exit code still tells.
-                drop(session.print(&report::failure::object(&error), error.exit()));
+                drop(context.print(&report::failure::object(&error), error.exit()));
             }
-            session.print_failure(&error);
+            context.print_failure(&error);
             error.exit()
         }
     };

@@ -25,10 +25,10 @@ use keyway_mcp::session::ClientInfo;
 
 use crate::browser::Browser;
 use crate::consent::Terminal;
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::host;
-use crate::session::Session;
 use crate::vault::{open_vault, sources};
 
 pub(crate) use self::approval::{approve, describe, granted};
@@ -72,8 +72,8 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// Says whether a page could be opened here.
-    pub(crate) fn has_browser(&self, session: &Session) -> Result<bool, CliError> {
-        let named = self.browser_named(session)?;
+    pub(crate) fn has_browser(&self, context: &CommandContext) -> Result<bool, CliError> {
+        let named = self.browser_named(context)?;
         Ok(Browser::find(named.as_deref()).is_some())
     }
 
@@ -82,9 +82,9 @@ impl Reach {
         self.env_file.as_deref()
     }
 
-    fn browser_named(&self, session: &Session) -> Result<Option<String>, CliError> {
+    fn browser_named(&self, context: &CommandContext) -> Result<Option<String>, CliError> {
         let named = self.browser.clone().or_else(ProcessEnvironment::browser);
-        let kept = &session.settings()?.defaults.browser;
+        let kept = &context.settings()?.defaults.browser;
         Ok(named.or_else(|| kept.clone()))
     }
 }
@@ -130,14 +130,18 @@ impl Default for Manner {
 
 impl Reach {
     /// Reads the plugin, `path` before `--config` before where the person stands.
-    pub(crate) fn load(&self, session: &Session, path: Option<&Path>) -> Result<Loaded, CliError> {
+    pub(crate) fn load(
+        &self,
+        context: &CommandContext,
+        path: Option<&Path>,
+    ) -> Result<Loaded, CliError> {
         let loader = Loader::default().home(ProcessEnvironment::home());
         let loaded = match path.or(self.config.as_deref()) {
             Some(path) => loader.load(path),
             None => loader.discover(Path::new(".")),
         };
         let loaded = loaded?;
-        session.read(&loaded);
+        context.read(&loaded);
         Ok(loaded)
     }
 
@@ -181,20 +185,20 @@ impl Reach {
     }
 
     /// Returns the profile in force.
-    pub(crate) fn profile(&self, session: &Session) -> Result<String, CliError> {
+    pub(crate) fn profile(&self, context: &CommandContext) -> Result<String, CliError> {
         match &self.profile {
             Some(profile) => Ok(profile.clone()),
-            None => default_profile(session),
+            None => default_profile(context),
         }
     }
 
     /// Returns where a person is asked; `None` where nobody would see it.
     pub(crate) fn terminal(
         &self,
-        session: &Session,
+        context: &CommandContext,
         manner: Manner,
     ) -> Result<Option<Terminal>, CliError> {
-        let named = self.browser_named(session)?;
+        let named = self.browser_named(context)?;
         let browser = match manner.way {
             Way::Browser => Browser::find(named.as_deref()),
             Way::Address | Way::Code => None,
@@ -203,9 +207,9 @@ impl Reach {
     }
 
     /// Describes this process as a host that signs in as the flags say.
-    pub(crate) fn host(&self, session: &Session, manner: Manner) -> Result<Host, CliError> {
+    pub(crate) fn host(&self, context: &CommandContext, manner: Manner) -> Result<Host, CliError> {
         let vault = kept_vault()?.map(Arc::new);
-        self.asking_by(session, host::open(session)?, vault, manner)
+        self.asking_by(context, host::open(context)?, vault, manner)
     }
 
     /// Describes the same process, where it asks in another manner: connections, roots and the vault
@@ -213,25 +217,25 @@ impl Reach {
     pub(crate) fn host_like(
         &self,
         host: &Host,
-        session: &Session,
+        context: &CommandContext,
         manner: Manner,
     ) -> Result<Host, CliError> {
         let vault = host.accounts.as_ref().map(|it| Arc::clone(&it.vault));
-        self.asking_by(session, host.clone(), vault, manner)
+        self.asking_by(context, host.clone(), vault, manner)
     }
 
     fn asking_by(
         &self,
-        session: &Session,
+        context: &CommandContext,
         mut host: Host,
         vault: Option<Arc<KeptVault>>,
         manner: Manner,
     ) -> Result<Host, CliError> {
-        let settings = session.settings()?;
+        let settings = context.settings()?;
         let Some(vault) = vault else {
             return Ok(host);
         };
-        let presenter = self.terminal(session, manner)?;
+        let presenter = self.terminal(context, manner)?;
         let interaction = presenter.map(|terminal| {
             let asking = Loopback::new(Arc::new(terminal));
             Arc::new(asking.in_turn(Arc::clone(&vault))) as _
@@ -241,7 +245,7 @@ impl Reach {
             interaction,
             asking: manner.asking,
             settings: Arc::new(settings.clone()),
-            profile: self.profile(session)?,
+            profile: self.profile(context)?,
             account: self
                 .account
                 .clone()
@@ -265,11 +269,11 @@ fn kept_vault() -> Result<Option<KeptVault>, CliError> {
 }
 
 /// Returns the profile that counts where none is named.
-pub(crate) fn default_profile(session: &Session) -> Result<String, CliError> {
+pub(crate) fn default_profile(context: &CommandContext) -> Result<String, CliError> {
     if let Some(profile) = ProcessEnvironment::profile() {
         return Ok(profile);
     }
-    let kept = session.settings()?.defaults.profile.clone();
+    let kept = context.settings()?.defaults.profile.clone();
     Ok(kept.unwrap_or_else(|| "default".to_owned()))
 }
 

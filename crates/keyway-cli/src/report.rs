@@ -22,7 +22,7 @@ use keyway_config::source::Source;
 
 pub(crate) use self::human::counted;
 use self::mask::Mask;
-use crate::session::Verbosity;
+use crate::context::Verbosity;
 
 /// What a check found.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use clap::Args;
 use keyway::error::LoadError;
 use keyway::load::{Loaded, Loader};
 
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::session::Session;
 
 /// The flags that select plugins.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,14 +25,14 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Reads what was selected, and tells the session of it; each path fails on its own.
-    pub(crate) fn read(&self, session: &Session) -> (Vec<Loaded>, Vec<LoadError>) {
+    /// Reads what was selected, and tells the context of it; each path fails on its own.
+    pub(crate) fn read(&self, context: &CommandContext) -> (Vec<Loaded>, Vec<LoadError>) {
         let mut plugins = Vec::new();
         let mut failures = Vec::new();
         for loaded in self.load() {
             match loaded {
                 Ok(loaded) => {
-                    session.read(&loaded);
+                    context.read(&loaded);
                     plugins.push(loaded);
                 }
                 Err(error) => failures.push(error),

@@ -19,10 +19,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, Reach, ReachError, Ready, find};
-use crate::session::Session;
 use crate::signals::Interrupts;
 
 /// Call a tool of a server
@@ -74,11 +74,11 @@ pub(crate) struct Read {
 }
 
 /// Runs `keyway call`.
-pub(crate) fn call(call: &Call, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliError> {
     let given = call.json.as_ref().map(read_json).transpose()?;
-    let line = progress::Line::new(session);
+    let line = progress::Line::new(context);
     let result = asked(
-        session,
+        context,
         &call.reach,
         &call.server,
         async |ready, conversation| {
@@ -90,7 +90,7 @@ pub(crate) fn call(call: &Call, session: &Session) -> Result<Exit, CliError> {
         },
     );
     drop(line);
-    print(session, call.format, &result?)
+    print(context, call.format, &result?)
 }
 
 /// Calls a tool with arguments that are written as JSON.
@@ -113,10 +113,10 @@ pub(crate) async fn tool(
 }
 
 /// Runs `keyway read`.
-pub(crate) fn read(read: &Read, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn read(read: &Read, context: &CommandContext) -> Result<Exit, CliError> {
     let params = Map::from_iter([("uri".to_owned(), Value::from(read.uri.clone()))]);
     let result = asked(
-        session,
+        context,
         &read.reach,
         &read.server,
         async |ready, conversation| {
@@ -126,7 +126,7 @@ pub(crate) fn read(read: &Read, session: &Session) -> Result<Exit, CliError> {
             Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
         },
     )?;
-    print(session, read.format, &result)
+    print(context, read.format, &result)
 }
 
 impl Call {
@@ -223,21 +223,21 @@ async fn converse<T>(
 }
 
 fn asked(
-    session: &Session,
+    context: &CommandContext,
     reach: &Reach,
     server: &str,
     work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<Box<RawValue>, CliError>,
 ) -> Result<Box<RawValue>, CliError> {
-    let loaded = reach.load(session, None)?;
+    let loaded = reach.load(context, None)?;
     let entry = find(&loaded, Some(server))?;
-    let ready = reach.prepare(session, &loaded, entry)?;
+    let ready = reach.prepare(context, &loaded, entry)?;
     super::block_on(async {
-        let host = reach.host(session, Manner::default())?;
+        let host = reach.host(context, Manner::default())?;
         converse(&host, &ready, work).await
     })
 }
 
-fn print(session: &Session, format: Format, result: &RawValue) -> Result<Exit, CliError> {
+fn print(context: &CommandContext, format: Format, result: &RawValue) -> Result<Exit, CliError> {
     #[derive(Deserialize)]
     struct Outcome {
         #[serde(rename = "isError", default)]
@@ -258,7 +258,7 @@ fn print(session: &Session, format: Format, result: &RawValue) -> Result<Exit, C
         }
         Format::Human => human(result),
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     Ok(exit)
 }
 

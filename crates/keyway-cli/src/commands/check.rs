@@ -14,11 +14,11 @@ use keyway_config::edit::Applicability;
 use keyway_lint::{Context, lint};
 
 use self::fixes::{Change, Fixes};
+use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::{Format, Look, Report, counted};
 use crate::selection::Selection;
-use crate::session::{Session, Verbosity};
 use crate::surroundings::Surroundings;
 
 /// Look for mistakes and leaked credentials in the MCP configuration of plugins
@@ -64,14 +64,14 @@ struct Mend {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Check, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, CliError> {
     let mend = arguments.level()?;
     let linter = Linter {
         strict: arguments.strict,
         resolves: arguments.given.env || arguments.given.env_file.is_some(),
         surroundings: Surroundings::open(arguments.given.env_file.as_deref())?,
     };
-    let (mut plugins, failures) = arguments.selection.read(session);
+    let (mut plugins, failures) = arguments.selection.read(context);
     let mut diagnostics = linter.lint_all(&plugins);
     let mut fixes = Fixes::default();
     if let Some(level) = mend {
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Check, session: &Session) -> Result<Exit, CliError
         }
     }
     let report = Report::new(&plugins, diagnostics, &failures);
-    arguments.print(session, &report, &fixes)
+    arguments.print(context, &report, &fixes)
 }
 
 impl Check {
@@ -111,7 +111,7 @@ impl Check {
     /// Prints what is there now, or with `--diff` what would be changed.
     fn print(
         &self,
-        session: &Session,
+        context: &CommandContext,
         report: &Report<'_>,
         fixes: &Fixes,
     ) -> Result<Exit, CliError> {
@@ -125,18 +125,18 @@ impl Check {
         } else if report.is_empty() && self.format == Format::Human {
             String::new()
         } else {
-            let colors = self.format == Format::Human && session.colors_output();
-            let verbosity = session.verbosity;
+            let colors = self.format == Format::Human && context.colors_output();
+            let verbosity = context.verbosity;
             report.render(self.format, Look { verbosity, colors })
         };
-        session.print(&text, exit)?;
-        if (self.mend.fix || self.diff) && session.verbosity != Verbosity::Quiet {
+        context.print(&text, exit)?;
+        if (self.mend.fix || self.diff) && context.verbosity != Verbosity::Quiet {
             let verb = if self.diff { "would fix" } else { "fixed" };
             let problems = counted(fixes.count, "problem");
-            session.print_aside(&format!("{verb} {problems}\n"));
+            context.print_aside(&format!("{verb} {problems}\n"));
         }
         for failure in report.failures() {
-            session.print_error(failure, failure.hint().as_deref());
+            context.print_error(failure, failure.hint().as_deref());
         }
         Ok(exit)
     }

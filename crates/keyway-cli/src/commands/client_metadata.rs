@@ -3,9 +3,9 @@
 use clap::Args;
 use keyway::sign_in::{client_metadata, is_client_address};
 
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Print the document to host at a client-ID metadata address
 #[derive(Debug, Args)]
@@ -25,8 +25,8 @@ fn hosted(text: &str) -> Result<String, &'static str> {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &ClientMetadata, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &ClientMetadata, context: &CommandContext) -> Result<Exit, CliError> {
     let document = client_metadata(&arguments.url);
-    session.print(&format!("{document:#}\n"), Exit::Done)?;
+    context.print(&format!("{document:#}\n"), Exit::Done)?;
     Ok(Exit::Done)
 }

@@ -4,9 +4,9 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Print a script that completes commands and flags in a shell
 #[derive(Debug, Args)]
@@ -16,8 +16,8 @@ pub(crate) struct Completions {
 }
 
 /// Prints the script.
-pub(crate) fn run(arguments: &Completions, session: &Session) -> Result<Exit, CliError> {
-    session.print(&script(arguments.shell), Exit::Done)?;
+pub(crate) fn run(arguments: &Completions, context: &CommandContext) -> Result<Exit, CliError> {
+    context.print(&script(arguments.shell), Exit::Done)?;
     Ok(Exit::Done)
 }
 

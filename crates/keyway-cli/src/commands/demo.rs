@@ -26,12 +26,12 @@ use self::progress::Progress;
 use self::report::{Renewal, Report};
 use super::tools::Format;
 use crate::browser::Browser;
+use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::host;
 use crate::reach::ReachError;
-use crate::session::{Session, Verbosity};
 use crate::signals;
 
 pub(crate) use self::part::play;
@@ -52,7 +52,7 @@ pub(crate) struct Demo {
 }
 
 /// Runs the command. Whatever it makes is gone when it ends.
-pub(crate) fn run(arguments: &Demo, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, CliError> {
     let binary = std::env::current_exe().map_err(|source| ReachError::Client { source })?;
     harden_self().map_err(|source| ReachError::Harden { source })?;
     let person = (!arguments.check).then(|| Arc::new(Person::new(arguments.browser())));
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Demo, session: &Session) -> Result<Exit, CliError>
         isolation: isolation(),
         presenter,
         token_life: person.as_ref().map_or(SHORT_LIFE, |_| LIFE),
-        events: session.events.clone(),
+        events: context.events.clone(),
         now,
     })?;
     // The runtime ends, with all that it runs, before the folder goes.
@@ -74,8 +74,8 @@ pub(crate) fn run(arguments: &Demo, session: &Session) -> Result<Exit, CliError>
         let open = demo.open()?;
         let shown = async {
             match &person {
-                None => check(arguments, session, &open).await,
-                Some(person) => show(arguments, session, (&demo, &open), person).await,
+                None => check(arguments, context, &open).await,
+                Some(person) => show(arguments, context, (&demo, &open), person).await,
             }
         };
         tokio::select! {
@@ -106,8 +106,8 @@ fn isolation() -> Isolation {
 }
 
 /// Visits all servers, waits until a token has expired, and visits its server again.
-async fn check(arguments: &Demo, session: &Session, open: &Open) -> Result<Exit, CliError> {
-    let rows = Visits::start(open).collect(session, open, None).await;
+async fn check(arguments: &Demo, context: &CommandContext, open: &Open) -> Result<Exit, CliError> {
+    let rows = Visits::start(open).collect(context, open, None).await;
     let refreshes = || open.journal.count(DOCS, Event::Refreshed);
     let before = refreshes();
     let is_signed_in = rows.iter().any(|row| row.server == DOCS && row.is_good());
@@ -133,25 +133,25 @@ async fn check(arguments: &Demo, session: &Session, open: &Open) -> Result<Exit,
     } else {
         Exit::Failed
     };
-    session.print(&report.render(arguments.format, session), exit)?;
+    context.print(&report.render(arguments.format, context), exit)?;
     Ok(exit)
 }
 
 /// Visits all servers, prints what came of it and what to try, and serves on.
 async fn show(
     arguments: &Demo,
-    session: &Session,
+    context: &CommandContext,
     (demo, open): (&keyway_demo::Demo, &Open),
     person: &Person,
 ) -> Result<Exit, CliError> {
     let mut visits = Visits::start(open);
-    let rows = visits.collect(session, open, Some(person)).await;
+    let rows = visits.collect(context, open, Some(person)).await;
     let report = Report {
         rows,
         renewal: None,
         demo: Some(demo),
     };
-    session.print(&report.render(arguments.format, session), Exit::Done)?;
+    context.print(&report.render(arguments.format, context), Exit::Done)?;
     // One is left for the person to approve, so that there is something to see of that.
     open.tour.approve(|server| server != LEFT)?;
     let gateway = Gateway::start(demo);
@@ -165,30 +165,30 @@ async fn show(
         .as_ref()
         .zip(browser)
         .is_some_and(|(link, browser)| browser.open_privately(&folder, link));
-    if session.verbosity != Verbosity::Quiet {
+    if context.verbosity != Verbosity::Quiet {
         let link = link.as_ref().map(|link| (link, is_open));
-        session.print_aside(&report.next_steps(link));
+        context.print_aside(&report.next_steps(link));
     }
     let known = open.journal.after(0).len();
     let late = async {
         while let Some(row) = visits.receiver.recv().await {
-            session.print_aside(&report::later(&row));
+            context.print_aside(&report::later(&row));
         }
     };
-    let ((), never) = tokio::join!(late, watch(session, open, known));
+    let ((), never) = tokio::join!(late, watch(context, open, known));
     match never {}
 }
 
 /// Prints what the servers see, from the line after `known` on.
-async fn watch(session: &Session, open: &Open, mut known: usize) -> Infallible {
+async fn watch(context: &CommandContext, open: &Open, mut known: usize) -> Infallible {
     loop {
         sleep(GLANCE).await;
         for seen in open.journal.after(known) {
             known += 1;
             let is_news = seen.event != Event::Accepted;
-            if is_news && session.verbosity != Verbosity::Quiet {
+            if is_news && context.verbosity != Verbosity::Quiet {
                 let text = format!("{}: {}\n", seen.server, seen.event.in_words());
-                session.print_aside(&text);
+                context.print_aside(&text);
             }
         }
     }
@@ -227,12 +227,12 @@ impl Visits {
     /// waited for as long as the person may take; its row then says so.
     async fn collect(
         &mut self,
-        session: &Session,
+        context: &CommandContext,
         open: &Open,
         person: Option<&Person>,
     ) -> Vec<Row> {
         let names = open.tour.servers();
-        let mut progress = Progress::new(session, names.len());
+        let mut progress = Progress::new(context, names.len());
         let mut rows: Vec<Row> = Vec::new();
         while rows.len() < names.len() {
             let next = match person {

@@ -11,9 +11,9 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::{completions, man, schema};
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Write the documents that are made from the code
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Docs {
 }
 
 /// Writes the documents.
-pub(crate) fn run(arguments: &Docs, _session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Docs, _session: &CommandContext) -> Result<Exit, CliError> {
     for (file, text) in documents() {
         write(&arguments.out.join(file), &text)?;
     }

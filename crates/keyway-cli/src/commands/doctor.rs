@@ -28,10 +28,10 @@ use self::fault::Examined;
 pub(crate) use self::fault::{Fault, Verdict};
 use self::offline::Candidate;
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError};
-use crate::session::Session;
 use crate::signals::Interrupts;
 use crate::surroundings::Surroundings;
 
@@ -61,35 +61,35 @@ pub(crate) struct Doctor {
 }
 
 /// Runs the command; the exit code is that of the faults if they agree, otherwise that of a failure.
-pub(crate) fn run(arguments: &Doctor, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, CliError> {
     let bundle = arguments.bundle.as_deref().map(Bundle::begin).transpose()?;
     let watched = bundle
         .as_ref()
-        .map(|bundle| session.watched(bundle.listener()));
-    let session = watched.as_ref().unwrap_or(session);
-    let loaded = arguments.reach.load(session, arguments.path.as_deref())?;
+        .map(|bundle| context.watched(bundle.listener()));
+    let context = watched.as_ref().unwrap_or(context);
+    let loaded = arguments.reach.load(context, arguments.path.as_deref())?;
     let surroundings = Surroundings::open(arguments.reach.env_file())?;
     let found = surroundings.with_scope(&loaded, |scope| {
-        offline::examine(&loaded, scope, &arguments.reach, session)
+        offline::examine(&loaded, scope, &arguments.reach, context)
     });
     let candidates = chosen(found, &loaded, arguments.server.as_deref())?;
     let examined = super::block_on(async {
         let mut interrupts = Interrupts::listen();
         tokio::select! {
-            examined = examine(candidates, arguments, session) => examined,
+            examined = examine(candidates, arguments, context) => examined,
             () = interrupts.next() => Err(ReachError::Cancelled.into()),
         }
     })?;
     let exit = exit_of(&examined);
     let text = match arguments.format {
-        Format::Human => output::human(&examined, session),
+        Format::Human => output::human(&examined, context),
         Format::Json => output::json(&examined),
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     if let Some(bundle) = bundle {
         let report = output::json(&examined);
-        let listed = bundle.write(&loaded, (&surroundings, session), &report)?;
-        session.print_aside(&listed);
+        let listed = bundle.write(&loaded, (&surroundings, context), &report)?;
+        context.print_aside(&listed);
     }
     Ok(exit)
 }
@@ -98,12 +98,12 @@ pub(crate) fn run(arguments: &Doctor, session: &Session) -> Result<Exit, CliErro
 pub(crate) async fn diagnose(
     loaded: &Loaded,
     server: &str,
-    (reach, session): (&Reach, &Session),
+    (reach, context): (&Reach, &CommandContext),
     host: &Host,
 ) -> Result<Option<Verdict>, CliError> {
     let surroundings = Surroundings::open(reach.env_file())?;
     let found = surroundings.with_scope(loaded, |scope| {
-        offline::examine(loaded, scope, reach, session)
+        offline::examine(loaded, scope, reach, context)
     });
     let mut found = found.into_iter();
     let Some(candidate) = found.find(|candidate| candidate.name == server) else {
@@ -150,11 +150,11 @@ fn chosen(
 async fn examine(
     candidates: Vec<Candidate>,
     arguments: &Doctor,
-    session: &Session,
+    context: &CommandContext,
 ) -> Result<Vec<Examined>, CliError> {
-    let host = arguments.reach.host(session, NOBODY)?;
-    let has_browser = arguments.reach.has_browser(session)?;
-    let board = Arc::new(Board::new(session, &candidates));
+    let host = arguments.reach.host(context, NOBODY)?;
+    let has_browser = arguments.reach.has_browser(context)?;
+    let board = Arc::new(Board::new(context, &candidates));
     let mut work = JoinSet::new();
     let mut examined: Vec<Option<Examined>> = Vec::new();
     for (at, candidate) in candidates.into_iter().enumerate() {

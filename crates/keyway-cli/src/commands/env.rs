@@ -13,11 +13,11 @@ use keyway_secret::Secret;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hidden_input;
 use crate::reach::ReachError;
-use crate::session::Session;
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
@@ -66,15 +66,15 @@ impl Env {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, CliError> {
     match &arguments.action {
-        Action::Set { name, more } => set(session, name, more),
-        Action::Unset { name } => unset(session, name),
-        Action::List { format } => list(session, *format),
+        Action::Set { name, more } => set(context, name, more),
+        Action::Unset { name } => unset(context, name),
+        Action::List { format } => list(context, *format),
     }
 }
 
-fn set(session: &Session, name: &str, more: &[OsString]) -> Result<Exit, CliError> {
+fn set(context: &CommandContext, name: &str, more: &[OsString]) -> Result<Exit, CliError> {
     if !more.is_empty() {
         return Err(CliError::Usage {
             what: "a value is never an argument, where others could see it; it is asked for, or read from standard input",
@@ -83,11 +83,11 @@ fn set(session: &Session, name: &str, more: &[OsString]) -> Result<Exit, CliErro
     harden_self().map_err(|source| ReachError::Harden { source })?;
     KeptVariables::check_name(name)?;
     let Some(value) = read_value(name)? else {
-        session.print_aside("nothing was kept\n");
+        context.print_aside("nothing was kept\n");
         return Ok(Exit::Failed);
     };
     keep(name, &value)?;
-    session.print_aside("kept\n");
+    context.print_aside("kept\n");
     Ok(Exit::Done)
 }
 
@@ -122,7 +122,7 @@ pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError>
     Ok(Some(Secret::new(text)))
 }
 
-fn unset(session: &Session, name: &str) -> Result<Exit, CliError> {
+fn unset(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
     KeptVariables::check_name(name)?;
     let existed = match existing_vault()? {
         Some(vault) => KeptVariables::new(&vault)?.unset(name)?,
@@ -134,11 +134,11 @@ fn unset(session: &Session, name: &str) -> Result<Exit, CliError> {
             list: "keyway env list",
         });
     }
-    session.print_aside("destroyed\n");
+    context.print_aside("destroyed\n");
     Ok(Exit::Done)
 }
 
-fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
+fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let kept = match existing_vault()? {
         Some(vault) => KeptVariables::new(&vault)?.list()?,
         None => Vec::new(),
@@ -160,10 +160,10 @@ fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
                 let set_at = rfc3339(seconds(it.set_at));
                 table.push([it.name, set_at, it.bytes.to_string()]);
             }
-            table.render(session.width(), session.head_style())
+            table.render(context.width(), context.head_style())
         }
     };
-    session.print(&text, Exit::Done)?;
+    context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 

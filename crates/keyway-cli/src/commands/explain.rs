@@ -5,9 +5,9 @@ use keyway::diagnosis;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Explain a code: what happened, why, and what to do
 #[derive(Debug, Args)]
@@ -18,11 +18,11 @@ pub(crate) struct Explain {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Explain, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Explain, context: &CommandContext) -> Result<Exit, CliError> {
     let Some(code) = &arguments.code else {
         let mut codes: Vec<&str> = diagnosis::pages().map(|page| page.code).collect();
         codes.sort_unstable();
-        session.print(&format!("{}\n", codes.join("\n")), Exit::Done)?;
+        context.print(&format!("{}\n", codes.join("\n")), Exit::Done)?;
         return Ok(Exit::Done);
     };
     let wanted = code.trim().to_ascii_lowercase();
@@ -32,6 +32,6 @@ pub(crate) fn run(arguments: &Explain, session: &Session) -> Result<Exit, CliErr
             code: printable(code),
         });
     };
-    session.print(page.text, Exit::Done)?;
+    context.print(page.text, Exit::Done)?;
     Ok(Exit::Done)
 }

@@ -21,12 +21,12 @@ use keyway_secret::{printable, shell_word};
 use self::bridges::Bridges;
 pub(super) use self::work::Work;
 use super::trust;
+use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Diff, Kind};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{ReachError, default_profile, find, granted, no_server, tell_left_out};
-use crate::session::{Session, Verbosity};
 
 /// Write servers into the file of an MCP client, which then starts `keyway run`
 #[derive(Debug, Args)]
@@ -104,24 +104,24 @@ pub(super) struct Consent {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Install, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit, CliError> {
     let mut work = Work::open(&arguments.target)?;
     let mut bridges = Bridges::find(&work.file)?;
     let loaded = arguments.load(&bridges)?;
     if let Some(loaded) = &loaded {
         require_other_file(loaded, work.file.path())?;
         if arguments.which.all {
-            tell_left_out(session, loaded);
+            tell_left_out(context, loaded);
         }
         for server in arguments.servers(loaded)? {
             let command = arguments.command(&loaded.plugin.root, &server)?;
             work.put((&server, &command), arguments.instead.replace)?;
         }
     }
-    bridges.offer(session, arguments)?;
+    bridges.offer(context, arguments)?;
     bridges.replace(&mut work, arguments)?;
     if work.receipts.is_empty() {
-        session.print_aside("nothing to do\n");
+        context.print_aside("nothing to do\n");
         return Ok(Exit::Done);
     }
     let mut shown = bridges.diff();
@@ -131,21 +131,21 @@ pub(crate) fn run(arguments: &Install, session: &Session) -> Result<Exit, CliErr
         .map(|receipt| &receipt.command)
         .collect();
     shown.push_str(&diff(&work.file, &commands));
-    if !arguments.consent.agreed(session, &shown)? {
+    if !arguments.consent.agreed(context, &shown)? {
         return Ok(arguments.consent.refused());
     }
     let mut written = bridges.write()?;
     written.extend(work.write()?);
-    session.print(&lines("wrote", &written), Exit::Done)?;
-    if session.verbosity != Verbosity::Quiet {
-        session.print_aside(&format!("{}\n", work.file.client().afterwards));
-        session.print_aside(&bridges.advice());
-        let default = default_profile(session)?;
-        session.print_aside(&bridges.approvals(&default)?);
+    context.print(&lines("wrote", &written), Exit::Done)?;
+    if context.verbosity != Verbosity::Quiet {
+        context.print_aside(&format!("{}\n", work.file.client().afterwards));
+        context.print_aside(&bridges.advice());
+        let default = default_profile(context)?;
+        context.print_aside(&bridges.approvals(&default)?);
         if let Some(loaded) = &loaded {
             let servers = arguments.servers(loaded)?;
             let named = arguments.passed.profile.as_deref();
-            session.print_aside(&approvals(loaded, &servers, (named, &default))?);
+            context.print_aside(&approvals(loaded, &servers, (named, &default))?);
         }
     }
     Ok(Exit::Done)
@@ -216,22 +216,22 @@ impl Install {
 
 impl Consent {
     /// Shows the changes and asks; `false` if nothing may be written.
-    pub(super) fn agreed(&self, session: &Session, shown: &str) -> Result<bool, CliError> {
+    pub(super) fn agreed(&self, context: &CommandContext, shown: &str) -> Result<bool, CliError> {
         if self.dry_run {
-            session.print(shown, Exit::Done)?;
+            context.print(shown, Exit::Done)?;
             return Ok(false);
         }
         if self.yes {
             return Ok(true);
         }
-        session.print_aside(shown);
+        context.print_aside(shown);
         if !io::stdin().is_terminal() {
             let what = "there is nobody to ask; `--yes` writes without asking";
             return Err(CliError::Usage { what });
         }
-        let is_agreed = ask(session, "Write this?");
+        let is_agreed = ask(context, "Write this?");
         if !is_agreed {
-            session.print_aside("nothing was changed\n");
+            context.print_aside("nothing was changed\n");
         }
         Ok(is_agreed)
     }
@@ -247,8 +247,8 @@ impl Consent {
 }
 
 /// Asks a question that is answered by yes or no.
-fn ask(session: &Session, question: &str) -> bool {
-    session.print_aside(&format!("{question} [y/N] "));
+fn ask(context: &CommandContext, question: &str) -> bool {
+    context.print_aside(&format!("{question} [y/N] "));
     let _lost = io::stderr().flush();
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);

@@ -6,10 +6,10 @@ use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, Reach, ReachError, Way, find};
-use crate::session::Session;
 
 /// Sign in to a server in the browser
 #[derive(Debug, Args)]
@@ -34,10 +34,10 @@ pub(crate) struct Login {
 }
 
 /// Runs the command.
-pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
-    let loaded = login.reach.load(session, None)?;
+pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliError> {
+    let loaded = login.reach.load(context, None)?;
     let entry = find(&loaded, login.server.as_deref())?;
-    let ready = login.reach.prepare(session, &loaded, entry)?;
+    let ready = login.reach.prepare(context, &loaded, entry)?;
     let manner = Manner {
         asking: Asking::WhenNeeded,
         way: match (login.device, login.no_browser) {
@@ -48,14 +48,14 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
         insists: true,
     };
     super::block_on(async {
-        let host = login.reach.host(session, manner)?;
+        let host = login.reach.host(context, manner)?;
         let server = ready.spec.name.clone();
         let oauth = ready.oauth(&host).ok_or_else(|| ReachError::NotOAuth {
             server: server.clone(),
             method: ready.spec.method,
         })?;
         if sign_in(&server, &oauth, login.scopes.clone()).await? == Outcome::Unneeded {
-            session.print(&login.unneeded(&server), Exit::Done)?;
+            context.print(&login.unneeded(&server), Exit::Done)?;
             return Ok(Exit::Done);
         }
         let kept = ready.sign_in(&host)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(login: &Login, session: &Session) -> Result<Exit, CliError> {
                 format!("Signed in to `{}`{who}. {after}\n", printable(&server))
             }
         };
-        session.print(&text, Exit::Done)?;
+        context.print(&text, Exit::Done)?;
         Ok(Exit::Done)
     })
 }

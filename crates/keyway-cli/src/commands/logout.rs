@@ -10,10 +10,10 @@ use keyway_secret::printable;
 use serde_json::{Value, json};
 
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
-use crate::session::Session;
 
 /// Sign out of a server: sessions end, its tokens are revoked and deleted
 #[derive(Debug, Args)]
@@ -40,8 +40,8 @@ struct Outcome {
 }
 
 /// Runs the command.
-pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> {
-    let loaded = logout.reach.load(session, None)?;
+pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, CliError> {
+    let loaded = logout.reach.load(context, None)?;
     let names = if logout.all {
         by_oauth(&loaded)
     } else {
@@ -49,11 +49,11 @@ pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> 
         vec![server.name.clone()]
     };
     let outcomes = super::block_on(async {
-        let host = logout.reach.host(session, NOBODY)?;
+        let host = logout.reach.host(context, NOBODY)?;
         let mut outcomes = Vec::new();
         for name in names {
             let entry = find(&loaded, Some(&name))?;
-            let ready = logout.reach.prepare_unasked(session, &loaded, entry)?;
+            let ready = logout.reach.prepare_unasked(context, &loaded, entry)?;
             let done = sign_out(&ready, &host).await?;
             let missing = ready.missing;
             outcomes.push(Outcome {
@@ -72,7 +72,7 @@ pub(crate) fn run(logout: &Logout, session: &Session) -> Result<Exit, CliError> 
             format!("{result}\n")
         }
     };
-    session.print(&text, Exit::Done)?;
+    context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 

@@ -4,9 +4,9 @@ use clap::{Args, CommandFactory as _};
 use clap_mangen::Man as Page;
 
 use crate::arguments::{Arguments, visible};
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Print the manual page; `keyway man check` that of a command
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub(crate) struct Man {
 }
 
 /// Prints the page.
-pub(crate) fn run(arguments: &Man, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Man, context: &CommandContext) -> Result<Exit, CliError> {
     let name = match &arguments.command {
         Some(command) => format!("keyway-{command}.1"),
         None => "keyway.1".to_owned(),
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Man, session: &Session) -> Result<Exit, CliError> 
     let page = pages().into_iter().find(|(file, _)| *file == name);
     let what = "there is no such command";
     let (_, page) = page.ok_or(CliError::Usage { what })?;
-    session.print(&page, Exit::Done)?;
+    context.print(&page, Exit::Done)?;
     Ok(Exit::Done)
 }
 

@@ -9,10 +9,10 @@ use keyway_config::edit::TextChange;
 use keyway_config::source::Source;
 use keyway_lint::migrate::Scope;
 
+use crate::context::CommandContext;
 use crate::diff::{Diff, Kind};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Move credentials out of configuration files
 #[derive(Debug, Args)]
@@ -29,10 +29,10 @@ enum Way {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Migrate, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Migrate, context: &CommandContext) -> Result<Exit, CliError> {
     match &arguments.way {
-        Way::Env(arguments) => env::run(arguments, session),
-        Way::OAuth(arguments) => oauth::run(arguments, session),
+        Way::Env(arguments) => env::run(arguments, context),
+        Way::OAuth(arguments) => oauth::run(arguments, context),
     }
 }
 

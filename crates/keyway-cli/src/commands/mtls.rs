@@ -9,11 +9,11 @@ use keyway_mcp::bridge::bridge;
 use keyway_secret::Secret;
 
 use super::run::pipes;
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::ReachError;
-use crate::session::Session;
 use crate::settings;
 
 /// Connect a client on standard input and output to a server behind mutual TLS
@@ -36,7 +36,7 @@ pub(crate) struct Mtls {
 }
 
 /// Runs the command; standard output carries protocol and nothing else.
-pub(crate) fn run(arguments: &Mtls, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, CliError> {
     harden_self().map_err(|source| ReachError::Harden { source })?;
     let url = address()?;
     let files = Files {
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Mtls, session: &Session) -> Result<Exit, CliError>
         key: arguments.key.clone(),
         passphrase: arguments.passphrase()?,
     };
-    let mut network = settings::http(&session.network()?)?;
+    let mut network = settings::http(&context.network()?)?;
     network.identity = Some(files.read().map_err(ReachError::from)?);
     if let Some(roots) = &arguments.cacert {
         network.trust = Trust {

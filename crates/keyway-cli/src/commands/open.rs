@@ -10,10 +10,10 @@ use clap::Args;
 use keyway_secret::Secret;
 
 use crate::browser::Browser;
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 use crate::vault::folders;
 
 /// Open the dashboard of the running `keyway serve` in the browser
@@ -32,7 +32,7 @@ pub(crate) struct Open {
 }
 
 /// Runs the command.
-pub(crate) fn run(open: &Open, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(open: &Open, context: &CommandContext) -> Result<Exit, CliError> {
     let folder = folders()?.runtime;
     let usual = folder.join("gateway.sock");
     let link = link(open.socket.as_ref().unwrap_or(&usual))?;
@@ -40,11 +40,11 @@ pub(crate) fn run(open: &Open, session: &Session) -> Result<Exit, CliError> {
         None
     } else {
         let named = open.browser.clone().or_else(ProcessEnvironment::browser);
-        let kept = session.settings()?.defaults.browser.clone();
+        let kept = context.settings()?.defaults.browser.clone();
         Browser::find(named.or(kept).as_deref())
     };
     if !browser.is_some_and(|browser| browser.open_privately(&folder, &link)) {
-        session.print(&format!("{}\n", link.expose()), Exit::Done)?;
+        context.print(&format!("{}\n", link.expose()), Exit::Done)?;
     }
     Ok(Exit::Done)
 }

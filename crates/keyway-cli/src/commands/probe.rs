@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
 use crate::report::failure::{Failure, chain};
 use crate::report::json::to_text;
-use crate::session::Session;
 use crate::table::Table;
 
 /// Find out whether a server works: its health address, then a list that decides
@@ -33,12 +33,12 @@ pub(crate) struct Probe {
 }
 
 /// Runs the command; the exit code is that of the second probe, which decides.
-pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(session, None)?;
+pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, CliError> {
+    let loaded = arguments.reach.load(context, None)?;
     let entry = find(&loaded, arguments.server.as_deref())?;
-    let ready = arguments.reach.prepare(session, &loaded, entry)?;
+    let ready = arguments.reach.prepare(context, &loaded, entry)?;
     let (health, decided) = super::block_on(async {
-        let host = arguments.reach.host(session, NOBODY)?;
+        let host = arguments.reach.host(context, NOBODY)?;
         let health = ready.health(&host).await;
         let decided = listed(&ready, &host).await;
         Ok((Row::of_health(health), decided))
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError
                 let cells = [name.to_owned(), row.result.to_owned(), row.what.clone()];
                 table.push(cells);
             }
-            table.render(session.width(), session.head_style())
+            table.render(context.width(), context.head_style())
         }
         Format::Json => to_text(&Object {
             schema_version: 1,
@@ -70,9 +70,9 @@ pub(crate) fn run(arguments: &Probe, session: &Session) -> Result<Exit, CliError
             connect: &connect,
         }),
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     if let Err(error) = &decided {
-        session.print_failure(error);
+        context.print_failure(error);
     }
     Ok(exit)
 }

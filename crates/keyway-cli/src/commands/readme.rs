@@ -6,11 +6,11 @@ use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::usage::uses;
 use keyway_lint::readme;
 
+use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::selection::One;
-use crate::session::{Session, Verbosity};
 
 /// Print or update the section of a plugin's README that lists its variables
 #[derive(Debug, Args)]
@@ -29,9 +29,9 @@ pub(crate) struct Readme {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Readme, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Readme, context: &CommandContext) -> Result<Exit, CliError> {
     let (loaded, _) = arguments.selection.load()?;
-    session.read(&loaded);
+    context.read(&loaded);
     let plugin = &loaded.plugin;
     let updates = arguments.write || arguments.check;
     let update = readme::update(plugin);
@@ -66,19 +66,19 @@ pub(crate) fn run(arguments: &Readme, session: &Session) -> Result<Exit, CliErro
     }
     let exit = changes.exit();
     if arguments.format == Format::Json {
-        session.print(&changes.json(), exit)?;
+        context.print(&changes.json(), exit)?;
         return Ok(exit);
     }
     if !updates {
-        session.print(&format!("{}\n", readme::section(plugin)), exit)?;
+        context.print(&format!("{}\n", readme::section(plugin)), exit)?;
     }
-    session.print_aside(&changes.notes(session.verbosity));
-    if session.verbosity != Verbosity::Quiet && updates && exit == Exit::Done {
+    context.print_aside(&changes.notes(context.verbosity));
+    if context.verbosity != Verbosity::Quiet && updates && exit == Exit::Done {
         let line = match &change {
             Some(change) => format!("wrote {}\n", keyway_secret::printable(&change.file)),
             None => "nothing to do\n".to_owned(),
         };
-        session.print_aside(&line);
+        context.print_aside(&line);
     }
     Ok(exit)
 }

@@ -15,10 +15,10 @@ use keyway_secret::{Secret, printable};
 
 use super::env;
 use super::probe::listed;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, NOBODY, Reach, ReachError, Ready, Way, find};
-use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// Replace the credential of a server; the new one is tested before the old one goes
@@ -38,21 +38,21 @@ pub(crate) struct Rotate {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Rotate, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(session, None)?;
+pub(crate) fn run(arguments: &Rotate, context: &CommandContext) -> Result<Exit, CliError> {
+    let loaded = arguments.reach.load(context, None)?;
     let entry = find(&loaded, arguments.server.as_deref())?;
-    let ready = arguments.reach.prepare(session, &loaded, entry)?;
+    let ready = arguments.reach.prepare(context, &loaded, entry)?;
     match ready.spec.method {
-        Method::OAuth => sign_in(arguments, session, &ready),
+        Method::OAuth => sign_in(arguments, context, &ready),
         Method::Dynamic => Err(CliError::Usage {
             what: "a helper supplies this credential; rotate it where the helper takes it from",
         }),
-        _ => value(arguments, session, (&loaded, &ready)),
+        _ => value(arguments, context, (&loaded, &ready)),
     }
 }
 
 /// Renews a sign-in, or asks for a new one where that is over.
-fn sign_in(arguments: &Rotate, session: &Session, ready: &Ready) -> Result<Exit, CliError> {
+fn sign_in(arguments: &Rotate, context: &CommandContext, ready: &Ready) -> Result<Exit, CliError> {
     let manner = Manner {
         asking: Asking::WhenNeeded,
         way: if arguments.no_browser {
@@ -63,7 +63,7 @@ fn sign_in(arguments: &Rotate, session: &Session, ready: &Ready) -> Result<Exit,
         insists: true,
     };
     super::block_on(async {
-        let host: Host = arguments.reach.host(session, manner)?;
+        let host: Host = arguments.reach.host(context, manner)?;
         let server = ready.spec.name.clone();
         let failed = |error: AuthError| ReachError::SignIn {
             server: server.clone(),
@@ -85,7 +85,7 @@ fn sign_in(arguments: &Rotate, session: &Session, ready: &Ready) -> Result<Exit,
         let found = listed(ready, &host).await?;
         let name = printable(&server);
         let text = format!("`{name}` {what}: {}\n", found.in_words());
-        session.print(&text, Exit::Done)?;
+        context.print(&text, Exit::Done)?;
         Ok(Exit::Done)
     })
 }
@@ -93,7 +93,7 @@ fn sign_in(arguments: &Rotate, session: &Session, ready: &Ready) -> Result<Exit,
 /// Replaces the value of a variable.
 fn value(
     arguments: &Rotate,
-    session: &Session,
+    context: &CommandContext,
     (loaded, ready): (&Loaded, &Ready),
 ) -> Result<Exit, CliError> {
     let name = arguments.variable(ready)?;
@@ -104,9 +104,9 @@ fn value(
     let tried = Variables::from_pairs([(name.clone(), new.expose().clone())]);
     let reach = arguments.reach.trying(tried);
     let entry = find(loaded, Some(&ready.spec.name))?;
-    let with_new = reach.prepare(session, loaded, entry)?;
+    let with_new = reach.prepare(context, loaded, entry)?;
     let found = super::block_on(async {
-        let host = reach.host(session, NOBODY)?;
+        let host = reach.host(context, NOBODY)?;
         listed(&with_new, &host).await
     });
     let found = found.map_err(|error| CliError::NotRotated {
@@ -114,8 +114,8 @@ fn value(
         source: Box::new(error),
     })?;
     let text = format!("the new value works: {}\n", found.in_words());
-    session.print(&text, Exit::Done)?;
-    session.print_aside(&place.put(&name, &new)?);
+    context.print(&text, Exit::Done)?;
+    context.print_aside(&place.put(&name, &new)?);
     Ok(Exit::Done)
 }
 

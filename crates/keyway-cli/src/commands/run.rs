@@ -18,11 +18,11 @@ use keyway_mcp::bridge::bridge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::lazy::Lazy;
 use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find, no_server, tell_left_out};
-use crate::session::Session;
 use crate::shared::Shared;
 
 /// Connect a client on standard input and output to one server, or to a plugin
@@ -42,17 +42,17 @@ pub(crate) struct Run {
 }
 
 /// Runs the command; standard output carries protocol and nothing else.
-pub(crate) fn run(arguments: &Run, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(session, arguments.path.as_deref())?;
+pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, CliError> {
+    let loaded = arguments.reach.load(context, arguments.path.as_deref())?;
     let names = arguments.servers(&loaded)?;
     if arguments.server.is_none() {
-        tell_left_out(session, &loaded);
+        tell_left_out(context, &loaded);
     }
-    let alone = arguments.standalone || !arguments.reach.is_plain() || session.events.is_on();
+    let alone = arguments.standalone || !arguments.reach.is_plain() || context.events.is_on();
     super::block_on(async {
         let runner = Arc::new(Runner {
             reach: arguments.reach.clone(),
-            session: session.clone(),
+            context: context.clone(),
             loaded: Arc::new(loaded),
             names,
             shared: if alone { None } else { Shared::find() },
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Run, session: &Session) -> Result<Exit, CliError> 
 /// One client and what it is to be connected to.
 struct Runner {
     reach: Reach,
-    session: Session,
+    context: CommandContext,
     loaded: Arc<Loaded>,
     names: Vec<String>,
     shared: Option<Shared>,
@@ -116,7 +116,7 @@ impl Runner {
         };
         let entry = find(&self.loaded, Some(only)).ok()?;
         // A client that is told why can show it; one whose server is gone cannot.
-        self.reach.prepare(&self.session, &self.loaded, entry).ok()
+        self.reach.prepare(&self.context, &self.loaded, entry).ok()
     }
 
     /// Connects without the gateway, which is gone.
@@ -139,7 +139,7 @@ impl Runner {
             settings.naming = Naming::Bare;
         }
         let connector = |name: &String| {
-            let lazy = Lazy::new(&self.reach, &self.session, &self.loaded, name, &host);
+            let lazy = Lazy::new(&self.reach, &self.context, &self.loaded, name, &host);
             Arc::new(lazy.sharing(self.shared.as_ref()))
         };
         let members = self.names.iter().map(|name| Member {
@@ -156,7 +156,7 @@ impl Runner {
             asking,
             ..Manner::default()
         };
-        self.reach.host(&self.session, manner)
+        self.reach.host(&self.context, manner)
     }
 }
 

@@ -4,17 +4,17 @@ mod document;
 
 use clap::Args;
 
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Print the JSON Schema of `.mcp.json`, for completion in editors
 #[derive(Debug, Args)]
 pub(crate) struct Schema {}
 
 /// Prints the schema.
-pub(crate) fn run(_arguments: &Schema, session: &Session) -> Result<Exit, CliError> {
-    session.print(&text(), Exit::Done)?;
+pub(crate) fn run(_arguments: &Schema, context: &CommandContext) -> Result<Exit, CliError> {
+    context.print(&text(), Exit::Done)?;
     Ok(Exit::Done)
 }
 

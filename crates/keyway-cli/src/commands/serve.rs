@@ -26,13 +26,13 @@ use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
 use self::plugins::Plugins;
+use crate::context::{CommandContext, Verbosity};
 use crate::dashboard::Desk;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Reach, client_info, no_server, tell_left_out};
 use crate::service_manager;
-use crate::session::{Session, Verbosity};
 use crate::shared;
 use crate::signals;
 use crate::traces;
@@ -61,12 +61,12 @@ pub(crate) struct Serve {
 }
 
 /// Runs the command until it is told to stop.
-pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, CliError> {
     allow_many_connections();
     super::block_on_to_its_end(async {
-        let desk = Desk::new(&arguments.reach, session)?;
+        let desk = Desk::new(&arguments.reach, context)?;
         let vault = desk.vault()?;
-        let mut plugins = Plugins::open(arguments, session, &desk)?;
+        let mut plugins = Plugins::open(arguments, context, &desk)?;
         desk.serves(plugins.loaded());
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(route).collect();
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
             let vault = Arc::clone(&vault);
             Arc::new(move || Register::new(&vault)?.list())
         };
-        let (activity, export) = traces::begin(session)?;
+        let (activity, export) = traces::begin(context)?;
         let activity = Arc::new(activity);
         let dashboard = Dashboard::new(Arc::clone(&desk) as _, Arc::clone(&activity));
         let dashboard = Arc::new(dashboard);
@@ -83,17 +83,17 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
             .with_dashboard(Arc::clone(&dashboard));
         let gateway = Arc::new(gateway);
         desk.tends(&gateway);
-        let listeners = arguments.listeners(session)?;
+        let listeners = arguments.listeners(context)?;
         let sharing = arguments.share(&gateway, &vault)?;
         let port = listeners.iter().find_map(Listener::port);
         let port = port.unwrap_or_else(|| arguments.listen.port());
         dashboard.listens_at(port);
         let opener = Opener::of(&listeners)?;
         dashboard.opened_by(opener.reopening());
-        session.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;
-        if session.verbosity != Verbosity::Quiet {
-            tell(session, &routes, port);
-            invite(session, &dashboard, &opener);
+        context.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;
+        if context.verbosity != Verbosity::Quiet {
+            tell(context, &routes, port);
+            invite(context, &dashboard, &opener);
         }
         service_manager::tell(service_manager::State::Ready);
         let stopping = Notify::new();
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
             if let Some(sharing) = sharing {
                 sharing.abort();
             }
-            tell_of_calls(session, activity.under_way());
+            tell_of_calls(context, activity.under_way());
             stopping.notify_one();
         };
         let lose_patience = async {
@@ -138,16 +138,16 @@ pub(crate) fn run(arguments: &Serve, session: &Session) -> Result<Exit, CliError
 
 impl Serve {
     /// Reads the plugins, each with the path by which it is read again.
-    fn load(&self, session: &Session) -> Result<Vec<(PathBuf, Loaded)>, CliError> {
+    fn load(&self, context: &CommandContext) -> Result<Vec<(PathBuf, Loaded)>, CliError> {
         let mut plugins = Vec::new();
         if self.paths.is_empty() {
-            let loaded = self.reach.load(session, None)?;
+            let loaded = self.reach.load(context, None)?;
             let found = || loaded.plugin.root.clone();
             let path = self.reach.config.clone().unwrap_or_else(found);
             plugins.push((path, loaded));
         }
         for path in &self.paths {
-            plugins.push((path.clone(), self.reach.load(session, Some(path))?));
+            plugins.push((path.clone(), self.reach.load(context, Some(path))?));
         }
         if plugins
             .iter()
@@ -157,7 +157,7 @@ impl Serve {
         }
         require_names_apart(&plugins)?;
         for (_, loaded) in &plugins {
-            tell_left_out(session, loaded);
+            tell_left_out(context, loaded);
         }
         Ok(plugins)
     }
@@ -181,7 +181,7 @@ impl Serve {
         Ok(Some(tokio::spawn(sharing).abort_handle()))
     }
 
-    fn listeners(&self, session: &Session) -> Result<Vec<Listener>, CliError> {
+    fn listeners(&self, context: &CommandContext) -> Result<Vec<Listener>, CliError> {
         let inherited = service_manager::inherited()?;
         if !inherited.is_empty() {
             return Ok(inherited);
@@ -192,7 +192,7 @@ impl Serve {
         match Listener::unix(path) {
             Ok(listener) => listeners.push(listener),
             Err(ListenError::Taken { .. }) if self.socket.is_none() => {
-                session
+                context
                     .print_aside("note: another gateway has the socket; this one goes without\n");
             }
             Err(error) => return Err(error.into()),
@@ -212,9 +212,9 @@ fn require_names_apart(plugins: &[(PathBuf, Loaded)]) -> Result<(), CliError> {
         let folder = |it: &Loaded| std::fs::canonicalize(&it.plugin.root).ok();
         let path = plugin.0.clone();
         if folder(&other.1).is_some_and(|other| Some(other) == folder(&plugin.1)) {
-            return Err(CliError::GivenTwice { path });
+            return Err(CliError::DuplicatePlugin { path });
         }
-        return Err(CliError::OneName {
+        return Err(CliError::PluginNameCollision {
             name,
             one: other.0.clone(),
             other: path,
@@ -228,17 +228,17 @@ fn route(server: &Served) -> String {
     format!("/mcp/{plugin}/{name}")
 }
 
-fn tell(session: &Session, routes: &[String], port: u16) {
+fn tell(context: &CommandContext, routes: &[String], port: u16) {
     let mut text = String::new();
     for route in routes {
         text.push_str(&format!("  http://127.0.0.1:{port}{}\n", printable(route)));
     }
     text.push_str("A client needs a token: keyway token new --name NAME\n");
-    session.print_aside(&text);
+    context.print_aside(&text);
 }
 
 /// Prints the way to the dashboard. A journal keeps what it gets, so that it gets no link.
-fn invite(session: &Session, dashboard: &Dashboard, opener: &Opener) {
+fn invite(context: &CommandContext, dashboard: &Dashboard, opener: &Opener) {
     let link = dashboard
         .link()
         .filter(|_| !ProcessEnvironment::has_journal());
@@ -252,19 +252,19 @@ fn invite(session: &Session, dashboard: &Dashboard, opener: &Opener) {
         let what = link.map_or("The dashboard", |_| "Another link");
         text.push_str(&format!("{what}: {command}\n"));
     }
-    session.print_aside(&text);
+    context.print_aside(&text);
 }
 
 /// Says what is still waited for.
-fn tell_of_calls(session: &Session, under_way: usize) {
+fn tell_of_calls(context: &CommandContext, under_way: usize) {
     let calls = match under_way {
         0 => return,
         1 => "a call is".to_owned(),
         more => format!("{more} calls are"),
     };
-    if session.verbosity != Verbosity::Quiet {
+    if context.verbosity != Verbosity::Quiet {
         let seconds = FINISH_TIME.as_secs();
-        session.print_aside(&format!(
+        context.print_aside(&format!(
             "{calls} under way: waiting for up to {seconds} seconds; Ctrl-C ends it now\n"
         ));
     }

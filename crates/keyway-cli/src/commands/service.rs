@@ -17,10 +17,10 @@ use self::files::Files;
 use self::manager::{Manager, Standing};
 use super::install::{Consent, absolute, lines};
 use super::vault::Format;
+use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::{Session, Verbosity};
 use crate::table::Table;
 use crate::vault::{folders, open_vault};
 
@@ -65,35 +65,35 @@ struct Install {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Service, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Service, context: &CommandContext) -> Result<Exit, CliError> {
     match &arguments.action {
-        Action::Install(install) => install.run(session),
-        Action::Status { format } => status(session, *format),
-        Action::Uninstall { consent } => uninstall(session, consent),
+        Action::Install(install) => install.run(context),
+        Action::Status { format } => status(context, *format),
+        Action::Uninstall { consent } => uninstall(context, consent),
     }
 }
 
 impl Install {
-    fn run(&self, session: &Session) -> Result<Exit, CliError> {
+    fn run(&self, context: &CommandContext) -> Result<Exit, CliError> {
         let plugins = self.load()?;
         let manager = Manager::here();
         let files = Files::read(manager, &self.unit(&plugins)?)?;
         let shown = files.diff();
         if shown.is_empty() {
-            session.print_aside("the files are as they should be\n");
-        } else if !self.consent.agreed(session, &shown)? {
+            context.print_aside("the files are as they should be\n");
+        } else if !self.consent.agreed(context, &shown)? {
             return Ok(self.consent.refused());
         }
         // The socket's folder has to be ours alone before anybody else makes it.
         drop(open_vault()?);
         let written = files.write()?;
-        session.print(&lines("wrote", &written), Exit::Done)?;
+        context.print(&lines("wrote", &written), Exit::Done)?;
         manager.switch_on()?;
-        if session.verbosity != Verbosity::Quiet {
-            session.print_aside(&variables(&plugins));
+        if context.verbosity != Verbosity::Quiet {
+            context.print_aside(&variables(&plugins));
         }
         let standing = manager.standing();
-        session.print_aside(&format!("{}\n", standing.sentence()));
+        context.print_aside(&format!("{}\n", standing.sentence()));
         Ok(match standing {
             Standing::Answers => Exit::Done,
             _ => Exit::Failed,
@@ -171,15 +171,15 @@ fn variables(plugins: &[Loaded]) -> String {
     text
 }
 
-fn uninstall(session: &Session, consent: &Consent) -> Result<Exit, CliError> {
+fn uninstall(context: &CommandContext, consent: &Consent) -> Result<Exit, CliError> {
     let manager = Manager::here();
     let found = files::installed(manager)?;
     if found.is_empty() {
-        session.print_aside("there is no service\n");
+        context.print_aside("there is no service\n");
         return Ok(Exit::Done);
     }
     let shown = lines("removes", &found);
-    if !consent.agreed(session, &shown)? {
+    if !consent.agreed(context, &shown)? {
         return Ok(consent.refused());
     }
     manager.switch_off()?;
@@ -190,7 +190,7 @@ fn uninstall(session: &Session, consent: &Consent) -> Result<Exit, CliError> {
         })?;
     }
     manager.look_again();
-    session.print(&lines("removed", &found), Exit::Done)?;
+    context.print(&lines("removed", &found), Exit::Done)?;
     Ok(Exit::Done)
 }
 
@@ -203,7 +203,7 @@ struct Report<'a> {
     reason: String,
 }
 
-fn status(session: &Session, format: Format) -> Result<Exit, CliError> {
+fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let manager = Manager::here();
     let found = files::installed(manager)?;
     let standing = if found.is_empty() {
@@ -237,12 +237,12 @@ fn status(session: &Session, format: Format) -> Result<Exit, CliError> {
             for path in paths {
                 table.push([path, "installed".to_owned()]);
             }
-            table.render(session.width(), session.head_style())
+            table.render(context.width(), context.head_style())
         }
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     if format == Format::Human {
-        session.print_aside(&format!("{}\n", standing.sentence()));
+        context.print_aside(&format!("{}\n", standing.sentence()));
     }
     Ok(exit)
 }

@@ -21,11 +21,11 @@ use keyway::status::{self, ServerStatus};
 use keyway::trust::Question;
 use keyway_config::diagnostic::Diagnostic;
 
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// Show each server with its state and the variables it needs; sends nothing
@@ -84,12 +84,12 @@ impl Listed<'_> {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, CliError> {
     let surroundings = Surroundings::open(arguments.env_file.as_deref())?;
-    let (plugins, failures) = arguments.selection.read(session);
+    let (plugins, failures) = arguments.selection.read(context);
     let all: Vec<&Loaded> = plugins.iter().collect();
     let (mut servers, diagnostics) = look(&all, &surroundings);
-    let kept = look_further(&mut servers, &all, (&surroundings, session))?;
+    let kept = look_further(&mut servers, &all, (&surroundings, context))?;
     let exit = if failures.is_empty() {
         Exit::Done
     } else {
@@ -99,11 +99,11 @@ pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliErro
     let text = match arguments.format {
         Format::Json => json::render(&servers, &report, kept.as_ref()),
         Format::Human if report.is_empty() => String::new(),
-        Format::Human => human::render(&servers, &report, (kept.as_ref(), session)),
+        Format::Human => human::render(&servers, &report, (kept.as_ref(), context)),
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     for failure in report.failures() {
-        session.print_error(failure, failure.hint().as_deref());
+        context.print_error(failure, failure.hint().as_deref());
     }
     Ok(exit)
 }
@@ -112,10 +112,10 @@ pub(crate) fn run(arguments: &Status, session: &Session) -> Result<Exit, CliErro
 pub(crate) fn as_json(
     loaded: &Loaded,
     surroundings: &Surroundings,
-    session: &Session,
+    context: &CommandContext,
 ) -> Result<String, CliError> {
     let (mut servers, diagnostics) = look(&[loaded], surroundings);
-    let kept = look_further(&mut servers, &[loaded], (surroundings, session))?;
+    let kept = look_further(&mut servers, &[loaded], (surroundings, context))?;
     let report = Report::new(std::slice::from_ref(loaded), diagnostics, &[]);
     Ok(json::render(&servers, &report, kept.as_ref()))
 }
@@ -124,15 +124,15 @@ pub(crate) fn as_json(
 fn look_further(
     servers: &mut [Listed<'_>],
     plugins: &[&Loaded],
-    (surroundings, session): (&Surroundings, &Session),
+    (surroundings, context): (&Surroundings, &CommandContext),
 ) -> Result<Option<Kept>, CliError> {
-    protection::look_up(servers, session)?;
+    protection::look_up(servers, context)?;
     let mut kept = Kept::look()?;
     let asks = |listed: &Listed<'_>| approval::waits(listed) || sign_in::is_oauth(listed);
     if let Some(kept) = kept.as_mut().filter(|_| servers.iter().any(asks))
         && let Some(vault) = kept.open()?
     {
-        let accounts = sign_in::accounts(&vault, session)?;
+        let accounts = sign_in::accounts(&vault, context)?;
         look_up(servers, plugins, surroundings, &accounts)?;
     }
     Ok(kept)

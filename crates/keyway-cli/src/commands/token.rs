@@ -10,11 +10,11 @@ use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::find;
-use crate::session::{Session, Verbosity};
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
@@ -65,20 +65,20 @@ impl Token {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Token, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Token, context: &CommandContext) -> Result<Exit, CliError> {
     match &arguments.action {
         Action::New {
             name,
             servers,
             config,
-        } => make(session, name, servers, config.as_deref()),
-        Action::List { format } => list(session, *format),
-        Action::Revoke { name } => revoke(session, name),
+        } => make(context, name, servers, config.as_deref()),
+        Action::List { format } => list(context, *format),
+        Action::Revoke { name } => revoke(context, name),
     }
 }
 
 fn make(
-    session: &Session,
+    context: &CommandContext,
     name: &str,
     servers: &[String],
     config: Option<&Path>,
@@ -95,12 +95,12 @@ fn make(
     let vault = open_vault()?;
     let token = Register::new(&vault)?.issue(name, scopes)?;
     for note in servers.iter().filter_map(|name| absence(name, config)) {
-        if session.verbosity != Verbosity::Quiet {
-            session.print_aside(&format!("note: {note}\n"));
+        if context.verbosity != Verbosity::Quiet {
+            context.print_aside(&format!("note: {note}\n"));
         }
     }
-    session.print(&format!("{}\n", token.expose()), Exit::Done)?;
-    session.print_aside("It is shown this once; clients send it as `Authorization: Bearer …`\n");
+    context.print(&format!("{}\n", token.expose()), Exit::Done)?;
+    context.print_aside("It is shown this once; clients send it as `Authorization: Bearer …`\n");
     Ok(Exit::Done)
 }
 
@@ -157,7 +157,7 @@ fn absence(name: &str, config: Option<&Path>) -> Option<String> {
     (!is_there).then(|| format!("there is no `{name}` now; the token opens it once there is"))
 }
 
-fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
+fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let all = match existing_vault()? {
         Some(vault) => Register::new(&vault)?.list()?,
         None => Vec::new(),
@@ -181,14 +181,14 @@ fn list(session: &Session, format: Format) -> Result<Exit, CliError> {
                 let servers = servers.map_or_else(|| "all".to_owned(), |it| it.join(", "));
                 table.push([printable(&it.name), printable(&servers)]);
             }
-            table.render(session.width(), session.head_style())
+            table.render(context.width(), context.head_style())
         }
     };
-    session.print(&text, Exit::Done)?;
+    context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 
-fn revoke(session: &Session, name: &str) -> Result<Exit, CliError> {
+fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
     let existed = match existing_vault()? {
         Some(vault) => Register::new(&vault)?.revoke(name)?,
         None => false,
@@ -199,7 +199,7 @@ fn revoke(session: &Session, name: &str) -> Result<Exit, CliError> {
             list: "keyway token list",
         });
     }
-    session.print_aside("no longer valid\n");
+    context.print_aside("no longer valid\n");
     Ok(Exit::Done)
 }
 

@@ -8,10 +8,10 @@ use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, Reach, ReachError, find, tell_left_out};
-use crate::session::Session;
 use crate::table::Table;
 
 /// Which list to show
@@ -64,15 +64,19 @@ pub(crate) const PROMPTS: Kind = Kind {
 };
 
 /// Runs the command.
-pub(crate) fn run(arguments: &List, kind: Kind, session: &Session) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(session, None)?;
+pub(crate) fn run(
+    arguments: &List,
+    kind: Kind,
+    context: &CommandContext,
+) -> Result<Exit, CliError> {
+    let loaded = arguments.reach.load(context, None)?;
     let entry = find(&loaded, arguments.server.as_deref())?;
     if arguments.server.is_none() {
-        tell_left_out(session, &loaded);
+        tell_left_out(context, &loaded);
     }
-    let ready = arguments.reach.prepare(session, &loaded, entry)?;
+    let ready = arguments.reach.prepare(context, &loaded, entry)?;
     let items = super::block_on(async {
-        let host = arguments.reach.host(session, Manner::default())?;
+        let host = arguments.reach.host(context, Manner::default())?;
         let conversation = ready.converse(&host, Arc::new(Nobody)).await?;
         let items = if conversation.facts().offers(kind.capability) {
             conversation.list(kind.method, kind.key).await
@@ -84,9 +88,9 @@ pub(crate) fn run(arguments: &List, kind: Kind, session: &Session) -> Result<Exi
     })?;
     let text = match arguments.format {
         Format::Json => json(kind, &items),
-        Format::Human => human(kind, &items, session),
+        Format::Human => human(kind, &items, context),
     };
-    session.print(&text, Exit::Done)?;
+    context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 
@@ -107,7 +111,7 @@ struct Item {
     description: Option<String>,
 }
 
-fn human(kind: Kind, items: &[Box<RawValue>], session: &Session) -> String {
+fn human(kind: Kind, items: &[Box<RawValue>], context: &CommandContext) -> String {
     if items.is_empty() {
         return format!("no {}\n", kind.key);
     }
@@ -121,5 +125,5 @@ fn human(kind: Kind, items: &[Box<RawValue>], session: &Session) -> String {
         let first = about.lines().next().unwrap_or_default();
         table.push([printable(&name), printable(first)]);
     }
-    table.render(session.width(), session.head_style())
+    table.render(context.width(), context.head_style())
 }

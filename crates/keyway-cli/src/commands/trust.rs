@@ -8,10 +8,10 @@ use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Reach, approve, describe, find, with_ledger};
-use crate::session::Session;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
 use crate::vault::existing_vault;
@@ -70,21 +70,21 @@ impl Trust {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Trust, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, CliError> {
     match &arguments.action {
-        Action::List { format, reach } => list(session, reach, *format),
+        Action::List { format, reach } => list(context, reach, *format),
         Action::Grant {
             server,
             variables,
             reach,
-        } => grant(session, reach, server, variables),
-        Action::Revoke { server, reach } => revoke(session, reach, server),
-        Action::Reset { reach } => reset(session, reach),
+        } => grant(context, reach, server, variables),
+        Action::Revoke { server, reach } => revoke(context, reach, server),
+        Action::Reset { reach } => reset(context, reach),
     }
 }
 
-fn list(session: &Session, reach: &Reach, format: Format) -> Result<Exit, CliError> {
-    let profile = reach.profile(session)?;
+fn list(context: &CommandContext, reach: &Reach, format: Format) -> Result<Exit, CliError> {
+    let profile = reach.profile(context)?;
     let approvals = match existing_vault()? {
         Some(vault) => Ledger::new(&vault, &profile)?.list()?,
         None => Vec::new(),
@@ -107,49 +107,49 @@ fn list(session: &Session, reach: &Reach, format: Format) -> Result<Exit, CliErr
                 let (id, source) = (printable(&id), printable(&approval.source));
                 table.push([id, source, approval.grants.join(", ")]);
             }
-            table.render(session.width(), session.head_style())
+            table.render(context.width(), context.head_style())
         }
     };
-    session.print(&text, Exit::Done)?;
+    context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 
 fn grant(
-    session: &Session,
+    context: &CommandContext,
     reach: &Reach,
     server: &str,
     variables: &[String],
 ) -> Result<Exit, CliError> {
-    let loaded = reach.load(session, None)?;
+    let loaded = reach.load(context, None)?;
     let Some(question) = question(&loaded, server)? else {
-        session.print_aside("nothing to approve: it runs no program and gets no variable\n");
+        context.print_aside("nothing to approve: it runs no program and gets no variable\n");
         return Ok(Exit::Done);
     };
-    session.print_aside(&describe(&question));
-    with_ledger(&reach.profile(session)?, |ledger| {
+    context.print_aside(&describe(&question));
+    with_ledger(&reach.profile(context)?, |ledger| {
         approve(ledger, &question)?;
         for variable in variables {
             ledger.grant(&question.source, &question.server, variable)?;
         }
         Ok(())
     })?;
-    let events = &session.events;
+    let events = &context.events;
     events.emit(Kind::TrustDecided, Some(&question.server), None);
-    session.print_aside("approved\n");
+    context.print_aside("approved\n");
     Ok(Exit::Done)
 }
 
-fn revoke(session: &Session, reach: &Reach, server: &str) -> Result<Exit, CliError> {
-    let loaded = reach.load(session, None)?;
+fn revoke(context: &CommandContext, reach: &Reach, server: &str) -> Result<Exit, CliError> {
+    let loaded = reach.load(context, None)?;
     let (_, entry) = find(&loaded, Some(server))?;
-    let existed = with_ledger(&reach.profile(session)?, |ledger| {
+    let existed = with_ledger(&reach.profile(context)?, |ledger| {
         Ok(ledger.revoke(&loaded.plugin.root, &entry.name)?)
     })?;
     if existed {
         let (name, code) = (Some(entry.name.as_str()), Some("pending-trust"));
-        session.events.emit(Kind::TrustDecided, name, code);
+        context.events.emit(Kind::TrustDecided, name, code);
     }
-    session.print_aside(if existed {
+    context.print_aside(if existed {
         "no longer approved\n"
     } else {
         "was not approved\n"
@@ -157,15 +157,15 @@ fn revoke(session: &Session, reach: &Reach, server: &str) -> Result<Exit, CliErr
     Ok(Exit::Done)
 }
 
-fn reset(session: &Session, reach: &Reach) -> Result<Exit, CliError> {
-    let count = with_ledger(&reach.profile(session)?, |ledger| {
+fn reset(context: &CommandContext, reach: &Reach) -> Result<Exit, CliError> {
+    let count = with_ledger(&reach.profile(context)?, |ledger| {
         let approvals = ledger.list()?;
         for approval in &approvals {
             ledger.revoke(approval.source.as_ref(), &approval.server)?;
         }
         Ok(approvals.len())
     })?;
-    session.print_aside(&format!("took back {count} approvals\n"));
+    context.print_aside(&format!("took back {count} approvals\n"));
     Ok(Exit::Done)
 }
 

@@ -4,9 +4,9 @@ use clap::Args;
 use keyway_clients::install::Receipt;
 
 use super::install::{Consent, Target, Work, diff, lines};
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 
 /// Take out of the file of an MCP client what `install` wrote, and nothing else
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Uninstall {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Uninstall, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exit, CliError> {
     let mut work = Work::open(&arguments.target)?;
     let path = work.file.path().to_path_buf();
     let is_meant = |receipt: &Receipt| {
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Uninstall, session: &Session) -> Result<Exit, CliE
     let all = std::mem::take(&mut work.records.all);
     let (meant, kept): (Vec<Receipt>, Vec<Receipt>) = all.into_iter().partition(is_meant);
     if meant.is_empty() {
-        session.print_aside("nothing of ours is there\n");
+        context.print_aside("nothing of ours is there\n");
         return Ok(Exit::Done);
     }
     // The last first: each then finds the text as it left it.
@@ -42,15 +42,15 @@ pub(crate) fn run(arguments: &Uninstall, session: &Session) -> Result<Exit, CliE
     work.records.all = kept;
     if !work.file.is_changed() {
         work.records.save()?;
-        session.print_aside("nothing of ours is there\n");
+        context.print_aside("nothing of ours is there\n");
         return Ok(Exit::Done);
     }
-    if !arguments.consent.agreed(session, &diff(&work.file, &[]))? {
+    if !arguments.consent.agreed(context, &diff(&work.file, &[]))? {
         return Ok(arguments.consent.refused());
     }
     work.records.back_up(&work.file)?;
     work.file.write(is_ours)?;
     work.records.save()?;
-    session.print(&lines("restored", &[path]), Exit::Done)?;
+    context.print(&lines("restored", &[path]), Exit::Done)?;
     Ok(Exit::Done)
 }

@@ -11,10 +11,10 @@ use keyway::vault::{
 };
 
 use self::report::{Changed, Found, Looked, Standing};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::session::Session;
 use crate::vault::{AskedPassphrase, folders, open_vault, sources};
 
 /// Look after the sealed store of approvals and sign-ins
@@ -88,24 +88,24 @@ enum Place {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Vault, session: &Session) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Vault, context: &CommandContext) -> Result<Exit, CliError> {
     match &arguments.action {
-        Action::Status { output } => status(session, output.format),
-        Action::Verify { output } => verify(session, output.format),
-        Action::Rekey { target, output } => rekey(session, target, output.format),
+        Action::Status { output } => status(context, output.format),
+        Action::Verify { output } => verify(context, output.format),
+        Action::Rekey { target, output } => rekey(context, target, output.format),
     }
 }
 
-fn status(session: &Session, format: Format) -> Result<Exit, CliError> {
+fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let looked = look()?;
     let exit = looked.exit();
     let text = match format {
         Format::Human => looked.in_words(),
         Format::Json => looked.as_json(),
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     if let (Format::Human, Some(error)) = (format, looked.error()) {
-        session.print_error(error, error.hint().as_deref());
+        context.print_error(error, error.hint().as_deref());
     }
     Ok(exit)
 }
@@ -131,7 +131,7 @@ fn look() -> Result<Looked, CliError> {
     Ok(Looked::at(inspection, standing))
 }
 
-fn verify(session: &Session, format: Format) -> Result<Exit, CliError> {
+fn verify(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let verified = existing().and_then(|_| Ok(open_vault()?.verify()?));
     let found = match (verified, format) {
         (Ok(found), _) => Found::new(found),
@@ -146,19 +146,19 @@ fn verify(session: &Session, format: Format) -> Result<Exit, CliError> {
         Format::Human => found.in_words(),
         Format::Json => found.as_json(),
     };
-    session.print(&text, exit)?;
+    context.print(&text, exit)?;
     if format == Format::Human {
         for problem in found.problems() {
-            session.print_error(problem, None);
+            context.print_error(problem, None);
         }
         if let Some(hint) = found.problems().iter().find_map(VaultError::hint) {
-            session.print_aside(&format!("\nhint: {hint}\n"));
+            context.print_aside(&format!("\nhint: {hint}\n"));
         }
     }
     Ok(exit)
 }
 
-fn rekey(session: &Session, target: &Target, format: Format) -> Result<Exit, CliError> {
+fn rekey(context: &CommandContext, target: &Target, format: Format) -> Result<Exit, CliError> {
     let inspection = existing()?;
     let (kind, new) = target.choose(inspection.protection.source)?;
     let vault = open_vault()?;
@@ -173,7 +173,7 @@ fn rekey(session: &Session, target: &Target, format: Format) -> Result<Exit, Cli
         Format::Human => changed.in_words(),
         Format::Json => changed.as_json(),
     };
-    session.print(&text, Exit::Done)?;
+    context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
 

@@ -7,16 +7,16 @@ use keyway::trust::{Ledger, Question};
 use keyway_secret::printable;
 
 use super::ReachError;
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::session::Session;
 use crate::vault::open_vault;
 
 /// Returns the variables granted to an approved entry, asking first if it is not approved and
 /// somebody may be asked.
 pub(super) fn require(
     events: &Events,
-    asking: Option<&Session>,
+    asking: Option<&CommandContext>,
     question: &Question,
     profile: &str,
 ) -> Result<Vec<String>, CliError> {
@@ -35,7 +35,7 @@ pub(super) fn require(
         events.emit(Kind::TrustDecided, server, Some("pending-trust"));
         return Err(too_large(question).into());
     }
-    let agrees = |session| io::stdin().is_terminal() && ask(session, question);
+    let agrees = |context| io::stdin().is_terminal() && ask(context, question);
     if !asking.is_some_and(agrees) {
         events.emit(Kind::TrustDecided, server, Some("pending-trust"));
         return Err(refused().into());
@@ -104,9 +104,9 @@ pub(crate) fn describe(question: &Question) -> String {
     text
 }
 
-fn ask(session: &Session, question: &Question) -> bool {
-    session.print_aside(&describe(question));
-    session.print_aside("Allow this? [y/N] ");
+fn ask(context: &CommandContext, question: &Question) -> bool {
+    context.print_aside(&describe(question));
+    context.print_aside("Allow this? [y/N] ");
     let _lost = io::stderr().flush();
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);

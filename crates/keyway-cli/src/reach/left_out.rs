@@ -10,9 +10,9 @@ use keyway_secret::printable;
 
 use super::error::ReachError;
 use crate::commands::status::explain;
+use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
 use crate::report::Report;
-use crate::session::{Session, Verbosity};
 
 /// A file or an entry that is left out.
 #[derive(Debug, Clone)]
@@ -29,17 +29,17 @@ pub(crate) struct LeftOut {
 }
 
 /// Tells of what is left out while other servers are used.
-pub(crate) fn tell_left_out(session: &Session, loaded: &Loaded) {
-    if session.verbosity == Verbosity::Quiet {
+pub(crate) fn tell_left_out(context: &CommandContext, loaded: &Loaded) {
+    if context.verbosity == Verbosity::Quiet {
         return;
     }
     let found = left_out(loaded);
     for one in found.iter().take(MOST_NOTES) {
         let line = printable(&one.to_string());
-        session.print_aside(&format!("note: {line}; it is left out\n"));
+        context.print_aside(&format!("note: {line}; it is left out\n"));
     }
     if let Some(more @ 1..) = found.len().checked_sub(MOST_NOTES) {
-        session.print_aside(&format!("note: {more} more; keyway check lists all\n"));
+        context.print_aside(&format!("note: {more} more; keyway check lists all\n"));
     }
 }
 

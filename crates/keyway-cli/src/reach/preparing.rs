@@ -12,8 +12,8 @@ use super::leaving::{self, Reduced};
 use super::ready::Ready;
 use super::resolved::resolved;
 use super::{Reach, approval};
+use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// How an entry comes to be approved.
@@ -33,31 +33,31 @@ impl Reach {
     /// Makes one server ready: approved, by this run or before, and resolved.
     pub(crate) fn prepare(
         &self,
-        session: &Session,
+        context: &CommandContext,
         loaded: &Loaded,
         entry: (&Document, &DeclaredServer),
     ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, self.approval(Approval::Asked))
+        self.make_ready(context, loaded, entry, self.approval(Approval::Asked))
     }
 
     /// The same where nobody is asked: what is not approved is refused.
     pub(crate) fn prepare_quietly(
         &self,
-        session: &Session,
+        context: &CommandContext,
         loaded: &Loaded,
         entry: (&Document, &DeclaredServer),
     ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, self.approval(Approval::Kept))
+        self.make_ready(context, loaded, entry, self.approval(Approval::Kept))
     }
 
     /// Makes one server ready to be signed out of: nothing of it runs and nothing is sent to it.
     pub(crate) fn prepare_unasked(
         &self,
-        session: &Session,
+        context: &CommandContext,
         loaded: &Loaded,
         entry: (&Document, &DeclaredServer),
     ) -> Result<Ready, CliError> {
-        self.make_ready(session, loaded, entry, Approval::Spared)
+        self.make_ready(context, loaded, entry, Approval::Spared)
     }
 
     const fn approval(&self, otherwise: Approval) -> Approval {
@@ -71,14 +71,14 @@ impl Reach {
     /// Returns the variables granted to an entry; `None` if nobody approved it and that is spared.
     fn grants(
         &self,
-        session: &Session,
+        context: &CommandContext,
         question: Option<&Question>,
         approval: Approval,
     ) -> Result<Option<Vec<String>>, CliError> {
         let Some(question) = question else {
             return Ok(Some(Vec::new()));
         };
-        let (events, profile) = (&session.events, self.profile(session)?);
+        let (events, profile) = (&context.events, self.profile(context)?);
         match approval {
             Approval::Unneeded => {
                 let granted = approval::granted(question, &profile);
@@ -86,7 +86,7 @@ impl Reach {
             }
             Approval::Spared => Ok(approval::granted(question, &profile)),
             Approval::Asked => {
-                approval::require(events, Some(session), question, &profile).map(Some)
+                approval::require(events, Some(context), question, &profile).map(Some)
             }
             Approval::Kept => approval::require(events, None, question, &profile).map(Some),
         }
@@ -94,7 +94,7 @@ impl Reach {
 
     fn make_ready(
         &self,
-        session: &Session,
+        context: &CommandContext,
         loaded: &Loaded,
         (document, server): (&Document, &DeclaredServer),
         approval: Approval,
@@ -102,7 +102,7 @@ impl Reach {
         let surroundings = Surroundings::open(self.env_file.as_deref())?;
         let surroundings = surroundings.trying(self.tried.clone());
         let host = surroundings.host_variables(&loaded.plugin);
-        let events = &session.events;
+        let events = &context.events;
         let made = surroundings.with_scope(loaded, |scope| {
             let around = Around {
                 plugin: &loaded.plugin.name(),
@@ -111,7 +111,7 @@ impl Reach {
                 host: &host,
             };
             let question = Question::about(server, around, &scope);
-            let grants = self.grants(session, question.as_ref(), approval)?;
+            let grants = self.grants(context, question.as_ref(), approval)?;
             let spared = grants.is_none().then(|| leaving::spared(server));
             let server = spared.as_ref().unwrap_or(server);
             let mut missing = Vec::new();
@@ -144,14 +144,14 @@ impl Reach {
             let files = question.map(|question| question.files);
             let id = format!("{}:{}", loaded.plugin.name(), server.name);
             Ok(Ready {
-                confinement: session.settings()?.sandbox.of(&id),
+                confinement: context.settings()?.sandbox.of(&id),
                 spec,
                 host: host.clone(),
                 grants: grants.unwrap_or_default(),
                 plugin: loaded.plugin.name(),
                 files,
                 missing,
-                events: session.events.clone(),
+                events: context.events.clone(),
             })
         });
         match (made, surroundings.take_trouble()) {

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::json::Finding;
 use super::mask_words;
+use crate::context::Verbosity;
 use crate::exit::Exit;
-use crate::session::Verbosity;
 
 /// How to print changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

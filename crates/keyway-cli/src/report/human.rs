@@ -10,7 +10,7 @@ use keyway_config::source::{BYTE_ORDER_MARK, Location};
 use keyway_secret::printable;
 
 use super::{Look, Report, Text};
-use crate::session::Verbosity;
+use crate::context::Verbosity;
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>, look: Look) -> String {

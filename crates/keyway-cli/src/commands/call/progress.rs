@@ -8,7 +8,7 @@ use keyway_secret::printable;
 use serde::Deserialize;
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::session::{Session, Verbosity};
+use crate::context::{CommandContext, Verbosity};
 
 /// The line; it is wiped when this is dropped.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub(super) struct Line {
 
 impl Line {
     /// Prepares a line, which is shown if standard error is a terminal and the person wants it.
-    pub(super) fn new(session: &Session) -> Self {
-        let is_shown = io::stderr().is_terminal() && session.verbosity != Verbosity::Quiet;
+    pub(super) fn new(context: &CommandContext) -> Self {
+        let is_shown = io::stderr().is_terminal() && context.verbosity != Verbosity::Quiet;
         Self { is_shown }
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use keyway_demo::Row;
 
 use crate::consent::say;
-use crate::session::{Session, Verbosity};
+use crate::context::{CommandContext, Verbosity};
 
 /// Progress on the error stream; a line that changes goes away when this is dropped.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ enum Way {
 }
 
 impl Progress {
-    pub(super) fn new(session: &Session, all: usize) -> Self {
-        let way = match session.verbosity {
+    pub(super) fn new(context: &CommandContext, all: usize) -> Self {
+        let way = match context.verbosity {
             Verbosity::Quiet => Way::Silent,
             _ if io::stderr().is_terminal() => Way::OneLine,
             _ => Way::Lines,

@@ -10,7 +10,7 @@ use keyway_secret::{Secret, shell_word};
 use serde_json::{Value, json};
 
 use crate::commands::tools::Format;
-use crate::session::Session;
+use crate::context::CommandContext;
 use crate::table::Table;
 
 /// What a tour brought.
@@ -52,10 +52,10 @@ impl Report<'_> {
     }
 
     /// Renders the report.
-    pub(super) fn render(&self, format: Format, session: &Session) -> String {
+    pub(super) fn render(&self, format: Format, context: &CommandContext) -> String {
         match format {
             Format::Json => format!("{}\n", self.json()),
-            Format::Human => self.human(session),
+            Format::Human => self.human(context),
         }
     }
 
@@ -110,7 +110,7 @@ Ctrl-C ends the demo and takes its folder away
         )
     }
 
-    fn human(&self, session: &Session) -> String {
+    fn human(&self, context: &CommandContext) -> String {
         let mut table = Table::new(["SERVER", "TRANSPORT", "METHOD", "STATE", "TOOLS", "CALL"]);
         for row in &self.rows {
             table.push([
@@ -122,7 +122,7 @@ Ctrl-C ends the demo and takes its folder away
                 row.latency.map_or_else(|| "-".to_owned(), milliseconds),
             ]);
         }
-        let mut text = table.render(session.width(), session.head_style());
+        let mut text = table.render(context.width(), context.head_style());
         for row in &self.rows {
             text.push_str(&trouble(row));
         }

@@ -8,7 +8,7 @@ use keyway_secret::printable;
 
 use super::fault::Verdict;
 use super::offline::Candidate;
-use crate::session::{Session, Verbosity};
+use crate::context::{CommandContext, Verbosity};
 
 /// What every server is doing.
 #[derive(Debug)]
@@ -43,11 +43,11 @@ impl Line {
 
 impl Board {
     /// Prepares a board, which is shown if standard error is a terminal with room for it.
-    pub(super) fn new(session: &Session, candidates: &[Candidate]) -> Self {
+    pub(super) fn new(context: &CommandContext, candidates: &[Candidate]) -> Self {
         let size = terminal_size::terminal_size_of(io::stderr());
         let (width, height) = size.map_or((80, 24), |(w, h)| (usize::from(w.0), usize::from(h.0)));
         let is_shown = io::stderr().is_terminal()
-            && session.verbosity != Verbosity::Quiet
+            && context.verbosity != Verbosity::Quiet
             && candidates.len() < height;
         let servers = candidates
             .iter()

@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 use crate::archive::Archive;
 use crate::commands::status;
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::failure;
 use crate::report::mask::{Mask, in_words};
-use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// An archive to be written when the examination is over.
@@ -53,11 +53,11 @@ impl Bundle {
     pub(super) fn write(
         &self,
         loaded: &Loaded,
-        (surroundings, session): (&Surroundings, &Session),
+        (surroundings, context): (&Surroundings, &CommandContext),
         report: &str,
     ) -> Result<String, CliError> {
         // What cannot be looked at is a part of the report as well.
-        let status = status::as_json(loaded, surroundings, session);
+        let status = status::as_json(loaded, surroundings, context);
         let status = status.unwrap_or_else(|error| failure::object(&error));
         let mut parts = vec![
             ("README.txt".to_owned(), README.to_owned()),

@@ -9,10 +9,10 @@ use keyway_mcp::states::Standing;
 
 use super::fault::{Fault, Verdict};
 use crate::commands::status::explain::{diagnostics, stops};
+use crate::context::CommandContext;
 use crate::exit::Exit;
 use crate::reach::{Reach, Ready};
 use crate::report::Report;
-use crate::session::Session;
 
 /// A server, ready to be connected to or found out already.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) fn examine(
     loaded: &Loaded,
     scope: Scope<'_>,
     reach: &Reach,
-    session: &Session,
+    context: &CommandContext,
 ) -> Vec<Candidate> {
     let servers = status::of(&loaded.plugin, &scope);
     let findings = diagnostics(&loaded.plugin, scope, &servers);
@@ -36,7 +36,7 @@ pub(super) fn examine(
     let examined = servers.iter().map(|server| {
         let outcome = match standing(server, findings) {
             Some(verdict) => Err(verdict),
-            None => ready(server, loaded, reach, session),
+            None => ready(server, loaded, reach, context),
         };
         let name = server.entry.name.clone();
         Candidate { name, outcome }
@@ -108,13 +108,13 @@ fn ready(
     server: &ServerStatus<'_>,
     loaded: &Loaded,
     reach: &Reach,
-    session: &Session,
+    context: &CommandContext,
 ) -> Result<Box<Ready>, Verdict> {
     let Ok(declared) = &server.entry.server else {
         return Err(Verdict::Off);
     };
     let entry = (server.document, declared);
-    let prepared = reach.prepare_quietly(session, loaded, entry);
+    let prepared = reach.prepare_quietly(context, loaded, entry);
     let ready = prepared.map_err(|error| faulty(Fault::of_error(&error, Stage::Trust, None)))?;
     Ok(Box::new(ready))
 }

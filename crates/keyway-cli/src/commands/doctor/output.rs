@@ -7,13 +7,13 @@ use serde::Serialize;
 use super::fault::{Advice, Examined, Fault, Verdict};
 use super::layout::Layout;
 use super::offline::NO_SERVER;
+use crate::context::CommandContext;
 use crate::report::json::to_text;
 use crate::report::mask::in_name;
-use crate::session::Session;
 use crate::table::Table;
 
 /// Renders it for people.
-pub(super) fn human(examined: &[Examined], session: &Session) -> String {
+pub(super) fn human(examined: &[Examined], context: &CommandContext) -> String {
     if examined.is_empty() {
         return "no servers\n".to_owned();
     }
@@ -26,10 +26,10 @@ pub(super) fn human(examined: &[Examined], session: &Session) -> String {
         };
         table.push([shown(one), result.to_owned(), stage.to_owned(), what]);
     }
-    let mut text = table.render(session.width(), session.head_style());
+    let mut text = table.render(context.width(), context.head_style());
     let layout = Layout {
-        width: session.width(),
-        name: session.head_style(),
+        width: context.width(),
+        name: context.head_style(),
     };
     let mut codes: Vec<&str> = Vec::new();
     for one in examined {

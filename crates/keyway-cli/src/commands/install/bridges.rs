@@ -9,10 +9,10 @@ use keyway_secret::printable;
 
 use super::work::entry_name;
 use super::{Install, Work, approvals, ask, difference, is_same_file, started};
+use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Kind, render_added};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::session::{Session, Verbosity};
 
 /// The bridges of a client's file.
 #[derive(Debug)]
@@ -53,11 +53,15 @@ impl Bridges {
     }
 
     /// Keeps those that the person wants replaced, and says what else there is.
-    pub(super) fn offer(&mut self, session: &Session, arguments: &Install) -> Result<(), CliError> {
-        if session.verbosity != Verbosity::Quiet {
+    pub(super) fn offer(
+        &mut self,
+        context: &CommandContext,
+        arguments: &Install,
+    ) -> Result<(), CliError> {
+        if context.verbosity != Verbosity::Quiet {
             for (name, option) in &self.unsupported {
                 let (name, option) = (printable(name), printable(option));
-                session.print_aside(&format!(
+                context.print_aside(&format!(
                     "`{name}` runs `mcp-remote` with `{option}`, which has no counterpart here; it stays\n"
                 ));
             }
@@ -71,10 +75,10 @@ impl Bridges {
             let name = printable(name);
             if asks {
                 let question = format!("`{name}` runs `mcp-remote`. Replace it by an entry of ours?");
-                return ask(session, &question);
+                return ask(context, &question);
             }
-            if session.verbosity != Verbosity::Quiet {
-                session.print_aside(&format!(
+            if context.verbosity != Verbosity::Quiet {
+                context.print_aside(&format!(
                     "`{name}` runs `mcp-remote`; `keyway install {client} --mcp-remote` replaces it\n"
                 ));
             }

@@ -11,6 +11,7 @@ use keyway_lint::migrate::env::{EnvPlan, plan};
 
 use super::trial::{Trial, Trying};
 use super::{diff, require_server, written};
+use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Kind, render_added};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -18,7 +19,6 @@ use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::report::counted;
 use crate::selection::One;
-use crate::session::{Session, Verbosity};
 
 /// Replace literal credentials by variables, keeping the values in an ignored `.env`
 #[derive(Debug, Args)]
@@ -39,9 +39,9 @@ pub(crate) struct Env {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> {
+pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, CliError> {
     let (loaded, files) = arguments.selection.load()?;
-    session.read(&loaded);
+    context.read(&loaded);
     let scope = Scope {
         plugin: &loaded.plugin,
         files: &files,
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> 
     let tested = if is_written && !arguments.trying.offline {
         let trial = Trial {
             before: &loaded,
-            session,
+            context,
             trust: arguments.trying.trust,
         };
         trial.of_variables(&plan.documents, moved(&plan))?
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> 
     let changes = changes(&plan);
     let exit = changes.exit();
     if arguments.format == Format::Json {
-        session.print(&changes.json(), exit)?;
+        context.print(&changes.json(), exit)?;
         return Ok(exit);
     }
     let mut text = if arguments.write {
@@ -78,11 +78,11 @@ pub(super) fn run(arguments: &Env, session: &Session) -> Result<Exit, CliError> 
         shown(&plan)
     };
     text.push_str(&exports(&plan));
-    session.print(&text, exit)?;
-    session.print_aside(&changes.notes(session.verbosity));
-    if session.verbosity != Verbosity::Quiet {
-        session.print_aside(&tested);
-        session.print_aside(&summary(&plan, arguments.write));
+    context.print(&text, exit)?;
+    context.print_aside(&changes.notes(context.verbosity));
+    if context.verbosity != Verbosity::Quiet {
+        context.print_aside(&tested);
+        context.print_aside(&summary(&plan, arguments.write));
     }
     Ok(exit)
 }

@@ -7,12 +7,12 @@ use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
 use super::trial::{Trial, Trying};
 use super::{diff, require_server, written};
+use crate::context::{CommandContext, Verbosity};
 use crate::diff::Kind;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::selection::One;
-use crate::session::{Session, Verbosity};
 
 /// Reduce an entry to `type` and `url`, so that the host signs in by OAuth
 #[derive(Debug, Args)]
@@ -33,9 +33,9 @@ pub(crate) struct OAuth {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError> {
+pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, CliError> {
     let (loaded, files) = arguments.selection.load()?;
-    session.read(&loaded);
+    context.read(&loaded);
     let scope = Scope {
         plugin: &loaded.plugin,
         files: &files,
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError
     if is_possible && !arguments.trying.offline && !plan.documents.is_empty() {
         let trial = Trial {
             before: &loaded,
-            session,
+            context,
             trust: arguments.trying.trust,
         };
         asked = trial.of_sign_in(&plan.documents, &arguments.server)?;
@@ -66,14 +66,14 @@ pub(super) fn run(arguments: &OAuth, session: &Session) -> Result<Exit, CliError
             .collect();
     }
     if arguments.format == Format::Json {
-        session.print(&changes.json(), exit)?;
+        context.print(&changes.json(), exit)?;
         return Ok(exit);
     }
-    session.print(&text, exit)?;
-    session.print_aside(&changes.notes(session.verbosity));
-    if session.verbosity != Verbosity::Quiet && is_possible {
-        session.print_aside(&asked);
-        session.print_aside(&summary(&plan, arguments.write));
+    context.print(&text, exit)?;
+    context.print_aside(&changes.notes(context.verbosity));
+    if context.verbosity != Verbosity::Quiet && is_possible {
+        context.print_aside(&asked);
+        context.print_aside(&summary(&plan, arguments.write));
     }
     Ok(exit)
 }

@@ -9,9 +9,9 @@ use keyway_config::environment::Variables;
 use keyway_secret::printable;
 
 use crate::commands::{block_on, probe::listed};
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::reach::{NOBODY, Reach, ReachError, find};
-use crate::session::Session;
 
 /// The flags of a migration that asks servers.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(super) struct Trying {
 /// A plugin as it will be.
 pub(super) struct Trial<'a> {
     pub(super) before: &'a Loaded,
-    pub(super) session: &'a Session,
+    pub(super) context: &'a CommandContext,
     /// Whether the person approved on the command line.
     pub(super) trust: bool,
 }
@@ -52,16 +52,16 @@ impl Trial<'_> {
             let quietly = Reach::for_trial(self.trust, Variables::default());
             let original = find(self.before, Some(server));
             let original = original
-                .and_then(|entry| quietly.prepare_quietly(self.session, self.before, entry));
+                .and_then(|entry| quietly.prepare_quietly(self.context, self.before, entry));
             if let Err(why) = original {
                 text.push_str(&untested(&why));
                 continue;
             }
             let reach = Reach::for_trial(true, values.clone());
             let entry = find(&after, Some(server))?;
-            let ready = reach.prepare_quietly(self.session, &after, entry)?;
+            let ready = reach.prepare_quietly(self.context, &after, entry)?;
             let found = block_on(async {
-                let host = reach.host(self.session, NOBODY)?;
+                let host = reach.host(self.context, NOBODY)?;
                 listed(&ready, &host).await
             });
             let found = found.map_err(|error| refused(server, error))?;
@@ -79,9 +79,9 @@ impl Trial<'_> {
         let after = self.after(changes);
         let reach = Reach::for_trial(self.trust, Variables::default());
         let entry = find(&after, Some(server))?;
-        let ready = reach.prepare(self.session, &after, entry)?;
+        let ready = reach.prepare(self.context, &after, entry)?;
         let offered = block_on(async {
-            let host = reach.host(self.session, NOBODY)?;
+            let host = reach.host(self.context, NOBODY)?;
             let offered = ready.offers_oauth(&host).await;
             offered.map_err(|error| {
                 let server = server.to_owned();

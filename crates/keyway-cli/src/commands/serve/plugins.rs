@@ -24,18 +24,18 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use self::signed_in::SignedIn;
 use super::Serve;
+use crate::context::{CommandContext, Verbosity};
 use crate::dashboard::Desk;
 use crate::error::CliError;
 use crate::lazy::Lazy;
 use crate::reach::{Manner, Reach, ReachError, Ready, find};
-use crate::session::{Session, Verbosity};
 use crate::settings;
 use crate::vault::folders;
 
 /// Everything that is served, and how it looked last.
 pub(super) struct Plugins {
     reach: Reach,
-    session: Session,
+    context: CommandContext,
     desk: Arc<Desk>,
     together: Arc<Host>,
     direct: Arc<Host>,
@@ -77,20 +77,20 @@ impl Plugins {
     /// Reads the plugins that the command line names.
     pub(super) fn open(
         arguments: &Serve,
-        session: &Session,
+        context: &CommandContext,
         desk: &Arc<Desk>,
     ) -> Result<Self, CliError> {
         let host = |asking| -> Result<Arc<Host>, CliError> {
             let host = arguments
                 .reach
-                .host_like(desk.host(), session, manner(asking))?;
+                .host_like(desk.host(), context, manner(asking))?;
             Ok(Arc::new(host))
         };
         let folders = folders()?;
         let no_randomness = || std::io::Error::other("there is no randomness");
         let key = LikenessKey::random().ok_or_else(no_randomness);
         let plugins = arguments
-            .load(session)?
+            .load(context)?
             .into_iter()
             .map(|(path, loaded)| Watched {
                 path,
@@ -100,7 +100,7 @@ impl Plugins {
             });
         Ok(Self {
             reach: arguments.reach.unattended(),
-            session: session.clone(),
+            context: context.clone(),
             desk: Arc::clone(desk),
             together: host(Asking::Never)?,
             direct: host(Asking::AtMost(ENTRY_WAIT))?,
@@ -190,7 +190,7 @@ impl Plugins {
                     None => likeness,
                 };
                 let presence = &sign_in.presence;
-                let lazy = Lazy::new(&self.reach, &self.session, loaded, &name, &together);
+                let lazy = Lazy::new(&self.reach, &self.context, loaded, &name, &together);
                 let lazy = lazy.directly(&direct).noting(presence).amid(&self.around);
                 let upstream = Arc::new(lazy.watched(self.foreseen(ready)));
                 self.upstreams.push(Arc::downgrade(&upstream));
@@ -206,7 +206,7 @@ impl Plugins {
     /// Returns what the next client may have of the last look, which tells nobody what it found.
     fn foreseen(&self, ready: Option<Ready>) -> Option<Ready> {
         let is_told = |ready: &Ready| matches!(ready.spec.endpoint, SpecEndpoint::NotConfigured);
-        ready.filter(|ready| !is_told(ready) && !self.session.events.wants(Topic::Config))
+        ready.filter(|ready| !is_told(ready) && !self.context.events.wants(Topic::Config))
     }
 
     /// Returns the hosts by which a server is reached.
@@ -220,7 +220,7 @@ impl Plugins {
         }
         let host = |host: &Host, asking| {
             // What it depends on was read when the hosts were made.
-            let terminal = self.reach.terminal(&self.session, manner(asking));
+            let terminal = self.reach.terminal(&self.context, manner(asking));
             let terminal = terminal.ok().flatten();
             Arc::new(self.desk.witnessing(host, terminal, &id))
         };
@@ -234,7 +234,7 @@ impl Plugins {
 
     /// Returns what a session begun now must not outlive, and the server if it is ready.
     fn likeness(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Ready>) {
-        let mut muted = self.session.clone();
+        let mut muted = self.context.clone();
         muted.events = Events::default();
         let entry = find(loaded, Some(name));
         let ready = entry.and_then(|entry| self.reach.prepare_quietly(&muted, loaded, entry));
@@ -287,7 +287,7 @@ impl Plugins {
     fn load_one(&mut self, watched: &mut Watched, taken: &[String]) -> Option<String> {
         let path = shown(&watched.path);
         let goes_on = "what it said before goes on to count";
-        let loaded = match self.reach.load(&self.session, Some(&watched.path)) {
+        let loaded = match self.reach.load(&self.context, Some(&watched.path)) {
             Ok(loaded) => loaded,
             Err(CliError::Load(
                 LoadError::Missing { .. }
@@ -332,8 +332,8 @@ impl Plugins {
     }
 
     fn say(&self, what: &str) {
-        if self.session.verbosity != Verbosity::Quiet {
-            self.session.print_aside(&format!("note: {what}\n"));
+        if self.context.verbosity != Verbosity::Quiet {
+            self.context.print_aside(&format!("note: {what}\n"));
         }
     }
 }

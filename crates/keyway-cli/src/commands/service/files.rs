@@ -35,7 +35,7 @@ impl Files {
             let path = folder.join(file.name);
             let there = content(&path)?;
             if there.as_deref().is_some_and(|text| !service::is_ours(text)) {
-                return Err(CliError::ForeignUnit { path });
+                return Err(CliError::UnmanagedUnitFile { path });
             }
             all.push((file, there));
         }

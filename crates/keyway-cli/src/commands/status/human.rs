@@ -9,22 +9,22 @@ use super::Listed;
 use super::explain::stops;
 use super::sign_in;
 use super::vault::Kept;
+use crate::context::{CommandContext, Verbosity};
 use crate::report::mask::in_words;
 use crate::report::{Report, counted};
-use crate::session::{Session, Verbosity};
 use crate::table::Table;
 
 /// Renders the servers.
 pub(super) fn render(
     servers: &[Listed<'_>],
     report: &Report<'_>,
-    (vault, session): (Option<&Kept>, &Session),
+    (vault, context): (Option<&Kept>, &CommandContext),
 ) -> String {
     let mut text = if servers.is_empty() {
         let files = counted(report.file_count(), "file");
         format!("no servers in {files}\n")
     } else {
-        table(servers).render(session.width(), session.head_style())
+        table(servers).render(context.width(), context.head_style())
     };
     text.push_str(&sign_ins(servers));
     text.push_str(&protection(servers));
@@ -34,7 +34,7 @@ pub(super) fn render(
         text.push_str(&message(finding));
     }
     let waits = |found: &Listed<'_>| found.status.reason == Some(Reason::PendingTrust);
-    if servers.iter().any(waits) && session.verbosity != Verbosity::Quiet {
+    if servers.iter().any(waits) && context.verbosity != Verbosity::Quiet {
         text.push_str(PENDING_TRUST);
     }
     text

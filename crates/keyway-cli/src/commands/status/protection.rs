@@ -8,13 +8,16 @@ use keyway_config::declared::Endpoint;
 
 use super::Listed;
 use crate::commands::block_on;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::host;
-use crate::session::Session;
 
 /// Fills in the protection of every server that runs a program.
-pub(super) fn look_up(servers: &mut [Listed<'_>], session: &Session) -> Result<(), CliError> {
-    let sandbox = &session.settings()?.sandbox;
+pub(super) fn look_up(
+    servers: &mut [Listed<'_>],
+    context: &CommandContext,
+) -> Result<(), CliError> {
+    let sandbox = &context.settings()?.sandbox;
     let mut known: Vec<(Confinement, String)> = Vec::new();
     for listed in servers.iter_mut().filter(|listed| runs_a_program(listed)) {
         let asked = sandbox.of(&listed.id());

@@ -10,9 +10,9 @@ use keyway_mcp::states::{Reason, State};
 use keyway_secret::printable;
 
 use super::Listed;
+use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::reach::{ReachError, default_profile};
-use crate::session::Session;
 use crate::surroundings::Surroundings;
 
 /// Adds the sign-ins; one that has ended makes its server wait for a person.
@@ -42,14 +42,17 @@ pub(super) fn look_up(
 }
 
 /// Returns whose sign-ins are told.
-pub(super) fn accounts(vault: &Arc<KeptVault>, session: &Session) -> Result<Accounts, CliError> {
-    let settings = session.settings()?;
+pub(super) fn accounts(
+    vault: &Arc<KeptVault>,
+    context: &CommandContext,
+) -> Result<Accounts, CliError> {
+    let settings = context.settings()?;
     Ok(Accounts {
         vault: Arc::clone(vault),
         interaction: None,
         asking: Asking::Never,
         settings: Arc::new(settings.clone()),
-        profile: default_profile(session)?,
+        profile: default_profile(context)?,
         account: settings.defaults.account.clone(),
         device: false,
         whose: None,

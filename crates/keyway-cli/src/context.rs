@@ -1,4 +1,4 @@
-//! What a command has to talk to: the two output streams, and how much the person wants to read.
+//! What every command gets: output, verbosity, events and the settings of `config.toml`.
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -19,9 +19,9 @@ use crate::events;
 use crate::exit::Exit;
 use crate::settings::{self, Refusal};
 
-/// The terminal as one command sees it.
+/// Output, verbosity, events and settings of one run of the program.
 #[derive(Debug, Clone)]
-pub(crate) struct Session {
+pub(crate) struct CommandContext {
     /// How much to print.
     pub(crate) verbosity: Verbosity,
     /// What the command line says.
@@ -42,7 +42,7 @@ pub(crate) enum Verbosity {
     Verbose,
 }
 
-impl Session {
+impl CommandContext {
     /// Looks at the flags and at `config.toml`; streams and environment are looked at when
     /// something is printed.
     pub(crate) fn open(global: &Global) -> Self {
@@ -140,7 +140,7 @@ impl Session {
         match written {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                Err(CliError::ReaderGone { exit })
+                Err(CliError::BrokenPipe { exit })
             }
             Err(source) => Err(CliError::Output { source }),
         }
