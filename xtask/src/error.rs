@@ -35,6 +35,12 @@ pub(crate) enum XtaskError {
         #[source]
         source: io::Error,
     },
+    /// A source file is not Rust.
+    #[error("cannot split `{path}` into Rust tokens")]
+    Tokens { path: PathBuf },
+    /// A committed list has a line that is not in its format.
+    #[error("cannot read line {line} of `{path}`")]
+    ListLine { path: PathBuf, line: usize },
     /// Tools are missing and nobody asked to install them.
     #[error("missing tools:{}\n\nhint: `--setup` installs them", listed(missing))]
     ToolsMissing { missing: Vec<String> },

@@ -23,8 +23,10 @@ mod layers;
 mod metadata;
 mod nextest;
 mod peers;
+mod process;
 mod rivals;
 mod scratch;
+mod source;
 mod suite;
 mod tools;
 
@@ -82,7 +84,8 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             let plan = rivals::Plan { only, dev };
             rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
-        Task::Layers => layers::check(&workspace),
+        Task::Layers { write: false } => layers::check(&workspace),
+        Task::Layers { write: true } => layers::write_circles(&workspace),
         Task::Budget => budget::check(&workspace),
         Task::Deny { advisories: false } => deny::check(&workspace),
         Task::Deny { advisories: true } => deny::check_advisories(&workspace),
@@ -163,8 +166,12 @@ enum Task {
     },
     /// Build the peers that tests talk to
     Peers,
-    /// Compare the arrows between crates with the layers
-    Layers,
+    /// Compare the arrows between crates with the layers, and look for circles between modules
+    Layers {
+        /// Write the circles that exist to `xtask/circles.txt`
+        #[arg(long)]
+        write: bool,
+    },
     /// Compare file sizes and dependency counts with their limits
     Budget,
     /// Check dependencies: bans, licences and sources

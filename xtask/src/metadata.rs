@@ -1,13 +1,13 @@
 //! The workspace as `cargo metadata` describes it: where it is, its crates, who depends on whom.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::child;
 use crate::error::XtaskError;
+use crate::process;
 
 /// The workspace that this task was built in.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Asks `cargo` about the workspace in which this task was started.
     pub(crate) fn load() -> Result<Self, XtaskError> {
-        let mut command = Command::new(child::cargo_program());
+        let mut command = Command::new(process::cargo_program());
         command.args(["metadata", "--format-version=1", "--locked", PLATFORM]);
         Ok(Self::new(Metadata::read(&mut command)?))
     }
@@ -58,19 +58,6 @@ impl Workspace {
     pub(crate) fn has_crate(&self, name: &str) -> bool {
         self.crates().iter().any(|package| package.name == name)
     }
-
-    /// Returns how many crates a build of `name` for Linux needs at run time, itself included;
-    /// `None` if there is no such crate.
-    ///
-    /// Build and development dependencies do not count. Features are those of a build of the whole
-    /// workspace, so the number can be higher than that of the crate alone, never lower.
-    pub(crate) fn normal_tree_size(&self, name: &str) -> Option<usize> {
-        let root = self
-            .crates()
-            .into_iter()
-            .find(|package| package.name == name)?;
-        Some(self.metadata.resolve.normal_tree(&root.id).len())
-    }
 }
 
 /// What `cargo metadata` prints, as far as we read it.
@@ -80,13 +67,12 @@ pub(crate) struct Metadata {
     target_directory: PathBuf,
     workspace_members: BTreeSet<String>,
     packages: Vec<Package>,
-    resolve: Resolve,
 }
 
 impl Metadata {
     /// Runs `command`, which must be a `cargo metadata`.
     pub(crate) fn read(command: &mut Command) -> Result<Self, XtaskError> {
-        let text = child::capture(command)?;
+        let text = process::capture(command)?;
         serde_json::from_str(&text).map_err(|source| XtaskError::Metadata { source })
     }
 
@@ -107,8 +93,28 @@ pub(crate) struct Package {
     pub(crate) name: String,
     /// What its manifest declares, before any resolution.
     pub(crate) dependencies: Vec<Dependency>,
+    /// Its library, programs, tests and examples.
+    #[serde(default)]
+    pub(crate) targets: Vec<Target>,
     id: String,
     manifest_path: PathBuf,
+}
+
+/// Something that is built from a package.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) name: String,
+    /// `lib`, `bin`, `test` and so on.
+    pub(crate) kind: Vec<String>,
+    /// Its root module.
+    pub(crate) src_path: PathBuf,
+}
+
+impl Target {
+    /// Says whether it is a library or a program, and not a test, an example or a build script.
+    pub(crate) fn is_product(&self) -> bool {
+        self.kind.iter().any(|kind| kind == "lib" || kind == "bin")
+    }
 }
 
 /// A dependency as declared in a manifest.
@@ -120,89 +126,4 @@ pub(crate) struct Dependency {
     pub(crate) kind: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-impl Resolve {
-    fn normal_tree(&self, root: &str) -> BTreeSet<&str> {
-        let nodes: HashMap<&str, &Node> = self
-            .nodes
-            .iter()
-            .map(|node| (node.id.as_str(), node))
-            .collect();
-        let mut seen = BTreeSet::new();
-        let mut open: Vec<&str> = nodes
-            .get_key_value(root)
-            .map(|(id, _)| *id)
-            .into_iter()
-            .collect();
-        while let Some(id) = open.pop() {
-            if seen.insert(id)
-                && let Some(node) = nodes.get(id)
-            {
-                open.extend(node.normal_dependencies());
-            }
-        }
-        seen
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<NodeDependency>,
-}
-
-impl Node {
-    fn normal_dependencies(&self) -> impl Iterator<Item = &str> {
-        self.deps
-            .iter()
-            .filter(|dependency| {
-                dependency
-                    .dep_kinds
-                    .iter()
-                    .any(|found| found.kind.is_none())
-            })
-            .map(|dependency| dependency.pkg.as_str())
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct NodeDependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DependencyKind {
-    kind: Option<String>,
-}
-
 const PLATFORM: &str = "--filter-platform=x86_64-unknown-linux-gnu";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn build_and_development_dependencies_do_not_count() {
-        let resolve: Resolve = serde_json::from_str(
-            r#"{"nodes": [
-                {"id": "a", "deps": [
-                    {"pkg": "b", "dep_kinds": [{"kind": null}]},
-                    {"pkg": "c", "dep_kinds": [{"kind": "dev"}]},
-                    {"pkg": "d", "dep_kinds": [{"kind": "build"}]}
-                ]},
-                {"id": "b", "deps": [{"pkg": "e", "dep_kinds": [{"kind": "dev"}, {"kind": null}]}]},
-                {"id": "c", "deps": []},
-                {"id": "d", "deps": []},
-                {"id": "e", "deps": [{"pkg": "b", "dep_kinds": [{"kind": null}]}]}
-            ]}"#,
-        )
-        .unwrap();
-        assert_eq!(resolve.normal_tree("a"), BTreeSet::from(["a", "b", "e"]));
-        assert!(resolve.normal_tree("nobody").is_empty());
-    }
-}
