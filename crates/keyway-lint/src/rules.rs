@@ -81,6 +81,8 @@ pub struct Rule {
     pub fix: Option<Applicability>,
     /// What it looks for, in one line.
     pub summary: &'static str,
+    /// Its page in Markdown: what it finds, why that matters, an example, and how to fix it.
+    pub page: &'static str,
     check: fn(&Context<'_>, &mut Report<'_>),
 }
 
@@ -281,7 +283,7 @@ impl Finding<'_> {
     }
 }
 
-/// Every rule, by id.
+/// Every rule, by id. A file in `rules/` that is missing here fails a test.
 pub const RULES: &[Rule] = &[
     auth_conflict::RULE,
     bad_reference::RULE,

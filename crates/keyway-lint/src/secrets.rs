@@ -6,7 +6,11 @@
 //! into its answer or prints a credential: a [`Finding`] has positions only.
 
 mod address;
+mod appearance;
 mod argument;
+mod example_login;
+mod judge;
+mod limits;
 mod literal;
 mod name;
 mod pairs;
@@ -21,8 +25,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use judge::{Hit, Scrutiny};
 use literal::Place;
-use structure::{Hit, Scrutiny};
 
 pub use name::{is_credential_name, is_credential_parameter};
 pub use placeholder::is_placeholder;
@@ -166,7 +170,7 @@ fn hits_at(value: &str, position: Position<'_>) -> Vec<Hit> {
             promise,
             name: Some(field),
         };
-        structure::judge(value, 0..value.len(), place, reason, &mut hits);
+        judge::judge(value, 0..value.len(), place, reason, &mut hits);
     }
     if hits.is_empty() && field.to_ascii_lowercase().contains("cookie") {
         pairs::cookies(value, &mut hits);

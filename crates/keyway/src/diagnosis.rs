@@ -12,6 +12,7 @@ mod talk;
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;
 use keyway_auth::ports::Redirect;
+use keyway_lint::RULES;
 use keyway_transport::CallbackListener;
 
 pub use self::credential::credential_variables;
@@ -58,7 +59,11 @@ pub fn page(code: &str) -> Option<Page> {
 
 /// Returns every page: faults first, then rules.
 pub fn pages() -> impl Iterator<Item = Page> {
-    ERRORS.iter().chain(RULES).copied()
+    let rules = RULES.iter().map(|rule| Page {
+        code: rule.id,
+        text: rule.page,
+    });
+    ERRORS.iter().copied().chain(rules)
 }
 
 macro_rules! pages {
@@ -140,59 +145,6 @@ pub const ERRORS: &[Page] = pages! { "errors":
     "wrong-tenant",
     "wrong-transport",
     "wrong-usage",
-};
-
-/// The pages of the rules of `keyway check`.
-pub const RULES: &[Page] = pages! { "rules":
-    "auth-conflict",
-    "bad-reference",
-    "credential-in-args",
-    "credential-in-host",
-    "credential-in-url",
-    "deprecated-sse",
-    "duplicate-key",
-    "duplicate-server",
-    "empty-header-dropped",
-    "empty-url",
-    "env-file-not-ignored",
-    "env-file-tracked",
-    "field-of-other-transport",
-    "foreign-schema",
-    "foreign-spelling",
-    "foreign-variable-syntax",
-    "foreign-wrapper",
-    "helper-needs-env",
-    "helper-not-executable",
-    "helper-outside-plugin",
-    "host-variable-redefined",
-    "ignored-key",
-    "insecure-url",
-    "invalid-entry",
-    "invalid-header",
-    "invalid-json",
-    "invalid-oauth",
-    "invalid-url",
-    "literal-default",
-    "literal-secret",
-    "mtls-in-entry",
-    "name-collision",
-    "oauth-needs-approval",
-    "prefer-oauth",
-    "secret-in-docs",
-    "shared-token",
-    "short-timeout",
-    "transport-owned-header",
-    "type-alias",
-    "undocumented-scopes",
-    "undocumented-variable",
-    "unknown-field",
-    "unknown-type",
-    "unresolved-variable",
-    "unsupported-schema",
-    "unusable-value",
-    "url-missing-type",
-    "whitespace-in-value",
-    "wrong-header-format",
 };
 
 #[cfg(test)]

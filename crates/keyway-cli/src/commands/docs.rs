@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap_complete::Shell;
+use keyway_lint::RULES;
 
 use super::{completions, man, schema};
 use crate::context::CommandContext;
@@ -42,6 +43,10 @@ fn documents() -> Vec<(String, String)> {
         ("docs/exit-codes.md".to_owned(), markdown::exit_codes()),
         ("schema/mcp.schema.json".to_owned(), schema::text()),
     ];
+    for rule in RULES {
+        let file = format!("docs/rules/{}.md", rule.id);
+        documents.push((file, rule.page.to_owned()));
+    }
     for (file, page) in man::pages() {
         documents.push((format!("man/{file}"), page));
     }

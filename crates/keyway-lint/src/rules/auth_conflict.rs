@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "An entry has `oauth` and an `Authorization` header; the header wins",
+    page: include_str!("../../pages/auth-conflict.md"),
     check,
 };
 

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A manifest names a file of servers that is missing or not part of the plugin",
+    page: include_str!("../../pages/bad-reference.md"),
     check,
 };
 

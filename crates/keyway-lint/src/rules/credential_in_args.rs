@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "An argument carries a credential; arguments are visible in process lists",
+    page: include_str!("../../pages/credential-in-args.md"),
     check,
 };
 

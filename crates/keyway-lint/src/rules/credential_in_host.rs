@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A credential would become part of a name that is looked up, and so reach strangers",
+    page: include_str!("../../pages/credential-in-host.md"),
     check,
 };
 

@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "An address carries a credential in its query, or user info (then an error)",
+    page: include_str!("../../pages/credential-in-url.md"),
     check,
 };
 

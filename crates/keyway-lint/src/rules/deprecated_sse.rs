@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "`sse` still works, but Streamable HTTP has replaced it",
+    page: include_str!("../../pages/deprecated-sse.md"),
     check,
 };
 

@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A key stands twice in one object; some hosts read the first, some the last",
+    page: include_str!("../../pages/duplicate-key.md"),
     check,
 };
 

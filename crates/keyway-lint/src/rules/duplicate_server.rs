@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "Two files of the plugin declare the same server; the manifest's is used",
+    page: include_str!("../../pages/duplicate-server.md"),
     check,
 };
 

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "With `--env`: a header comes out empty, or with nothing but its scheme, and is not sent",
+    page: include_str!("../../pages/empty-header-dropped.md"),
     check,
 };
 

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "`url` is empty, so the server is not configured",
+    page: include_str!("../../pages/empty-url.md"),
     check,
 };
 

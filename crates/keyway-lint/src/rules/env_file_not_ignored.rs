@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "A `.env` file is not listed in the ignore file of version control",
+    page: include_str!("../../pages/env-file-not-ignored.md"),
     check,
 };
 

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A `.env` file is committed to version control",
+    page: include_str!("../../pages/env-file-tracked.md"),
     check,
 };
 

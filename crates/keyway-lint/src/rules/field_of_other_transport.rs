@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "An entry has a field that only means something to the other kind of server",
+    page: include_str!("../../pages/field-of-other-transport.md"),
     check,
 };
 

@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "`$schema` belongs to another tool and is not used",
+    page: include_str!("../../pages/foreign-schema.md"),
     check,
 };
 

@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "A field is written as another host writes it: `serverUrl`, `command` as an array, a bare number",
+    page: include_str!("../../pages/foreign-spelling.md"),
     check,
 };
 

@@ -17,6 +17,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "A variable is written in another syntax, so it is refused or sent as it stands",
+    page: include_str!("../../pages/foreign-variable-syntax.md"),
     check,
 };
 

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "The entries stand under another host's key, so none is loaded",
+    page: include_str!("../../pages/foreign-wrapper.md"),
     check,
 };
 

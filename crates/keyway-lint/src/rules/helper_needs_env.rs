@@ -19,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: Some(Applicability::Unsafe),
     summary: "A `headersHelper` reads variables that the entry's `env` does not pass",
+    page: include_str!("../../pages/helper-needs-env.md"),
     check,
 };
 

@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A `headersHelper` is missing or may not be executed",
+    page: include_str!("../../pages/helper-not-executable.md"),
     check,
 };
 

@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A `headersHelper` lies outside the plugin folder, links followed",
+    page: include_str!("../../pages/helper-outside-plugin.md"),
     check,
 };
 

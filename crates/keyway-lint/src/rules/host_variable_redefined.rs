@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "`env` defines a variable that only the host may set",
+    page: include_str!("../../pages/host-variable-redefined.md"),
     check,
 };
 

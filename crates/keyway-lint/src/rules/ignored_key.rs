@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "A key among the entries is a note or no entry, and is skipped",
+    page: include_str!("../../pages/ignored-key.md"),
     check,
 };
 

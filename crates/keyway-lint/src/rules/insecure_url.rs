@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "A server is reached over plain `http` or `ws`; on this machine itself a warning",
+    page: include_str!("../../pages/insecure-url.md"),
     check,
 };
 

@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "An entry breaks the grammar of the contract, so it is skipped",
+    page: include_str!("../../pages/invalid-entry.md"),
     check,
 };
 

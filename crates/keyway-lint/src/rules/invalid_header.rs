@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A header has a name or a value that cannot be sent",
+    page: include_str!("../../pages/invalid-header.md"),
     check,
 };
 

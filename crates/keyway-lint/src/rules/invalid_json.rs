@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "The file is not strict JSON, so hosts refuse it or read it differently",
+    page: include_str!("../../pages/invalid-json.md"),
     check,
 };
 

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A setting of `oauth` cannot take effect, or would weaken the sign-in",
+    page: include_str!("../../pages/invalid-oauth.md"),
     check,
 };
 

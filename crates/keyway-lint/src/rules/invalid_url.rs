@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "An address is not absolute, has the wrong scheme, or lets a variable change its structure",
+    page: include_str!("../../pages/invalid-url.md"),
     check,
 };
 

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "The default in `${VAR:-default}` is a token, key or password",
+    page: include_str!("../../pages/literal-default.md"),
     check,
 };
 

@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     // A fix would destroy what may be the only copy of the token; `keyway migrate env` moves it.
     fix: None,
     summary: "A token, key or password is written literally in the file",
+    page: include_str!("../../pages/literal-secret.md"),
     check,
 };
 

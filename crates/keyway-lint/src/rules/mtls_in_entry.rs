@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "An entry has fields for a client certificate, which take no effect there",
+    page: include_str!("../../pages/mtls-in-entry.md"),
     check,
 };
 

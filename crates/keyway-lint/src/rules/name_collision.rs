@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "Two server names are the same once normalised for tool names",
+    page: include_str!("../../pages/name-collision.md"),
     check,
 };
 

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "A setting of `oauth` weakens a default and waits for the person's approval",
+    page: include_str!("../../pages/oauth-needs-approval.md"),
     check,
 };
 

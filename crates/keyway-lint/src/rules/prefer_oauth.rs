@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "A remote entry sends a fixed credential; with OAuth it would need none",
+    page: include_str!("../../pages/prefer-oauth.md"),
     check,
 };
 

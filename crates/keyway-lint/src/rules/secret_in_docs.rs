@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "A token is written in the README, the documentation or a script of the plugin",
+    page: include_str!("../../pages/secret-in-docs.md"),
     check,
 };
 

@@ -18,6 +18,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "One variable feeds entries of development and of production",
+    page: include_str!("../../pages/shared-token.md"),
     check,
 };
 

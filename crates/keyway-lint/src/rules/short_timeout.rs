@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: Some(Applicability::Unsafe),
     summary: "`timeout` is below 1000 milliseconds, so it is ignored",
+    page: include_str!("../../pages/short-timeout.md"),
     check,
 };
 

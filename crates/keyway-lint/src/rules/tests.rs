@@ -1,8 +1,25 @@
-//! Every rule against its fixture. A fixture is a folder `fixtures/<rule>/`; see `fixture.rs`.
+//! The table of rules against the files and pages beside it, and the seed's rules one by one.
 
 mod seed;
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use super::*;
+
+fn names(folder: &str, ending: &str) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter_map(|name| Some(name.strip_suffix(ending)?.to_owned()))
+        .collect()
+}
+
+fn ids() -> BTreeSet<String> {
+    RULES.iter().map(|rule| rule.id.to_owned()).collect()
+}
 
 #[test]
 fn rules_are_listed_by_id_and_each_once() {
@@ -11,4 +28,40 @@ fn rules_are_listed_by_id_and_each_once() {
     sorted.sort_unstable();
     sorted.dedup();
     assert_eq!(ids, sorted);
+}
+
+#[test]
+fn every_file_of_a_rule_is_in_the_table() {
+    let mut files = names("src/rules", ".rs");
+    for other in ["fixture", "tests", "walk"] {
+        assert!(files.remove(other), "no file `{other}`");
+    }
+    let files: BTreeSet<_> = files.iter().map(|name| name.replace('_', "-")).collect();
+    assert_eq!(files, ids());
+}
+
+#[test]
+fn every_page_belongs_to_a_rule_and_begins_with_its_id() {
+    assert_eq!(names("pages", ".md"), ids());
+    for rule in RULES {
+        let title = format!("# {}\n\n", rule.id);
+        assert!(rule.page.starts_with(&title), "{}", rule.id);
+        for heading in ["\n## Why it matters\n", "\n## How to fix"] {
+            assert!(rule.page.contains(heading), "{}: {heading}", rule.id);
+        }
+    }
+}
+
+/// The copies in `docs/rules` are for readers of the repository; `cargo xtask docs` writes them.
+#[test]
+fn every_page_has_its_copy_in_the_documentation() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for rule in RULES {
+        let copy = repository.join(format!("docs/rules/{}.md", rule.id));
+        assert!(
+            fs::read_to_string(&copy).is_ok_and(|text| text == rule.page),
+            "{} is not the page in `crates/keyway-lint/pages`: run `cargo xtask docs`",
+            copy.display()
+        );
+    }
 }

@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: Some(Applicability::Safe),
     summary: "A header belongs to the transport and is ignored",
+    page: include_str!("../../pages/transport-owned-header.md"),
     check,
 };
 

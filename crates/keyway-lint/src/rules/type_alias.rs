@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: Some(Applicability::Safe),
     summary: "`type` has another host's word for a transport",
+    page: include_str!("../../pages/type-alias.md"),
     check,
 };
 

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Info,
     fix: None,
     summary: "A server is used through OAuth, and the README names no permission",
+    page: include_str!("../../pages/undocumented-scopes.md"),
     check,
 };
 

@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: None,
     summary: "A variable is used in an entry but not mentioned in the plugin's README",
+    page: include_str!("../../pages/undocumented-variable.md"),
     check,
 };
 

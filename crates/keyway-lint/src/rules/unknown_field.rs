@@ -18,6 +18,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "An entry has a field that is not part of the contract, so nobody reads it",
+    page: include_str!("../../pages/unknown-field.md"),
     check,
 };
 

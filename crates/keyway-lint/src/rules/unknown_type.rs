@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "`type` is none of the transports, so the entry is skipped",
+    page: include_str!("../../pages/unknown-type.md"),
     check,
 };
 

@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "With `--env`: a variable has neither a value nor a default, so nothing would be sent",
+    page: include_str!("../../pages/unresolved-variable.md"),
     check,
 };
 

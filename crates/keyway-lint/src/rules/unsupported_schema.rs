@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "`$schema` names a version of the contract that is not known",
+    page: include_str!("../../pages/unsupported-schema.md"),
     check,
 };
 

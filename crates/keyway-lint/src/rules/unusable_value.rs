@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: None,
     summary: "With `--env`: the value of a variable does not fit where it stands, or has stray blanks",
+    page: include_str!("../../pages/unusable-value.md"),
     check,
 };
 

@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "A remote entry has no `type`; hosts guess differently",
+    page: include_str!("../../pages/url-missing-type.md"),
     check,
 };
 

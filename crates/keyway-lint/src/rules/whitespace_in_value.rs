@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Warning,
     fix: Some(Applicability::Safe),
     summary: "A value begins or ends with a blank or a line break, which is passed on",
+    page: include_str!("../../pages/whitespace-in-value.md"),
     check,
 };
 

@@ -17,6 +17,7 @@ pub(super) const RULE: Rule = Rule {
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "`Authorization` is not `Scheme credential`: a bare token, or a doubled scheme",
+    page: include_str!("../../pages/wrong-header-format.md"),
     check,
 };
 

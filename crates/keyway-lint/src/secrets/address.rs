@@ -3,9 +3,12 @@
 use std::ops::Range;
 
 use super::Reason;
-use super::literal::{self, Place};
+use super::appearance::trimmed;
+use super::example_login::is_example;
+use super::judge::{Hit, Scrutiny, judge};
+use super::limits::{Budget, LONGEST_VALUE, window};
+use super::literal::Place;
 use super::name::{self, Promise};
-use super::structure::{Budget, Hit, LONGEST_VALUE, Scrutiny, judge, window};
 
 /// Finds the credentials in every URL of `text`, and in a data source name that is all of it.
 pub(super) fn scan(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {
@@ -201,7 +204,7 @@ fn scheme_before(text: &str, mark: usize) -> &str {
 
 /// `user:password@tcp(host)/db` and `user:password@host:port/db`.
 fn data_source_name(text: &str, hits: &mut Vec<Hit>) {
-    let range = literal::trimmed(text, 0..text.len());
+    let range = trimmed(text, 0..text.len());
     let body = text.get(range.clone()).unwrap_or_default();
     let Some((info, place)) = body.rsplit_once('@') else {
         return;
@@ -256,36 +259,7 @@ fn is_host(host: &str) -> bool {
     port.bytes().all(|b| b.is_ascii_digit()) && (name == "localhost" || numeric || domain)
 }
 
-/// `user:password@localhost` and the like, which every manual uses.
-pub(super) fn is_example(user: &str, password: &str, host: &str) -> bool {
-    let stock = |word: &str| {
-        STOCK_LOGINS
-            .iter()
-            .any(|known| word.eq_ignore_ascii_case(known))
-    };
-    let host = host
-        .split(':')
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    let local = !host.contains('.')
-        || host.starts_with("127.")
-        || host == "0.0.0.0"
-        || host.ends_with(".internal")
-        || host.ends_with(".local")
-        || host.contains("example");
-    stock(user) && stock(password) && local
-}
-
 /// What a package manager writes before a colon.
 const PACKAGE_SCHEMES: &[&str] = &[
     "npm", "github", "git", "file", "jsr", "docker", "mailto", "pypi",
-];
-
-#[rustfmt::skip]
-const STOCK_LOGINS: &[&str] = &[
-    "", "user", "username", "pass", "password", "passwd", "secret", "postgres", "postgresql",
-    "root", "admin", "administrator", "test", "guest", "example", "dev", "app", "mysql", "mongo",
-    "mongodb", "redis", "neo4j", "rabbitmq", "sa", "dbuser", "db_user", "myuser", "mypassword",
-    "mypass", "changeme", "default", "minioadmin", "elastic", "demo", "local", "db", "database",
 ];

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use super::Reason;
+use super::judge::{Hit, Scrutiny, judge, judge_named};
+use super::limits::MOST_FIELDS;
 use super::literal::{self, Place};
 use super::name::Promise;
-use super::structure::{Hit, MOST_FIELDS, Scrutiny, judge, judge_named, scan};
+use super::structure::scan;
 
 /// What `value` holds, given the arguments before it.
 pub(super) fn hits(value: &str, args: &[&str], index: usize) -> Vec<Hit> {

@@ -6,11 +6,12 @@
 
 use std::ops::Range;
 
-use super::address;
+use super::appearance::{is_address, is_path, looks_random, trimmed};
+use super::example_login::is_example;
+use super::limits::LONGEST_VALUE;
 use super::name::{Kind, Promise, Strength};
 use super::placeholder::{self, Filling};
 use super::reference;
-use super::structure::LONGEST_VALUE;
 
 /// Where a value stands, for judging it.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +49,7 @@ fn encodes_example_login(body: &str) -> bool {
                 name: None,
                 chosen_by_person: true,
             };
-            address::is_example(user, password, "")
-                || placeholder::stands_for_credential(password, filling)
+            is_example(user, password, "") || placeholder::stands_for_credential(password, filling)
         })
 }
 
@@ -75,56 +75,6 @@ fn base64(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
-}
-
-/// Whether `text` looks made by a machine: letters and digits mixed without sense.
-pub(super) fn looks_random(text: &str) -> bool {
-    if text.len() < 12 || !text.bytes().all(|b| b.is_ascii_graphic()) || is_address(text) {
-        return false;
-    }
-    is_uuid(text)
-        || text.split(['-', '_', '.', '/', ':', ',']).any(is_scrambled)
-        || is_symbols(text)
-}
-
-/// A dictionary-free test of one run of characters.
-fn is_scrambled(part: &str) -> bool {
-    let bytes = part.as_bytes();
-    if bytes.len() < 8 {
-        return false;
-    }
-    let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
-    let class = |b: u8| match b {
-        b'0'..=b'9' => 0,
-        b'a'..=b'z' => 1,
-        b'A'..=b'Z' => 2,
-        _ => 3,
-    };
-    let changes = bytes
-        .windows(2)
-        .filter(|w| matches!(w, [a, b] if class(*a) != class(*b)))
-        .count();
-    let letters_only = bytes.iter().all(u8::is_ascii_alphabetic);
-    if letters_only {
-        bytes.len() >= 16 && changes >= 6
-    } else {
-        digits > 0 && digits < bytes.len() && changes >= 3
-    }
-}
-
-/// A password-like mix with punctuation inside.
-fn is_symbols(text: &str) -> bool {
-    text.bytes().any(|b| b.is_ascii_digit())
-        && text.bytes().any(|b| b.is_ascii_alphabetic())
-        && text.bytes().any(|b| b"!#$%^&*+=~".contains(&b))
-}
-
-pub(super) fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(index, b)| match index {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
 }
 
 fn is_credential(body: &str, place: Place<'_>) -> bool {
@@ -203,42 +153,6 @@ fn is_switch(body: &str) -> bool {
         .any(|switch| body.eq_ignore_ascii_case(switch))
 }
 
-/// A path in a file system; a path to a key file is no credential.
-pub(super) fn is_path(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    let bytes = text.as_bytes();
-    let drive = matches!(bytes, [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
-    let rooted = text.starts_with('/')
-        && !text.contains(['+', '='])
-        && (text.bytes().filter(|b| *b == b'/').count() >= 2 || text.contains('.'));
-    let relative = ["./", "../", "~/", "@/", "@./", ".\\", "..\\", "~\\"]
-        .iter()
-        .any(|p| text.starts_with(p));
-    drive || rooted || relative || FILE_ENDINGS.iter().any(|ending| lower.ends_with(ending))
-}
-
-/// A mail address or a host name.
-fn is_address(text: &str) -> bool {
-    let host = text.rsplit('@').next().unwrap_or(text);
-    let host = host.split(':').next().unwrap_or(host);
-    let mut labels = host.split('.').peekable();
-    if !host.contains('.') || host.len() > 80 {
-        return false;
-    }
-    let last = host.rsplit('.').next().unwrap_or_default();
-
-    last.len() >= 2
-        && last.len() <= 12
-        && last.bytes().all(|b| b.is_ascii_lowercase())
-        && labels.all(|label| {
-            !label.is_empty()
-                && label.len() <= 40
-                && label
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        })
-}
-
 /// Whether `body` begins with an authentication scheme.
 pub(super) fn has_scheme(body: &str) -> bool {
     scheme_length(body) > 0
@@ -275,24 +189,6 @@ fn scheme_length(body: &str) -> usize {
     0
 }
 
-/// `range` of `text` without blanks and quotes at its ends.
-pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
-    let Some(part) = text.get(range.clone()) else {
-        return range.start..range.start;
-    };
-    let is_border = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
-    let left = part.trim_start_matches(is_border);
-    let start = range.start + (part.len() - left.len());
-    let kept = left.trim_end_matches(is_border);
-    // An escaped closing quote leaves its backslash behind.
-    let kept = if kept.len() < left.len() {
-        kept.strip_suffix('\\').unwrap_or(kept)
-    } else {
-        kept
-    };
-    start..start + kept.len()
-}
-
 const SCHEMES: &[&str] = &[
     "bearer",
     "basic",
@@ -320,11 +216,4 @@ const SWITCHES: &[&str] = &[
     "public", "private", "anonymous", "bearer_token", "service_account", "service-account",
     "client_credentials", "authorization_code", "device_code", "interactive", "azure-cli",
     "keychain", "keyring", "environment", "password", "inherit", "session", "cookie", "header",
-];
-
-#[rustfmt::skip]
-const FILE_ENDINGS: &[&str] = &[
-    ".json", ".pem", ".key", ".txt", ".crt", ".cer", ".p8", ".p12", ".pfx", ".env", ".yaml",
-    ".yml", ".toml", ".ini", ".jks", ".keystore", ".pub", ".ppk", ".asc", ".gpg", ".conf", ".cfg",
-    ".js", ".ts", ".py", ".sh", ".db", ".sqlite", ".pickle", ".kdbx", ".xml",
 ];

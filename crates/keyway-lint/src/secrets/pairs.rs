@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use super::Reason;
+use super::judge::{Hit, Scrutiny, judge, judge_named};
+use super::limits::{Budget, LONGEST_KEY, LONGEST_VALUE, MOST_FIELDS, window};
 use super::literal::{self, Place};
 use super::name::{self, Promise};
-use super::structure::{
-    Budget, Hit, LONGEST_KEY, LONGEST_VALUE, MOST_FIELDS, Scrutiny, judge, judge_named, window,
-};
 
 /// `"key": "value"` pairs, also where the quotes are escaped once or more.
 pub(super) fn json(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {

@@ -3,9 +3,9 @@
 //! A placeholder is told by its marks (brackets, stars, dots), by words of instruction in several
 //! human languages, or by repeating the name of the field it fills.
 
-use super::literal;
+use super::appearance::looks_random;
+use super::limits::LONGEST_VALUE;
 use super::name;
-use super::structure::LONGEST_VALUE;
 
 /// Whether `value` only marks the place of a credential.
 #[must_use]
@@ -99,7 +99,7 @@ fn contains_marker(lower: &str) -> bool {
     MARKERS_ANYWHERE.iter().any(|marker| lower.contains(marker))
         || word_list(lower).any(marked)
         // Two or three letters between separators may come about by chance.
-        || word_list(lower).any(|word| SHORT_MARKERS.contains(&word)) && !literal::looks_random(lower)
+        || word_list(lower).any(|word| SHORT_MARKERS.contains(&word)) && !looks_random(lower)
 }
 
 fn word_list(text: &str) -> impl Iterator<Item = &str> {

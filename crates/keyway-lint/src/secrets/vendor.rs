@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 
 use shape::{Anchor, Runs, Shape};
 
+use super::limits::MOST_HITS;
 use super::placeholder;
-use super::structure::MOST_HITS;
 
 /// Who issues tokens of a known shape.
 #[derive(Clone, Copy, Debug)]

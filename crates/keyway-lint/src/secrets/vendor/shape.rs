@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::secrets::literal;
+use crate::secrets::appearance;
 
 /// What a token looks like.
 #[derive(Debug)]
@@ -183,7 +183,7 @@ impl Shape {
         let tail = token
             .get(token.len().saturating_sub(free)..)
             .unwrap_or(token);
-        let spoken = || free < 60 && self.alphabet.holds(b'-') && !literal::looks_random(tail);
+        let spoken = || free < 60 && self.alphabet.holds(b'-') && !appearance::looks_random(tail);
         // What a shape asks itself stops early; the rest reads the whole token.
         !continues && self.check.is_none_or(|check| check(token)) && !spoken() && is_mixed(tail)
     }
@@ -289,7 +289,10 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 /// A UUID after the prefix.
 pub(super) fn ends_with_uuid(token: &str) -> bool {
-    token.len() >= 36 && token.get(token.len() - 36..).is_some_and(literal::is_uuid)
+    token.len() >= 36
+        && token
+            .get(token.len() - 36..)
+            .is_some_and(appearance::is_uuid)
 }
 
 /// Parts of exactly these lengths between dots; 0 is any length from 4.
