@@ -1,8 +1,10 @@
 //! A server and a client on the official Rust SDK, for both protocol eras.
 //!
-//! Usage: `rust-peer server stdio | http PORT [both | modern | legacy]`, `rust-peer client legacy | auto COMMAND ARGUMENT…`
+//! Usage: `rust-peer server stdio | http PORT [both | modern | legacy]`, `rust-peer conformance PORT`,
+//! `rust-peer client legacy | auto COMMAND ARGUMENT…`
 
 mod client;
+mod conformance;
 mod server;
 
 use std::error::Error;
@@ -16,9 +18,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match words.as_slice() {
         ["server", "stdio", eras @ ..] => server::stdio(Eras::read(eras)?).await,
         ["server", "http", port, eras @ ..] => server::http(port.parse()?, Eras::read(eras)?).await,
+        ["conformance", port] => conformance::serve(port.parse()?).await,
         ["client", era, command, rest @ ..] => client::run(era, command, rest).await,
         _ => Err(
-            "usage: rust-peer server stdio | http PORT | client legacy | auto COMMAND ARGUMENT…"
+            "usage: rust-peer server stdio | http PORT | conformance PORT | client legacy | auto COMMAND ARGUMENT…"
                 .into(),
         ),
     }

@@ -187,7 +187,7 @@ pub(super) const TOOLS: &[Tool] = &[
         found: Found::Package,
         source: Source::Npm {
             package: "@anthropic-ai/claude-code",
-            version: "2.1.197",
+            version: "2.1.325",
         },
     },
     Tool {
