@@ -66,12 +66,6 @@ pub(crate) enum XtaskError {
     /// Runs of the conformance suite ended otherwise than expected.
     #[error("not as expected:{}", listed(surprises))]
     Conformance { surprises: Vec<String> },
-    /// The server that stands behind the gateway is not there.
-    #[error(
-        "the conformance server of the official Rust SDK is not there\n\nhint: name a checkout of \
-         the SDK in `KEYWAY_RUST_SDK`; no registry has this part of it"
-    )]
-    ConformanceServer,
     /// No scenario has such a name.
     #[error("no scenario contains `{pattern}`")]
     ConformanceUnknown { pattern: String },

@@ -73,11 +73,11 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             ..
         } => conformance::run(&workspace, &conformance::Plan { only, dev }),
         Task::Conformance { dev, aggregate, .. } => {
-            let door = match aggregate {
-                true => gateway::Door::Aggregate,
-                false => gateway::Door::Server,
+            let endpoint = match aggregate {
+                true => gateway::Endpoint::Aggregate,
+                false => gateway::Endpoint::Server,
             };
-            gateway::run(&workspace, dev, door)
+            gateway::run(&workspace, dev, endpoint)
         }
         Task::Peers => peers::build(&workspace),
         Task::Rivals { setup, dev, only } => {
@@ -157,10 +157,10 @@ enum Task {
         /// Build what is tested without optimisation
         #[arg(long)]
         dev: bool,
-        /// Test the gateway instead, before the conformance server of the Rust SDK
+        /// Test the gateway instead, in front of a conformance server on the official Rust SDK
         #[arg(long)]
         server: bool,
-        /// Where all servers are reached together
+        /// Test the endpoint of all servers together
         #[arg(long, requires = "server")]
         aggregate: bool,
     },

@@ -1,4 +1,6 @@
-//! Peers that are built here but are none of ours: the official Rust SDK as a server and a client.
+//! Peers on the official Rust SDK that tests talk to: a server, a client, and a conformance server.
+
+use std::path::PathBuf;
 
 use crate::child;
 use crate::error::XtaskError;
@@ -14,6 +16,11 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), XtaskError> {
         .arg("--target-dir")
         .arg(workspace.tools().join("rust-sdk"));
     child::run(&mut command)
+}
+
+/// Returns the program of the Rust peer, once [`build`] has built it.
+pub(crate) fn program(workspace: &Workspace) -> PathBuf {
+    workspace.tools().join("rust-sdk/debug/rust-peer")
 }
 
 /// The manifest of the Rust peer, which is a workspace of its own.

@@ -1,14 +1,15 @@
-// Stands before the gateway for the official suite, which cannot send a capability: adds it, and
-// puts the gateway's port where the suite names ours. Everything else passes as it came, foreign
-// hosts and origins as well. With a prefix, names are those that a server has among others.
+// Runs in front of the gateway for the official suite, which cannot send a gateway token: adds the
+// token, and replaces this port by the gateway's in `Host` and `Origin`. Everything else passes
+// unchanged, foreign hosts and origins too. With a prefix, tools and prompts get the names that
+// they have at the combined endpoint.
 //
-//   CAPABILITY=... node shim.mjs GATEWAY_PORT [PREFIX]      prints its own port
+//   GATEWAY_TOKEN=... node shim.mjs GATEWAY_PORT [PREFIX]      prints its own port
 
 import http from "node:http";
 
 const gateway = Number(process.argv[2]);
 const prefix = process.argv[3] ?? "";
-const authorization = `Bearer ${process.env.CAPABILITY}`;
+const authorization = `Bearer ${process.env.GATEWAY_TOKEN}`;
 const local = /^((?:https?:\/\/)?(?:localhost|127\.0\.0\.1|\[::1\])):(\d+)$/;
 
 const shim = http.createServer(async (request, response) => {
