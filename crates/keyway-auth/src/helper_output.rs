@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::{HeaderName, HeaderValue};
+use keyway_secret::header::{MAX_VALUE_BYTES, is_transport_owned};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
@@ -73,34 +74,12 @@ impl<'de> Visitor<'de> for PairsVisitor {
     }
 }
 
-fn is_transport_owned(name: &str) -> bool {
-    TRANSPORT_OWNED.contains(&name)
-        || ["mcp-", "proxy-", "sec-websocket-"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-}
-
 /// Visible ASCII with blanks inside, none around (threat D5).
 fn is_header_value(value: &str) -> bool {
     value.trim() == value && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-const TRANSPORT_OWNED: &[&str] = &[
-    "accept",
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-    "keep-alive",
-    "last-event-id",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
 const MAX_HEADERS: usize = 64;
-const MAX_VALUE_BYTES: usize = 8 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -111,6 +90,29 @@ mod tests {
         let headers = parse(b" {\"Authorization\": \"Bearer x y\", \"x-b\": \"1\"}\n").unwrap();
         let names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["authorization", "x-b"]);
+    }
+
+    #[test]
+    fn a_header_of_the_transport_is_refused_in_any_case() {
+        for name in [
+            "Host",
+            "content-length",
+            "Mcp-Session-Id",
+            "Proxy-Authorization",
+            "TE",
+        ] {
+            let printed = format!(r#"{{"{name}": "x"}}"#);
+            let why = "a header belongs to the transport";
+            let refused = parse(printed.as_bytes());
+            assert!(
+                matches!(refused, Err(HelperFault::Output { why: found }) if found == why),
+                "{name}"
+            );
+        }
+        for name in ["authorization", "cookie", "user-agent", "x-api-key"] {
+            let printed = format!(r#"{{"{name}": "x"}}"#);
+            assert!(parse(printed.as_bytes()).is_ok(), "{name}");
+        }
     }
 
     /// Threats D6 and D7.

@@ -1,6 +1,9 @@
 //! What is known about header names: their grammar, whose they are, and which carry credentials.
 //!
-//! Values are not looked at here.
+//! Values are not looked at here. What a helper must follow as well stands in
+//! [`keyway_secret::header`].
+
+pub use keyway_secret::header::{MAX_VALUE_BYTES, is_transport_owned};
 
 /// Says whether `name` may be a header name: a token of RFC 9110, section 5.6.2.
 #[must_use]
@@ -9,16 +12,6 @@ pub fn is_token(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-}
-
-/// Says whether the transport writes this header itself, so that an entry cannot.
-#[must_use]
-pub fn is_transport_owned(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    TRANSPORT_OWNED.contains(&lower.as_str())
-        || TRANSPORT_OWNED_PREFIXES
-            .iter()
-            .any(|prefix| lower.starts_with(prefix))
 }
 
 /// Says whether a header of this name carries a credential, so that the entry needs no OAuth.
@@ -38,27 +31,6 @@ pub fn is_credential_header(name: &str) -> bool {
 
 /// How many headers one entry may have.
 pub const MAX_HEADERS: usize = 128;
-
-/// How many bytes the value of a header may have.
-pub const MAX_VALUE_BYTES: usize = 8 * 1024;
-
-/// Names of headers that the transport writes itself.
-pub const TRANSPORT_OWNED: &[&str] = &[
-    "accept",
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-    "keep-alive",
-    "last-event-id",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
-
-/// How more such names begin.
-pub const TRANSPORT_OWNED_PREFIXES: &[&str] = &["mcp-", "proxy-", "sec-websocket-"];
 
 /// Parts of names between `-` and `_`, with the usual ones that are written together.
 const CREDENTIAL_PARTS: &[&str] = &[
@@ -99,38 +71,6 @@ mod tests {
             "(x)",
         ] {
             assert!(!is_token(name), "{name:?}");
-        }
-    }
-
-    #[test]
-    fn names_of_the_transport_are_known_in_any_case() {
-        for name in [
-            "Host",
-            "CONTENT-LENGTH",
-            "Content-Type",
-            "accept",
-            "Connection",
-            "Upgrade",
-            "TE",
-            "Trailer",
-            "Transfer-Encoding",
-            "Mcp-Session-Id",
-            "MCP-Protocol-Version",
-            "Last-Event-ID",
-            "Sec-WebSocket-Key",
-            "Proxy-Authorization",
-            "Keep-Alive",
-        ] {
-            assert!(is_transport_owned(name), "{name}");
-        }
-        for name in [
-            "Accept-Language",
-            "Authorization",
-            "X-Host",
-            "User-Agent",
-            "Origin",
-        ] {
-            assert!(!is_transport_owned(name), "{name}");
         }
     }
 

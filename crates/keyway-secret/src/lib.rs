@@ -4,6 +4,7 @@
 //! used; searching the workspace for `expose` lists those moments. What may be shown of text that
 //! a stranger wrote is decided in [`printable`], and for commands in [`shell_word`].
 
+pub mod header;
 mod printable;
 mod shell;
 
