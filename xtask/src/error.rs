@@ -53,6 +53,23 @@ pub(crate) enum XtaskError {
     /// A file or a dependency tree outgrew its limit.
     #[error("over budget:{}", listed(excesses))]
     Budget { excesses: Vec<String> },
+    /// The public surface of a library is not the committed one.
+    #[error(
+        "the public surface is not as committed:{}\n\nhint: if this is meant, run `cargo xtask \
+         surface --write` and commit what it writes",
+        listed(differences)
+    )]
+    Surface { differences: Vec<String> },
+    /// `rustdoc` wrote another format than `public-api` reads.
+    #[error(
+        "cannot read `{path}`\n\nhint: the version of `public-api` in `Cargo.toml` reads what Rust \
+         1.95 writes; another toolchain needs another version"
+    )]
+    RustdocJson {
+        path: PathBuf,
+        #[source]
+        source: public_api::Error,
+    },
     /// A document lacks the markers between which a generated part belongs.
     #[error("`{document}` lacks the lines `{begin}` and `{end}`, in this order")]
     MarkersMissing {

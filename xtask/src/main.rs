@@ -28,6 +28,7 @@ mod rivals;
 mod scratch;
 mod source;
 mod suite;
+mod surface;
 mod tools;
 
 use std::error::Error as _;
@@ -86,6 +87,8 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         }
         Task::Layers { write: false } => layers::check(&workspace),
         Task::Layers { write: true } => layers::write_circles(&workspace),
+        Task::Surface { write: false } => surface::check(&workspace),
+        Task::Surface { write: true } => surface::write(&workspace),
         Task::Budget => budget::check(&workspace),
         Task::Deny { advisories: false } => deny::check(&workspace),
         Task::Deny { advisories: true } => deny::check_advisories(&workspace),
@@ -169,6 +172,12 @@ enum Task {
     /// Compare the arrows between crates with the layers, and look for circles between modules
     Layers {
         /// Write the circles that exist to `xtask/circles.txt`
+        #[arg(long)]
+        write: bool,
+    },
+    /// Compare the public surface of each library with the committed one
+    Surface {
+        /// Commit to the surface as it is now: write it to `docs/surface`
         #[arg(long)]
         write: bool,
     },

@@ -6,7 +6,7 @@ use crate::conformance::gateway;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
-use crate::{budget, child, conformance, deny, docs, fuzz, layers, nextest, peers};
+use crate::{budget, child, conformance, deny, docs, fuzz, layers, nextest, peers, surface};
 
 /// Runs every check; the last line printed is the number of tests that passed.
 pub(crate) fn run(
@@ -36,6 +36,7 @@ pub(crate) fn run(
             "-Dwarnings",
         ])
     })?;
+    steps.run("public surface", || surface::check(workspace))?;
     let summary = steps.run("unit and integration tests", || {
         peers::build(workspace)?;
         nextest::run(workspace)
@@ -85,4 +86,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 12;
+const STEPS: usize = 13;
