@@ -173,8 +173,16 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-config", "keyway-secret"],
     },
     Layer {
-        name: "keyway-vault",
+        name: "keyway-store",
         may_use: &["keyway-secret"],
+    },
+    Layer {
+        name: "example-own-vault",
+        may_use: &["keyway-store", "keyway-secret"],
+    },
+    Layer {
+        name: "keyway-vault",
+        may_use: &["keyway-store", "keyway-secret"],
     },
     Layer {
         name: "keyway-keyring",
@@ -182,11 +190,11 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "keyway-auth",
-        may_use: &["keyway-vault", "keyway-secret"],
+        may_use: &["keyway-store", "keyway-secret"],
     },
     Layer {
         name: "keyway-transport",
-        may_use: &["keyway-auth", "keyway-vault", "keyway-secret"],
+        may_use: &["keyway-auth", "keyway-store", "keyway-secret"],
     },
     Layer {
         name: "keyway-mcp",
@@ -207,6 +215,7 @@ const LAYERS: &[Layer] = &[
             "keyway-auth",
             "keyway-keyring",
             "keyway-vault",
+            "keyway-store",
             "keyway-secret",
         ],
     },
@@ -339,7 +348,7 @@ mod tests {
             found.violations(LAYERS),
             [
                 "`keyway-secret` must not use `keyway-config`; it may use nothing of ours",
-                "`keyway-vault` must not use `keyway-auth`; it may use keyway-secret",
+                "`keyway-vault` must not use `keyway-auth`; it may use keyway-store, keyway-secret",
             ]
         );
     }

@@ -11,6 +11,8 @@ use keyway_secret::Secret;
 use crate::BoxFuture;
 use crate::error::HelperFault;
 
+pub use keyway_store::{DocumentCache, RecordStore};
+
 pub use self::consent::{
     Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
     Redirect, ShownCode, Turn,
@@ -46,53 +48,4 @@ pub trait Tasks: Send + Sync + Debug {
 
     /// Waits.
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
-}
-
-/// Sealed records by name, beside the tokens: registrations.
-///
-/// Calls block.
-pub trait Records: Send + Sync + Debug {
-    /// Returns a record; one that cannot be read is as good as none.
-    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>>;
-
-    /// Keeps a record.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it could not be kept.
-    fn put(&self, name: &str, value: &[u8]) -> Result<(), keyway_vault::VaultError>;
-
-    /// Removes a record.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it is still there.
-    fn delete(&self, name: &str) -> Result<(), keyway_vault::VaultError>;
-}
-
-/// Sealed discovery documents by name, each for a while.
-///
-/// Calls block.
-pub trait Documents: Send + Sync + Debug {
-    /// Returns a document whose time is not over; one that cannot be read is as good as none.
-    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>>;
-
-    /// Keeps a document for so long.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it could not be kept.
-    fn keep(
-        &self,
-        name: &str,
-        value: &[u8],
-        lifetime: Duration,
-    ) -> Result<(), keyway_vault::VaultError>;
-
-    /// Removes a document.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it is still there.
-    fn forget(&self, name: &str) -> Result<(), keyway_vault::VaultError>;
 }

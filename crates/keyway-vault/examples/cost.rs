@@ -16,7 +16,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use keyway_secret::Secret;
-use keyway_vault::{Folders, GrantKey, GrantStore as _, KeySources, Tokens, Vault};
+use keyway_store::{GrantKey, GrantStore as _, Tokens};
+use keyway_vault::{Folders, KeySources, Vault};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1);

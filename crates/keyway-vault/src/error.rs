@@ -2,9 +2,11 @@
 
 mod finding;
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use keyway_store::{BackendFailure, Damage, Fault, StoreError};
 use thiserror::Error;
 
 pub use self::finding::Finding;
@@ -137,7 +139,7 @@ pub enum VaultError {
         action: &'static str,
         /// What the database said.
         #[source]
-        source: rusqlite::Error,
+        source: DatabaseError,
     },
     /// A name is empty, too long or reserved.
     #[error("`{name}` cannot name an entry of the vault")]
@@ -264,7 +266,7 @@ impl VaultError {
                 "set `KEYWAY_HOME` to a folder that you can write to".to_owned()
             }
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => FULL.to_owned(),
-            Self::Database { source, .. } if is_full(source) => FULL.to_owned(),
+            Self::Database { source, .. } if source.is_full() => FULL.to_owned(),
             Self::NotAVault { path } => format!("move it away: `mv {0} {0}.old`", quoted(path)),
             _ => return None,
         })
@@ -279,6 +281,17 @@ impl VaultError {
             action,
             path: path.to_owned(),
             source: source.into(),
+        }
+    }
+
+    /// Wraps what a store of another kind reported.
+    fn foreign(source: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        Self::Database {
+            action: "be used",
+            source: DatabaseError {
+                source,
+                is_full: false,
+            },
         }
     }
 
@@ -303,7 +316,13 @@ impl VaultError {
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
                 Self::corrupt("the database file", Damage::Altered)
             }
-            _ => Self::Database { action, source },
+            code => Self::Database {
+                action,
+                source: DatabaseError {
+                    is_full: code == Some(rusqlite::ErrorCode::DiskFull),
+                    source: Box::new(source),
+                },
+            },
         }
     }
 }
@@ -316,43 +335,69 @@ fn is_unwritable(error: &std::io::Error) -> bool {
     )
 }
 
-fn is_full(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
-}
-
 const FULL: &str = "make room on the disk, then try again; nothing was changed";
 
-/// Who can change the outcome of a failed call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The person: a key, a passphrase, an unlocked keyring.
-    Person,
-    /// Whoever set up the folders.
-    Configuration,
-    /// The machine: its disk, its keyring service.
-    Machine,
-    /// Keyway itself.
-    Us,
+/// What the database said, whichever database it is.
+#[derive(Debug)]
+pub struct DatabaseError {
+    source: Box<dyn std::error::Error + Send + Sync>,
+    is_full: bool,
 }
 
-/// What gave a damaged value away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Damage {
-    /// Its seal does not open: bits were changed, or it was moved from another place.
-    #[error("its seal is broken")]
-    Altered,
-    /// It is older than what was last stored.
-    #[error("it was replaced by an older state")]
-    RolledBack,
-    /// It was removed without the vault's knowledge.
-    #[error("it was removed behind the vault's back")]
-    Missing,
-    /// It was put there without the vault's knowledge.
-    #[error("it was added behind the vault's back")]
-    Unexpected,
-    /// It carries a format version that this program does not know.
-    #[error("its format is unknown")]
-    UnknownFormat,
+impl DatabaseError {
+    /// Says whether the disk is full.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.is_full
+    }
+}
+
+/// The text and the causes are those of the database's own error.
+impl fmt::Display for DatabaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl std::error::Error for DatabaseError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.source()
+    }
+}
+
+impl From<VaultError> for StoreError {
+    fn from(error: VaultError) -> Self {
+        match error {
+            VaultError::Busy => Self::Busy,
+            VaultError::Corrupt { what, how } => Self::Corrupt { what, how },
+            VaultError::InvalidName { name } => Self::InvalidName { name },
+            error => {
+                let (fault, is_transient) = (error.fault(), error.is_transient());
+                let hint = error.hint();
+                let failure = BackendFailure::new(error)
+                    .with_fault(fault)
+                    .with_transient(is_transient);
+                Self::Backend(match hint {
+                    Some(hint) => failure.with_hint(hint),
+                    None => failure,
+                })
+            }
+        }
+    }
+}
+
+/// Takes apart what the conversion above put together.
+impl From<StoreError> for VaultError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Busy => Self::Busy,
+            StoreError::Corrupt { what, how } => Self::Corrupt { what, how },
+            StoreError::InvalidName { name } => Self::InvalidName { name },
+            StoreError::Backend(failure) => match failure.into_inner().downcast() {
+                Ok(error) => *error,
+                Err(source) => Self::foreign(source),
+            },
+            other => Self::foreign(Box::new(other)),
+        }
+    }
 }

@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use keyway_secret::Secret;
 
-use crate::error::{Damage, VaultError};
+use crate::Damage;
+use crate::error::VaultError;
 use crate::folders::{Folder, read_foreign};
 use crate::seal::{Context, KEY_BYTES, Key, KeyId};
 

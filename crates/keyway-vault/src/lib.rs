@@ -5,6 +5,10 @@
 //! Nothing here knows OAuth or opens a socket, and every call blocks: async callers use a blocking
 //! thread.
 //!
+//! [`Vault`] is a [`GrantStore`](keyway_store::GrantStore), and [`Sealed`] is a
+//! [`RecordStore`](keyway_store::RecordStore) and a
+//! [`DocumentCache`](keyway_store::DocumentCache).
+//!
 //! What is promised: without the key nothing opens; a value that was swapped, flipped, removed or
 //! singly rolled back is noticed. Restoring the whole file from a backup cannot be noticed.
 //!
@@ -23,9 +27,33 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A sign-in is refreshed by the process that claims it:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use keyway_secret::Secret;
+//! use keyway_store::{Claim, Commit, GrantKey, GrantStore, Tokens};
+//! use keyway_vault::{Folders, KeySources, Vault};
+//! use std::time::Duration;
+//!
+//! # let home = tempfile::tempdir().unwrap();
+//! # let home = home.path().join("keyway");
+//! let store = Vault::open(&Folders::below(home), KeySources::default())?;
+//! let grant = GrantKey::new("default").plugin("demo").server("search");
+//! let text = |text: &str| Secret::new(text.to_owned());
+//! let seen = store.put(&grant, &Tokens::new(text("at-1")).with_refresh(text("rt-1")))?;
+//!
+//! // Before expiry, or after a 401:
+//! if let Claim::Claimed(claim) = store.claim(&grant, seen, Duration::from_secs(15))? {
+//!     // … send `claim.refresh` to the authorization server …
+//!     let new = Tokens::new(text("at-2")).with_refresh(text("rt-2"));
+//!     assert!(matches!(store.commit(&grant, seen, &new)?, Commit::Committed { .. }));
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod error;
 mod folders;
 mod grants;
@@ -33,12 +61,10 @@ mod key;
 mod seal;
 mod store;
 
-pub use self::error::{Damage, Fault, Finding, VaultError};
+pub use keyway_store::{Damage, Deleted, Fault, Generation, Timestamp};
+
+pub use self::error::{DatabaseError, Finding, VaultError};
 pub use self::folders::{Folder, Folders};
-pub use self::grants::{
-    Claim, Claimed, Commit, Dismissed, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore,
-    Marked, Orphan, OwnerId, Presence, Summary, Tokens, Watch,
-};
 pub use self::key::{
     ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringAbsence,
     KeyringFailure, KeyringItem, Passphrase, PassphraseFile, PassphraseUse, Protection, SourceKind,
@@ -46,6 +72,5 @@ pub use self::key::{
 };
 pub use self::seal::KeyId;
 pub use self::store::{
-    Deleted, Entry, Generation, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics,
-    Timestamp, Vault, Verification,
+    Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault, Verification,
 };

@@ -13,7 +13,8 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use keyway_secret::Secret;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::error::{Damage, VaultError};
+use crate::Damage;
+use crate::error::VaultError;
 
 /// A 256-bit key, wiped when dropped.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use keyway_store::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::VaultError;
@@ -30,7 +30,6 @@ use self::header::Header;
 pub(crate) use self::data_key::DataKey;
 pub(crate) use self::manifest::Manifest;
 
-pub use self::erase::Deleted;
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
 pub use self::records::{Entry, Record, Sealed};
@@ -236,7 +235,7 @@ impl Scope<'_> {
                 [],
                 |row| row.get(0),
             )
-            .map(Timestamp)
+            .map(Timestamp::from_unix_millis)
             .map_err(VaultError::database("read the clock"))
     }
 }
@@ -329,43 +328,6 @@ fn initialise(
             locator.retire(&record)?;
             Ok(None)
         }
-    }
-}
-
-/// The version of one stored value. Later is greater; a number is never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Generation(pub(crate) i64);
-
-impl fmt::Display for Generation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A moment on the store's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(pub(crate) i64);
-
-impl Timestamp {
-    /// Returns the milliseconds since 1970.
-    #[must_use]
-    pub const fn unix_millis(self) -> i64 {
-        self.0
-    }
-
-    /// Returns the moment `span` later.
-    #[must_use]
-    pub fn after(self, span: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
-        )
-    }
-
-    /// Returns the time from `earlier` to this moment, or zero.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Duration {
-        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 

@@ -16,8 +16,9 @@ pub use keyway_auth::oauth::OAuth;
 use keyway_auth::oauth::{Ports, Server};
 use keyway_config::method::Method;
 use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
+use keyway_store::GrantKey;
 use keyway_transport::OAuthHttp;
-use keyway_vault::{Folders, GrantKey};
+use keyway_vault::Folders;
 use url::Url;
 
 pub use keyway_auth::oauth::{
@@ -152,7 +153,7 @@ impl Accounts {
         server: &str,
         remote: &RemoteSpec,
     ) -> Result<Option<SignIn>, keyway_vault::VaultError> {
-        use keyway_vault::GrantStore as _;
+        use keyway_store::GrantStore as _;
         let grant = self.vault.read(&self.key(plugin, server, remote))?;
         Ok(grant.as_ref().and_then(SignIn::of))
     }

@@ -10,7 +10,8 @@ use keyway_config::environment::{Environment, Origin, Variables, is_host_variabl
 use keyway_config::headers::MAX_VALUE_BYTES;
 use keyway_config::template::is_variable_name;
 use keyway_secret::Secret;
-use keyway_vault::{Deleted, Folders, Namespace, Vault, VaultError};
+use keyway_store::Deleted;
+use keyway_vault::{Folders, Namespace, Vault, VaultError};
 use thiserror::Error;
 
 use crate::sign_in::OpenVault;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_lock::{Mutex, OnceCell};
 use http::{HeaderName, HeaderValue};
-use keyway_vault::Grant;
+use keyway_store::Grant;
 
 use self::stored::Lost;
 use super::core::{Core, Ports, Server};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_lock::OnceCell;
-use keyway_vault::{Grant, GrantKey, GrantStore, Presence, VaultError};
+use keyway_store::{Grant, GrantKey, GrantStore, StoreError, UseMarker};
 use url::Url;
 
 use super::dpop::Nonces;
@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::whose::Whose;
 use super::wire::Wire;
 use crate::error::Fault;
-use crate::ports::{Clock, Documents, HttpClient, Interaction, Records, Tasks};
+use crate::ports::{Clock, DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
 use crate::watch::{Topic, Watch};
 
 /// The server to sign in to.
@@ -50,9 +50,9 @@ pub struct Ports {
     /// The sign-ins.
     pub grants: Arc<dyn GrantStore>,
     /// The registrations.
-    pub records: Arc<dyn Records>,
+    pub records: Arc<dyn RecordStore>,
     /// The discovery documents.
-    pub documents: Arc<dyn Documents>,
+    pub documents: Arc<dyn DocumentCache>,
     /// The person; absent where nobody may be asked.
     pub interaction: Option<Arc<dyn Interaction>>,
     /// Who is told what happens.
@@ -79,8 +79,8 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) tasks: Arc<dyn Tasks>,
     grants: Arc<dyn GrantStore>,
-    records: Arc<dyn Records>,
-    pub(super) documents: Arc<dyn Documents>,
+    records: Arc<dyn RecordStore>,
+    pub(super) documents: Arc<dyn DocumentCache>,
     /// The consent page that a person is being asked on.
     page: Mutex<Option<String>>,
     is_queued: AtomicBool,
@@ -92,7 +92,7 @@ pub(super) struct Core {
     /// Whether others are to see that the sign-in is in use here.
     is_attended: AtomicBool,
     /// What they see.
-    presence: Arc<Mutex<Option<Box<dyn Presence>>>>,
+    presence: Arc<Mutex<Option<Box<dyn UseMarker>>>>,
 }
 
 impl Core {
@@ -176,7 +176,7 @@ impl Core {
     pub(super) async fn vault<T, W>(&self, work: W) -> Result<T, OAuthError>
     where
         T: Clone + Send + Sync + 'static,
-        W: FnOnce(&dyn GrantStore) -> Result<T, VaultError> + Send + 'static,
+        W: FnOnce(&dyn GrantStore) -> Result<T, StoreError> + Send + 'static,
     {
         let grants = Arc::clone(&self.grants);
         self.blocking(move || work(&*grants).map_err(|error| vault_error(&error)))
@@ -191,7 +191,7 @@ impl Core {
             let mut presence = presence.lock().unwrap_or_else(PoisonError::into_inner);
             if is_attended && presence.is_none() {
                 // Where it cannot be shown, a sign-out is noticed when the token is refused.
-                *presence = grants.attend(&key).ok().flatten();
+                *presence = grants.mark_in_use(&key).ok().flatten();
             }
             drop(presence);
             grants.read(&key)
@@ -207,7 +207,7 @@ impl Core {
     pub(super) fn is_dismissed(&self) -> bool {
         let presence = self.presence.lock();
         let presence = presence.unwrap_or_else(PoisonError::into_inner);
-        presence.as_ref().is_some_and(|it| it.is_dismissed())
+        presence.as_ref().is_some_and(|it| it.is_stop_requested())
     }
 
     /// Says that the sign-in is not in use any more.
@@ -273,10 +273,10 @@ impl fmt::Debug for Core {
     }
 }
 
-fn vault_error(error: &VaultError) -> OAuthError {
+fn vault_error(error: &StoreError) -> OAuthError {
     let fault = match error.fault() {
-        keyway_vault::Fault::Person => Fault::Person,
-        keyway_vault::Fault::Configuration => Fault::Configuration,
+        keyway_store::Fault::Person => Fault::Person,
+        keyway_store::Fault::Configuration => Fault::Configuration,
         _ => Fault::Us,
     };
     let cause = std::error::Error::source(error);

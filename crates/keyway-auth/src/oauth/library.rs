@@ -12,7 +12,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use keyway_secret::Secret;
-use keyway_vault::GrantKey;
+use keyway_store::GrantKey;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         let documents = Arc::clone(&self.core.documents);
         if lifetime < Duration::from_secs(1) || text.len() > LARGEST {
             // An older one may be there, and does not count any more.
-            let forgetting = move || drop(documents.forget(&name));
+            let forgetting = move || drop(documents.delete(&name));
             self.core.blocking(forgetting).await;
             return;
         }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             until: unix(self.core.clock.wall()).saturating_add(lifetime.as_secs()),
         };
         let value = Secret::new(serde_json::to_vec(&kept).unwrap_or_default());
-        let keeping = move || drop(documents.keep(&name, value.expose(), lifetime));
+        let keeping = move || drop(documents.put(&name, value.expose(), lifetime));
         self.core.blocking(keeping).await;
     }
 }
@@ -149,7 +149,7 @@ impl Core {
         let names = names.map(|what| name(what, &self.key));
         let forgetting = move || {
             for name in names.into_iter().flatten() {
-                drop(documents.forget(&name));
+                drop(documents.delete(&name));
             }
         };
         self.blocking(forgetting).await;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderName};
-use keyway_vault::{Grant, GrantState};
+use keyway_store::{Grant, GrantState};
 
 use super::binding::Binding;
 use super::details::Details;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use keyway_vault::{Claim, Claimed, Commit, Generation, Grant, Marked};
+use keyway_store::{Claim, Claimed, Commit, Generation, Grant, Marked};
 
 use super::binding::Binding;
 use super::client::Origin;
@@ -286,8 +286,8 @@ impl Core {
     }
 
     async fn release(&self, claimed: &Ours) -> Result<(), OAuthError> {
-        let (key, epoch) = (self.key.clone(), claimed.epoch);
-        self.vault(move |grants| grants.release(&key, epoch).map(drop))
+        let (key, claim) = (self.key.clone(), claimed.id);
+        self.vault(move |grants| grants.release(&key, claim).map(drop))
             .await
     }
 
@@ -320,9 +320,9 @@ enum Turn {
 
 #[derive(Debug, Clone)]
 struct Ours {
-    epoch: keyway_vault::Epoch,
+    id: keyway_store::ClaimId,
     refresh: keyway_secret::Secret<String>,
-    fingerprint: keyway_vault::Fingerprint,
+    fingerprint: keyway_store::Fingerprint,
     interrupted: u32,
 }
 
@@ -330,13 +330,13 @@ impl From<Claim> for Turn {
     fn from(claim: Claim) -> Self {
         match claim {
             Claim::Claimed(Claimed {
-                epoch,
+                id,
                 refresh,
                 fingerprint,
                 interrupted,
                 ..
             }) => Self::Ours(Ours {
-                epoch,
+                id,
                 refresh,
                 fingerprint,
                 interrupted,

@@ -5,7 +5,7 @@ mod device;
 mod rehearsal;
 mod unattended;
 
-use keyway_vault::{Generation, Tokens};
+use keyway_store::{Generation, Tokens};
 use url::Url;
 
 use super::binding::Binding;
@@ -93,7 +93,7 @@ impl Core {
             },
             Err(error) => error.clone(),
         };
-        // Documents that led to nothing are not kept: somebody may be about to mend them.
+        // DocumentCache that led to nothing are not kept: somebody may be about to mend them.
         self.forget_documents().await;
         if !reader.has_used_kept() || !is_outdated(&error) {
             return Err(error);

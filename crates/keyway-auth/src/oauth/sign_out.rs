@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_vault::{Claim, Dismissed, Grant, GrantKey, GrantStore, VaultError};
+use keyway_store::{Claim, Grant, GrantKey, GrantStore, StoppedUsers, StoreError};
 
 use super::core::Core;
 use super::details::Details;
@@ -19,7 +19,7 @@ pub struct SignedOut {
     /// What became of the tokens at the authorization server.
     pub revoked: Revoked,
     /// What became of other processes that used it.
-    pub users: Dismissed,
+    pub users: StoppedUsers,
 }
 
 /// What became of tokens at the authorization server.
@@ -47,7 +47,7 @@ impl Core {
                 return Ok(SignedOut {
                     existed: false,
                     revoked: Revoked::Nothing,
-                    users: Dismissed::default(),
+                    users: StoppedUsers::default(),
                 });
             }
             ending => ending,
@@ -67,8 +67,8 @@ impl Core {
             .await?;
         // Who came in between has read what is gone now.
         let late = self.dismiss(Duration::ZERO).await;
-        users.left += late.left;
-        users.ended += late.ended;
+        users.remaining += late.remaining;
+        users.stopped += late.stopped;
         self.forget_documents().await;
         Ok(SignedOut {
             existed: true,
@@ -78,9 +78,9 @@ impl Core {
     }
 
     /// Asks everybody who uses the sign-in to stop. Who cannot be asked finds out later.
-    async fn dismiss(&self, patience: Duration) -> Dismissed {
+    async fn dismiss(&self, patience: Duration) -> StoppedUsers {
         let key = self.key.clone();
-        let dismissed = self.vault(move |grants| grants.dismiss(&key, patience));
+        let dismissed = self.vault(move |grants| grants.stop_users(&key, patience));
         dismissed.await.unwrap_or_default()
     }
 
@@ -171,11 +171,11 @@ enum Turn {
     Held(Arc<Grant>),
 }
 
-fn turn(grants: &dyn GrantStore, key: &GrantKey) -> Result<Turn, VaultError> {
+fn turn(grants: &dyn GrantStore, key: &GrantKey) -> Result<Turn, StoreError> {
     let grant = match grants.read(key) {
         Ok(Some(grant)) => Arc::new(grant),
         Ok(None) => return Ok(Turn::Over(Ending::Absent)),
-        Err(VaultError::Corrupt { .. }) => return Ok(Turn::Over(Ending::Unreadable)),
+        Err(StoreError::Corrupt { .. }) => return Ok(Turn::Over(Ending::Unreadable)),
         Err(error) => return Err(error),
     };
     Ok(match grants.claim(key, grant.generation, CLAIM)? {

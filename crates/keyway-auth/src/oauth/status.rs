@@ -1,6 +1,6 @@
 //! What can be told of a sign-in without its tokens.
 
-use keyway_vault::{Grant, GrantState};
+use keyway_store::{Grant, GrantState};
 
 use super::details::Details;
 

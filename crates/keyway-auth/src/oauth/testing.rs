@@ -15,7 +15,8 @@ use futures_lite::future::{block_on, or};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method};
 use keyway_secret::Secret;
-use keyway_vault::{Folders, Grant, GrantKey, GrantStore as _, KeySources, Vault};
+use keyway_store::{Grant, GrantKey, GrantStore as _};
+use keyway_vault::{Folders, KeySources, Vault};
 use tempfile::TempDir;
 use url::Url;
 

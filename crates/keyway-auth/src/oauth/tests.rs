@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use keyway_secret::Secret;
-use keyway_vault::{Claim, GrantStore as _};
+use keyway_store::{Claim, GrantStore as _};
 
 use super::testing::Kit;
 use super::{ClientProof, ClientSettings};

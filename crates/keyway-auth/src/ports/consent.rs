@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_vault::GrantKey;
+use keyway_store::GrantKey;
 use thiserror::Error;
 use url::Url;
 

@@ -142,14 +142,14 @@ fn named(missing: &[String]) -> String {
 /// Says what became of the sessions of other processes.
 fn sessions(done: &SignedOut) -> String {
     let mut text = String::new();
-    match done.users.ended {
+    match done.users.stopped {
         0 => {}
         1 => text.push_str("; one process that used them ended its session"),
         many => text.push_str(&format!(
             "; {many} processes that used them ended their sessions"
         )),
     }
-    match done.users.left {
+    match done.users.remaining {
         0 => {}
         1 => text.push_str("; one process did not answer, its session ends at its next request"),
         many => text.push_str(&format!(
@@ -177,6 +177,6 @@ fn object(outcome: &Outcome) -> Value {
         "was_signed_in": done.existed,
         "revoked": revoked,
         "missing_variables": missing,
-        "sessions": { "ended": done.users.ended, "left": done.users.left },
+        "sessions": { "ended": done.users.stopped, "left": done.users.remaining },
     })
 }

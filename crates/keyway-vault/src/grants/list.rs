@@ -2,15 +2,20 @@
 
 use std::collections::HashSet;
 
-use crate::error::{Damage, VaultError};
-use crate::store::{Generation, Scope, Timestamp};
+use keyway_store::{
+    Damage, Fingerprint, Generation, GrantKey, GrantSummary, OrphanedClaim, OwnerId, Timestamp,
+};
+
+use crate::error::VaultError;
+use crate::store::Scope;
 
 use super::row::{self, Row};
 use super::sqlite::manifest;
-use super::{Fingerprint, GrantKey, Orphan, OwnerId, Summary};
 
 /// Lists all grants, and what does not agree with the list of contents.
-pub(super) fn summaries(scope: &Scope<'_>) -> Result<(Vec<Summary>, Vec<VaultError>), VaultError> {
+pub(super) fn summaries(
+    scope: &Scope<'_>,
+) -> Result<(Vec<GrantSummary>, Vec<VaultError>), VaultError> {
     let failed = || VaultError::database("list sign-ins");
     let mut statement = scope
         .tx
@@ -19,7 +24,7 @@ pub(super) fn summaries(scope: &Scope<'_>) -> Result<(Vec<Summary>, Vec<VaultErr
              refresh IS NOT NULL FROM grants ORDER BY profile, name",
         )
         .map_err(failed())?;
-    let rows: Vec<Option<Summary>> = statement
+    let rows: Vec<Option<GrantSummary>> = statement
         .query_map([], summary)
         .and_then(Iterator::collect)
         .map_err(failed())?;
@@ -41,22 +46,22 @@ pub(super) fn summaries(scope: &Scope<'_>) -> Result<(Vec<Summary>, Vec<VaultErr
     Ok((all, problems))
 }
 
-fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Summary>> {
+fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<GrantSummary>> {
     let (profile, name): (String, String) = (row.get(0)?, row.get(1)?);
     let Some(grant) = GrantKey::parse(&profile, &name) else {
         return Ok(None);
     };
-    Ok(Some(Summary {
-        grant,
-        generation: Generation(row.get(2)?),
-        expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp),
-        state: row::state(row.get(4)?),
-        refreshable: row.get(5)?,
-    }))
+    let expires_at: Option<i64> = row.get(3)?;
+    Ok(Some(
+        GrantSummary::new(grant, Generation::new(row.get(2)?))
+            .with_expiry(expires_at.map(Timestamp::from_unix_millis))
+            .with_state(row::state(row.get(4)?))
+            .with_refreshable(row.get(5)?),
+    ))
 }
 
 /// Lists all claims, whether their owners live or not.
-pub(super) fn claims(scope: &Scope<'_>) -> Result<Vec<Orphan>, VaultError> {
+pub(super) fn claims(scope: &Scope<'_>) -> Result<Vec<OrphanedClaim>, VaultError> {
     let failed = || VaultError::database("list claims");
     let mut statement = scope
         .tx
@@ -71,26 +76,26 @@ pub(super) fn claims(scope: &Scope<'_>) -> Result<Vec<Orphan>, VaultError> {
         .map_err(failed())
 }
 
-fn claim(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Orphan>> {
+fn claim(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<OrphanedClaim>> {
     let (profile, name): (String, String) = (row.get(0)?, row.get(1)?);
     let owner: String = row.get(3)?;
     let grant = GrantKey::parse(&profile, &name);
-    let (Some(grant), Some(owner)) = (grant, OwnerId::parse(&owner)) else {
+    let Some(grant) = grant else {
         return Ok(None);
     };
-    Ok(Some(Orphan {
+    Ok(Some(OrphanedClaim::new(
         grant,
-        generation: Generation(row.get(2)?),
-        owner,
-        fingerprint: Fingerprint(row.get(4)?),
-        claimed_at: Timestamp(row.get(5)?),
-    }))
+        Generation::new(row.get(2)?),
+        OwnerId::new(owner),
+        Fingerprint::new(row.get(4)?),
+        Timestamp::from_unix_millis(row.get(5)?),
+    )))
 }
 
 /// Opens every sealed column of every grant; returns how many there are and what is wrong.
 pub(crate) fn examine(scope: &Scope<'_>) -> Result<(usize, Vec<VaultError>), VaultError> {
     let (all, mut problems) = summaries(scope)?;
-    for Summary { grant, .. } in &all {
+    for GrantSummary { grant, .. } in &all {
         let opened = Row::load_unchecked(scope, grant).and_then(|row| {
             let Some(row) = row else { return Ok(()) };
             let key = scope.load_data_key(&row.data_key)?;

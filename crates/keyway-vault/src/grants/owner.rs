@@ -5,9 +5,9 @@
 //! another one (a container with its own) lives cannot be seen from here, and then only the time
 //! limit of its claim ends it.
 
-use std::fmt;
 use std::os::fd::OwnedFd;
 
+use keyway_store::OwnerId;
 use rustix::fs::{AtFlags, FlockOperation};
 use rustix::io::Errno;
 
@@ -15,17 +15,17 @@ use crate::error::VaultError;
 use crate::folders::Folder;
 use crate::seal::KeyId;
 
-/// Names a handle that claims.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OwnerId {
+/// What the text of an [`OwnerId`] of ours consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LocalOwner {
     runtime: String,
     name: String,
 }
 
-impl OwnerId {
-    /// Reads a stored name; what did not come from us is nobody's.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let (runtime, name) = text.split_once('-')?;
+impl LocalOwner {
+    /// Reads a stored identity; `None` if another program wrote it.
+    pub(super) fn parse(id: &OwnerId) -> Option<Self> {
+        let (runtime, name) = id.as_str().split_once('-')?;
         let ours = |part: &str| part.len() == 32 && part.bytes().all(|b| b.is_ascii_hexdigit());
         (ours(runtime) && ours(name)).then(|| Self {
             runtime: runtime.to_owned(),
@@ -33,14 +33,12 @@ impl OwnerId {
         })
     }
 
+    fn id(&self) -> OwnerId {
+        OwnerId::new(format!("{}-{}", self.runtime, self.name))
+    }
+
     fn file(&self) -> String {
         format!("{}{SUFFIX}", self.name)
-    }
-}
-
-impl fmt::Display for OwnerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.runtime, self.name)
     }
 }
 
@@ -48,6 +46,7 @@ impl fmt::Display for OwnerId {
 #[derive(Debug)]
 pub(crate) struct Owner {
     id: OwnerId,
+    file: String,
     folder: Folder,
     lock: OwnedFd,
 }
@@ -56,20 +55,25 @@ impl Owner {
     pub(crate) fn new(runtime: &Folder) -> Result<Self, VaultError> {
         let folder = runtime.folder(FOLDER)?;
         remove_dead(&folder);
-        let id = OwnerId {
+        let owner = LocalOwner {
             runtime: runtime_name(runtime)?,
             name: KeyId::random()?.to_string(),
         };
-        // Locked before it gets its name, so that nobody ever finds it unlocked.
-        let draft = format!("new-{}", id.name);
+        // Locked before it gets its name, so that no other process ever finds it unlocked.
+        let draft = format!("new-{}", owner.name);
         let path = folder.path().join(&draft);
         let lock = folder.create_open(&draft)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|errno| VaultError::file("lock", &path, errno))?;
         folder
-            .publish(&draft, &id.file())
+            .publish(&draft, &owner.file())
             .map_err(|errno| VaultError::file("rename", &path, errno))?;
-        Ok(Self { id, folder, lock })
+        Ok(Self {
+            id: owner.id(),
+            file: owner.file(),
+            folder,
+            lock,
+        })
     }
 
     pub(super) const fn id(&self) -> &OwnerId {
@@ -78,14 +82,14 @@ impl Owner {
 
     /// Tells whether the lock can still be found by others; a run-time folder may be emptied.
     pub(crate) fn is_visible(&self) -> bool {
-        is_there(&self.folder, &self.id.file(), &self.lock)
+        is_there(&self.folder, &self.file, &self.lock)
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // The lock is freed right after, when the descriptor closes.
-        drop(self.folder.remove(&self.id.file()));
+        drop(self.folder.remove(&self.file));
     }
 }
 
@@ -97,8 +101,12 @@ pub(super) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
         if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
 }
 
-/// Tells whether an owner lives; one in another run-time folder counts as alive.
+/// Tells whether an owner lives; one in another run-time folder counts as alive, and an identity
+/// that this crate did not write as dead.
 pub(super) fn is_alive(runtime: &Folder, owner: &OwnerId) -> Result<bool, VaultError> {
+    let Some(owner) = LocalOwner::parse(owner) else {
+        return Ok(false);
+    };
     if owner.runtime != runtime_name(runtime)? {
         return Ok(true);
     }

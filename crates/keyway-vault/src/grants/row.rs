@@ -1,13 +1,12 @@
 //! One row of the table of grants: reading it, and sealing and opening its columns.
 
 use keyway_secret::Secret;
+use keyway_store::{Damage, Fingerprint, Generation, GrantKey, GrantState, Timestamp, Tokens};
 use rusqlite::{OptionalExtension as _, params};
 
-use crate::error::{Damage, VaultError};
+use crate::error::VaultError;
 use crate::seal::Context;
-use crate::store::{DataKey, Generation, Manifest, Scope, Timestamp};
-
-use super::{Fingerprint, GrantKey, GrantState, Tokens};
+use crate::store::{DataKey, Manifest, Scope};
 
 /// A row as it stands in the table.
 pub(super) struct Row {
@@ -62,15 +61,17 @@ impl Row {
         let claim = match (row.get(8)?, row.get(9)?) {
             (Some(owner), Some(until)) => Some(ClaimRow {
                 owner,
-                until: Timestamp(until),
+                until: Timestamp::from_unix_millis(until),
             }),
             _ => None,
         };
         Ok(Self {
-            generation: Generation(row.get(0)?),
+            generation: Generation::new(row.get(0)?),
             data_key: row.get(1)?,
             access: row.get(2)?,
-            expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp),
+            expires_at: row
+                .get::<_, Option<i64>>(3)?
+                .map(Timestamp::from_unix_millis),
             refresh: row.get(4)?,
             details: row.get(5)?,
             state: state(row.get(6)?),
@@ -88,12 +89,12 @@ impl Row {
         grant: &GrantKey,
         key: &DataKey,
     ) -> Result<Secret<String>, VaultError> {
-        let place = Place {
+        let column = ColumnContext {
             grant,
             generation: self.generation,
             key,
         };
-        place.open_text(&self.access, place.access(self.expires_at))
+        column.open_text(&self.access, column.access(self.expires_at))
     }
 
     pub(super) fn open_refresh(
@@ -101,14 +102,14 @@ impl Row {
         grant: &GrantKey,
         key: &DataKey,
     ) -> Result<Option<Secret<String>>, VaultError> {
-        let place = Place {
+        let column = ColumnContext {
             grant,
             generation: self.generation,
             key,
         };
         self.refresh
             .as_ref()
-            .map(|sealed| place.open_text(sealed, place.column(REFRESH)))
+            .map(|sealed| column.open_text(sealed, column.named(REFRESH)))
             .transpose()
     }
 
@@ -117,31 +118,34 @@ impl Row {
         grant: &GrantKey,
         key: &DataKey,
     ) -> Result<Secret<Vec<u8>>, VaultError> {
-        let place = Place {
+        let column = ColumnContext {
             grant,
             generation: self.generation,
             key,
         };
-        place.open(&self.details, &place.column(DETAILS))
+        column.open(&self.details, &column.named(DETAILS))
     }
 }
 
 /// Writes a new generation, in place of any other, without a claim and in good standing.
 pub(super) fn write(
     scope: &Scope<'_>,
-    place: &Place<'_>,
+    column: &ColumnContext<'_>,
     tokens: &Tokens,
 ) -> Result<(), VaultError> {
     let expires_at = match tokens.lifetime {
         Some(lifetime) => Some(scope.now()?.after(lifetime)),
         None => None,
     };
-    let seal = |plain: &[u8], context: &Context| place.key.key().seal(plain, context);
-    let access = seal(tokens.access.expose().as_bytes(), &place.access(expires_at))?;
+    let seal = |plain: &[u8], context: &Context| column.key.key().seal(plain, context);
+    let access = seal(
+        tokens.access.expose().as_bytes(),
+        &column.access(expires_at),
+    )?;
     let refresh = tokens
         .refresh
         .as_ref()
-        .map(|refresh| seal(refresh.expose().as_bytes(), &place.column(REFRESH)))
+        .map(|refresh| seal(refresh.expose().as_bytes(), &column.named(REFRESH)))
         .transpose()?;
     let details = tokens
         .details
@@ -153,41 +157,41 @@ pub(super) fn write(
             "INSERT OR REPLACE INTO grants (profile, name, generation, data_key, access,
              access_expires_at, refresh, details) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
-                place.grant.profile(),
-                place.grant.name(),
-                place.generation.0,
-                place.key.id().as_bytes(),
+                column.grant.profile(),
+                column.grant.name(),
+                column.generation.get(),
+                column.key.id().as_bytes(),
                 access,
-                expires_at.map(|at| at.0),
+                expires_at.map(|at| at.unix_millis()),
                 refresh,
-                seal(details, &place.column(DETAILS))?,
+                seal(details, &column.named(DETAILS))?,
             ],
         )
         .map(drop)
         .map_err(VaultError::database("keep a sign-in"))
 }
 
-/// Where a sealed column stands: its associated data names all of it.
-pub(super) struct Place<'a> {
+/// Everything that a sealed column is bound to: its associated data contains all of it.
+pub(super) struct ColumnContext<'a> {
     pub(super) grant: &'a GrantKey,
     pub(super) generation: Generation,
     pub(super) key: &'a DataKey,
 }
 
-impl Place<'_> {
-    fn column(&self, column: &'static str) -> Context {
+impl ColumnContext<'_> {
+    fn named(&self, column: &'static str) -> Context {
         Context::new("grant")
             .text(self.grant.profile())
             .text(&self.grant.name())
-            .number(self.generation.0.cast_unsigned())
+            .number(self.generation.get().cast_unsigned())
             .text(column)
             .bytes(self.key.id().as_bytes())
     }
 
     fn access(&self, expires_at: Option<Timestamp>) -> Context {
-        let context = self.column(ACCESS);
+        let context = self.named(ACCESS);
         match expires_at {
-            Some(at) => context.number(at.0.cast_unsigned()),
+            Some(at) => context.number(at.unix_millis().cast_unsigned()),
             None => context,
         }
     }
@@ -213,7 +217,7 @@ pub(super) fn fingerprint(
     refresh: &Secret<String>,
 ) -> Result<Fingerprint, VaultError> {
     let context = Context::new("fingerprint").text(refresh.expose());
-    key.key().mac(&context).map(Fingerprint)
+    key.key().mac(&context).map(Fingerprint::new)
 }
 
 pub(super) const fn state(needs_reauth: bool) -> GrantState {

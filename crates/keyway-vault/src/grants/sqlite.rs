@@ -2,39 +2,39 @@
 
 use std::time::Duration;
 
+use keyway_store::{
+    ChangeFeed, Claim, ClaimId, Claimed, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
+    GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError,
+    Timestamp, Tokens, UseMarker,
+};
 use rusqlite::params;
 
 use crate::error::VaultError;
-use crate::store::{DataKey, Deleted, Generation, Manifest, Scope, Timestamp, Vault};
+use crate::store::{DataKey, Manifest, Scope, Vault};
 
-use super::list;
-use super::owner::{self, OwnerId};
-use super::presence::{self, Attendance};
-use super::row::{self, Place, Row};
-use super::watch::SqliteWatch;
-use super::{
-    Claim, Claimed, Commit, Dismissed, Epoch, Fingerprint, Grant, GrantKey, GrantState, GrantStore,
-    Marked, Orphan, Presence, Summary, Tokens, Watch,
-};
+use super::change_feed::SqliteChangeFeed;
+use super::row::{self, ColumnContext, Row};
+use super::use_marker::{self, LockFileMarker};
+use super::{list, owner};
 
 impl GrantStore for Vault {
-    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, VaultError> {
+    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
         grant.check()?;
         self.read_scope("read a sign-in", |scope| {
             let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
                 return Ok(None);
             };
             let key = scope.load_data_key(&row.data_key)?;
-            Ok(Some(Grant {
-                generation: row.generation,
-                access: row.open_access(grant, &key)?,
-                expires_at: row.expires_at,
-                now: scope.now()?,
-                state: row.state,
-                refreshable: row.refreshable(),
-                details: row.open_details(grant, &key)?,
-            }))
+            let access = row.open_access(grant, &key)?;
+            Ok(Some(
+                Grant::new(row.generation, access, scope.now()?)
+                    .with_expiry(row.expires_at)
+                    .with_state(row.state)
+                    .with_refreshable(row.refreshable())
+                    .with_details(row.open_details(grant, &key)?),
+            ))
         })
+        .map_err(Into::into)
     }
 
     fn claim(
@@ -42,7 +42,7 @@ impl GrantStore for Vault {
         grant: &GrantKey,
         generation: Generation,
         lifetime: Duration,
-    ) -> Result<Claim, VaultError> {
+    ) -> Result<Claim, StoreError> {
         grant.check()?;
         let me = self.owner()?;
         self.write_scope("claim a refresh", |scope| {
@@ -72,19 +72,11 @@ impl GrantStore for Vault {
                 until: now.after(lifetime),
                 interrupted: row.interrupted.saturating_add(row.claim.is_some().into()),
             };
-            let epoch = intent.record(scope, grant)?;
-            let Intent {
-                fingerprint,
-                interrupted,
-                ..
-            } = intent;
-            Ok(Claim::Claimed(Claimed {
-                epoch,
-                refresh,
-                fingerprint,
-                interrupted,
-            }))
+            let id = intent.record(scope, grant)?;
+            let claimed = Claimed::new(id, refresh, intent.fingerprint);
+            Ok(Claim::Claimed(claimed.with_interrupted(intent.interrupted)))
         })
+        .map_err(Into::into)
     }
 
     fn commit(
@@ -92,7 +84,7 @@ impl GrantStore for Vault {
         grant: &GrantKey,
         generation: Generation,
         tokens: &Tokens,
-    ) -> Result<Commit, VaultError> {
+    ) -> Result<Commit, StoreError> {
         grant.check()?;
         self.write_scope("keep refreshed tokens", |scope| {
             let mut manifest = manifest(scope)?;
@@ -123,20 +115,22 @@ impl GrantStore for Vault {
             }
             Ok(Commit::Committed { generation })
         })
+        .map_err(Into::into)
     }
 
-    fn release(&self, grant: &GrantKey, epoch: Epoch) -> Result<bool, VaultError> {
+    fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
         grant.check()?;
         self.write_scope("release a claim", |scope| {
             scope
                 .tx
                 .execute(
                     &format!("{END_CLAIM} WHERE profile = ?1 AND name = ?2 AND claim_epoch = ?3"),
-                    params![grant.profile(), grant.name(), epoch.0],
+                    params![grant.profile(), grant.name(), claim.get()],
                 )
                 .map(|rows| rows > 0)
                 .map_err(VaultError::database("release a claim"))
         })
+        .map_err(Into::into)
     }
 
     fn mark_reauth(
@@ -144,7 +138,7 @@ impl GrantStore for Vault {
         grant: &GrantKey,
         generation: Generation,
         rejected: &Fingerprint,
-    ) -> Result<Marked, VaultError> {
+    ) -> Result<Marked, StoreError> {
         grant.check()?;
         self.write_scope("mark a sign-in", |scope| {
             let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
@@ -174,17 +168,18 @@ impl GrantStore for Vault {
             notify(scope)?;
             Ok(Marked::Marked)
         })
+        .map_err(Into::into)
     }
 
-    fn owner(&self) -> Result<OwnerId, VaultError> {
-        self.with_owner(|owner| owner.id().clone())
+    fn owner(&self) -> Result<OwnerId, StoreError> {
+        Ok(self.with_owner(|owner| owner.id().clone())?)
     }
 
-    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, VaultError> {
-        owner::is_alive(self.runtime(), owner)
+    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
+        Ok(owner::is_alive(self.runtime(), owner)?)
     }
 
-    fn orphans(&self) -> Result<Vec<Orphan>, VaultError> {
+    fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {
         let claims = self.read_scope("list claims", list::claims)?;
         let mut orphans = Vec::new();
         for orphan in claims {
@@ -195,22 +190,22 @@ impl GrantStore for Vault {
         Ok(orphans)
     }
 
-    fn watch(&self) -> Result<Box<dyn Watch>, VaultError> {
-        Ok(Box::new(SqliteWatch::new(self.connect()?)?))
+    fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {
+        Ok(Box::new(SqliteChangeFeed::new(self.connect()?)?))
     }
 
-    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError> {
+    fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
         grant.check()?;
-        let attendance = Attendance::new(self.runtime(), grant)?;
-        Ok(Some(Box::new(attendance)))
+        let marker = LockFileMarker::new(self.runtime(), grant)?;
+        Ok(Some(Box::new(marker)))
     }
 
-    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError> {
+    fn stop_users(&self, grant: &GrantKey, timeout: Duration) -> Result<StoppedUsers, StoreError> {
         grant.check()?;
-        presence::dismiss(self.runtime(), grant, patience)
+        Ok(use_marker::stop_users(self.runtime(), grant, timeout)?)
     }
 
-    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {
+    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         grant.check()?;
         let (generation, replaced) = self.write_scope("keep a sign-in", |scope| {
             let mut manifest = manifest(scope)?;
@@ -229,7 +224,7 @@ impl GrantStore for Vault {
         Ok(generation)
     }
 
-    fn delete(&self, grant: &GrantKey) -> Result<Deleted, VaultError> {
+    fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         grant.check()?;
         let existed = self.write_scope("delete a sign-in", |scope| {
             let mut manifest = manifest(scope)?;
@@ -260,7 +255,7 @@ impl GrantStore for Vault {
         })
     }
 
-    fn list(&self, profile: &str) -> Result<Vec<Summary>, VaultError> {
+    fn list(&self, profile: &str) -> Result<Vec<GrantSummary>, StoreError> {
         self.read_scope("list sign-ins", |scope| {
             let (mut all, problems) = list::summaries(scope)?;
             if let Some(problem) = problems.into_iter().next() {
@@ -269,11 +264,12 @@ impl GrantStore for Vault {
             all.retain(|summary| summary.grant.profile() == profile);
             Ok(all)
         })
+        .map_err(Into::into)
     }
 }
 
 impl Vault {
-    /// Returns who holds a claim that still counts.
+    /// Returns the owner of a claim that is still valid, and when it ends.
     fn holder(
         &self,
         row: &Row,
@@ -282,10 +278,9 @@ impl Vault {
         let Some(claim) = row.claim.as_ref().filter(|claim| claim.until > now) else {
             return Ok(None);
         };
-        match OwnerId::parse(&claim.owner) {
-            Some(owner) if self.owner_alive(&owner)? => Ok(Some((owner, claim.until))),
-            _ => Ok(None),
-        }
+        let owner = OwnerId::new(&claim.owner);
+        let is_alive = owner::is_alive(self.runtime(), &owner)?;
+        Ok(is_alive.then_some((owner, claim.until)))
     }
 }
 
@@ -299,7 +294,7 @@ struct Intent<'a> {
 }
 
 impl Intent<'_> {
-    fn record(&self, scope: &Scope<'_>, grant: &GrantKey) -> Result<Epoch, VaultError> {
+    fn record(&self, scope: &Scope<'_>, grant: &GrantKey) -> Result<ClaimId, VaultError> {
         let failed = || VaultError::database("claim a refresh");
         let epoch: i64 = scope
             .tx
@@ -320,14 +315,14 @@ impl Intent<'_> {
                     grant.name(),
                     epoch,
                     self.owner.to_string(),
-                    self.fingerprint.0,
-                    self.from.0,
-                    self.until.0,
+                    self.fingerprint.as_bytes(),
+                    self.from.unix_millis(),
+                    self.until.unix_millis(),
                     self.interrupted,
                 ],
             )
             .map_err(failed())?;
-        Ok(Epoch(epoch))
+        Ok(ClaimId::new(epoch))
     }
 }
 
@@ -345,7 +340,7 @@ fn store(
     let generation = manifest.advance(&grant.index());
     row::write(
         scope,
-        &Place {
+        &ColumnContext {
             grant,
             generation,
             key,
@@ -356,13 +351,13 @@ fn store(
     Ok(generation)
 }
 
-/// Tells watchers that something happened.
+/// Counts a change that change feeds report.
 fn notify(scope: &Scope<'_>) -> Result<(), VaultError> {
     scope
         .tx
         .execute("UPDATE header SET notices = notices + 1", [])
         .map(drop)
-        .map_err(VaultError::database("tell others"))
+        .map_err(VaultError::database("note a change"))
 }
 
 /// No namespace of records can have this name.

@@ -4,11 +4,12 @@ use std::fs;
 use std::time::Duration;
 
 use keyway_secret::Secret;
+use keyway_store::conformance::{self, Backend};
+use keyway_store::*;
 
-use super::*;
-use crate::conformance::Backend;
-use crate::error::Damage;
+use crate::error::VaultError;
 use crate::folders::Folder;
+use crate::grants::owner::LocalOwner;
 use crate::store::Vault;
 use crate::store::tests::{Home, damage};
 
@@ -23,10 +24,19 @@ impl Backend for Home {
 mod kills;
 mod processes;
 
-mod conformance {
+mod conforming {
     use super::Home;
 
-    crate::grant_store_conformance!(Home::new());
+    keyway_store::grant_store_conformance!(Home::new());
+}
+
+#[test]
+fn sealed_rows_are_a_record_store_and_a_document_cache() {
+    let home = Home::new();
+    let vault = home.open();
+    let rows = |name| vault.sealed(crate::Namespace::new(name).unwrap());
+    conformance::record_is_replaced_and_deleted_by_name(&rows("registrations")).unwrap();
+    conformance::document_is_found_until_its_lifetime_ends(&rows("discovery")).unwrap();
 }
 
 const LONG: Duration = Duration::from_secs(600);
@@ -211,6 +221,7 @@ fn planted_links_in_the_runtime_folder_lead_nowhere() {
         fs::File::create(&victim).unwrap();
         std::os::unix::fs::symlink(&victim, home.folders.runtime.join(name)).unwrap();
         let error = vault.claim(&grant(), generation, LONG).unwrap_err();
+        let error = VaultError::from(error);
         assert!(matches!(error, VaultError::Exposed { .. }), "{error}");
         assert_eq!(fs::metadata(&victim).unwrap().len(), 0);
     }
@@ -219,14 +230,15 @@ fn planted_links_in_the_runtime_folder_lead_nowhere() {
 #[test]
 fn stored_owner_cannot_name_a_file_elsewhere() {
     let zeros = "0".repeat(32);
-    assert!(OwnerId::parse(&format!("{zeros}-{zeros}")).is_some());
+    let parse = |text: &str| LocalOwner::parse(&OwnerId::new(text));
+    assert!(parse(&format!("{zeros}-{zeros}")).is_some());
     for text in [
         "",
         "-",
         "../../etc/passwd",
         &format!("{zeros}-../{}", "0".repeat(29)),
     ] {
-        assert_eq!(OwnerId::parse(text), None, "{text}");
+        assert_eq!(parse(text), None, "{text}");
     }
 }
 
@@ -240,7 +252,7 @@ fn store_that_stays_locked_gives_no_claim() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = vault.claim(&grant(), generation, LONG).unwrap_err();
     assert!(
-        matches!(error, VaultError::Busy) && error.is_transient(),
+        matches!(error, StoreError::Busy) && error.is_transient(),
         "{error}"
     );
     assert!(vault.read(&grant()).is_ok(), "reading needs no lock");
@@ -290,6 +302,6 @@ fn cost_of_the_calls() {
         vault.put(&grant().account("x"), &tokens(1)).unwrap();
         vault.delete(&grant().account("x")).unwrap();
     });
-    let mut watch = vault.watch().unwrap();
+    let mut watch = vault.change_feed().unwrap();
     median("watch", &mut || assert!(!watch.changed().unwrap()));
 }

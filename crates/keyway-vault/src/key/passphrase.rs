@@ -8,7 +8,8 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use keyway_secret::Secret;
 use zeroize::Zeroizing;
 
-use crate::error::{Damage, VaultError};
+use crate::Damage;
+use crate::error::VaultError;
 use crate::folders::read_foreign;
 use crate::key::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, random};

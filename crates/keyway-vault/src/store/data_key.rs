@@ -5,7 +5,8 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::error::{Damage, VaultError};
+use crate::Damage;
+use crate::error::VaultError;
 use crate::seal::{Context, Key, KeyId};
 
 use super::Scope;

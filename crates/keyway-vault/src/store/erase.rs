@@ -5,21 +5,11 @@
 //! interrupted or other processes are in the way, the next opening or deletion completes it.
 //! Blocks that the file system gave up are beyond reach; the sealed values in them stay sealed.
 
+use keyway_store::Deleted;
+
 use crate::error::VaultError;
 
 use super::{Scope, Vault, connection};
-
-/// What a deletion did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Deleted {
-    /// There was nothing to delete.
-    Absent,
-    /// It is gone, and no file holds its data key any more.
-    Wiped,
-    /// It is gone, but other processes kept the log in use; it is wiped at the next occasion.
-    WipePending,
-}
 
 impl Vault {
     /// Wipes the remains of all deletions so far; tells whether that was possible now.

@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use crate::error::{Damage, VaultError};
+use crate::Damage;
+use crate::error::VaultError;
 use crate::key::{Cost, KeyRecord, SourceKind};
 use crate::seal::{Key, KeyId};
 

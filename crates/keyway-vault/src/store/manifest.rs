@@ -14,11 +14,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::error::{Damage, VaultError};
+use crate::error::VaultError;
 use crate::seal::Context;
+use crate::{Damage, Generation};
 
+use super::Scope;
 use super::data_key::DataKey;
-use super::{Generation, Scope};
 
 /// The content of a namespace, as last written by a vault.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// Returns the generation that the row of `key` must have.
     pub(crate) fn expected(&self, key: &str) -> Option<Generation> {
-        self.entries.get(key).copied().map(Generation)
+        self.entries.get(key).copied().map(Generation::new)
     }
 
     /// Compares a row with what was last written.
@@ -53,7 +54,7 @@ impl Manifest {
     pub(crate) fn advance(&mut self, key: &str) -> Generation {
         self.counter += 1;
         self.entries.insert(key.to_owned(), self.counter);
-        Generation(self.counter)
+        Generation::new(self.counter)
     }
 
     pub(crate) fn forget(&mut self, key: &str) {
@@ -99,7 +100,7 @@ impl Scope<'_> {
         let found = load(self.tx, &self.keys.index, namespace)?;
         root.check(
             namespace,
-            found.as_ref().map(|m| Generation(m.counter)),
+            found.as_ref().map(|m| Generation::new(m.counter)),
             || what(namespace),
         )?;
         Ok(found.unwrap_or_default())

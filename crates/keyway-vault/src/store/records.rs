@@ -4,13 +4,16 @@
 use std::time::Duration;
 
 use keyway_secret::Secret;
+use keyway_store::{
+    Damage, Deleted, DocumentCache, Generation, RecordStore, StoreError, Timestamp,
+};
 use rusqlite::{OptionalExtension as _, params};
 
-use crate::error::{Damage, VaultError};
+use crate::error::VaultError;
 use crate::seal::{Context, KeyId};
 
 use super::manifest::Manifest;
-use super::{Deleted, Generation, Namespace, Scope, Timestamp, Vault};
+use super::{Namespace, Scope, Vault};
 
 /// The sealed rows of one namespace.
 #[derive(Clone, Debug)]
@@ -187,8 +190,8 @@ impl<'a> Sealed<'a> {
                 params![
                     self.name(),
                     place.key,
-                    place.generation.0,
-                    place.expires_at.map(|at| at.0),
+                    place.generation.get(),
+                    place.expires_at.map(|at| at.unix_millis()),
                     data_key.id().as_bytes(),
                     sealed
                 ],
@@ -232,8 +235,10 @@ impl<'a> Sealed<'a> {
                 [self.name(), key],
                 |row| {
                     Ok(Row {
-                        generation: Generation(row.get(0)?),
-                        expires_at: row.get::<_, Option<i64>>(1)?.map(Timestamp),
+                        generation: Generation::new(row.get(0)?),
+                        expires_at: row
+                            .get::<_, Option<i64>>(1)?
+                            .map(Timestamp::from_unix_millis),
                         data_key: row.get(2)?,
                         sealed: row.get(3)?,
                     })
@@ -294,8 +299,10 @@ impl<'a> Sealed<'a> {
             .query_map([self.name()], |row| {
                 Ok(Entry {
                     key: row.get(0)?,
-                    generation: Generation(row.get(1)?),
-                    expires_at: row.get::<_, Option<i64>>(2)?.map(Timestamp),
+                    generation: Generation::new(row.get(1)?),
+                    expires_at: row
+                        .get::<_, Option<i64>>(2)?
+                        .map(Timestamp::from_unix_millis),
                 })
             })
             .map_err(failed())?;
@@ -306,10 +313,10 @@ impl<'a> Sealed<'a> {
         let context = Context::new("record")
             .text(self.name())
             .text(place.key)
-            .number(place.generation.0.cast_unsigned())
+            .number(place.generation.get().cast_unsigned())
             .bytes(data_key.as_bytes());
         match place.expires_at {
-            Some(at) => context.number(at.0.cast_unsigned()),
+            Some(at) => context.number(at.unix_millis().cast_unsigned()),
             None => context,
         }
     }
@@ -324,6 +331,38 @@ impl<'a> Sealed<'a> {
 
     fn name(&self) -> &str {
         self.namespace.as_str()
+    }
+}
+
+impl RecordStore for Sealed<'_> {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        Some(Sealed::get(self, name).ok()??.value)
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        Sealed::put(self, name, value)?;
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        Sealed::delete(self, name)?;
+        Ok(())
+    }
+}
+
+impl DocumentCache for Sealed<'_> {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        Some(Sealed::get(self, name).ok()??.value)
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        self.put_for(name, value, lifetime)?;
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        Sealed::delete(self, name)?;
+        Ok(())
     }
 }
 

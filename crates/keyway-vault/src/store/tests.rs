@@ -1,10 +1,11 @@
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::*;
-use crate::error::Damage;
+use crate::{Damage, Deleted};
 
 mod erasing;
 mod keys;
@@ -55,8 +56,8 @@ impl Home {
     }
 }
 
-pub(crate) fn damage<T: fmt::Debug>(result: Result<T, VaultError>) -> Damage {
-    match result {
+pub(crate) fn damage<T: fmt::Debug>(result: Result<T, impl Into<VaultError>>) -> Damage {
+    match result.map_err(Into::into) {
         Err(VaultError::Corrupt { how, .. }) => how,
         other => panic!("{other:?}"),
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Damage, VaultError};
+use crate::Damage;
+use crate::error::VaultError;
 use crate::grants;
 
 use super::{Namespace, Scope, Sealed, Vault};

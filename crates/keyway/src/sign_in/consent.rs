@@ -9,8 +9,8 @@ use keyway_auth::ports::{
     ShownCode, Turn,
 };
 use keyway_secret::Secret;
+use keyway_store::GrantKey;
 use keyway_transport::{CallbackListener, read_redirect};
-use keyway_vault::GrantKey;
 
 use super::{KeptVault, turn};
 

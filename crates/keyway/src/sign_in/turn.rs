@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use blake2::{Blake2b256, Digest as _};
 use keyway_auth::ports::{Declined, Turn};
-use keyway_vault::GrantKey;
+use keyway_store::GrantKey;
 use rustix::fs::{Mode, OFlags};
 
 use super::KeptVault;

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use blake2::{Blake2b256, Digest as _};
-use keyway_auth::ports::{Documents, Records};
+use keyway_auth::ports::{DocumentCache, RecordStore};
 use keyway_config::resolve::RemoteSpec;
 use keyway_secret::Secret;
-use keyway_vault::{
-    Claim, Commit, Deleted, Dismissed, Epoch, Fingerprint, Folders, Generation, Grant, GrantKey,
-    GrantStore, Marked, Namespace, Orphan, OwnerId, Presence, Summary, Tokens, Vault, VaultError,
-    Watch,
+use keyway_store::{
+    ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
+    GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError, Tokens,
+    UseMarker,
 };
+use keyway_vault::{Folders, Namespace, Vault, VaultError};
 
 /// Opens the vault.
 pub type OpenVault = Box<dyn Fn() -> Result<Vault, VaultError> + Send + Sync>;
@@ -74,7 +75,7 @@ impl fmt::Debug for KeptVault {
 }
 
 impl GrantStore for KeptVault {
-    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, VaultError> {
+    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
         match self.existing()? {
             Some(vault) => vault.read(grant),
             None => Ok(None),
@@ -86,7 +87,7 @@ impl GrantStore for KeptVault {
         grant: &GrantKey,
         generation: Generation,
         lifetime: Duration,
-    ) -> Result<Claim, VaultError> {
+    ) -> Result<Claim, StoreError> {
         let claim = self.get()?.claim(grant, generation, lifetime)?;
         if matches!(claim, Claim::Claimed(_)) {
             RENEWALS.fetch_add(1, Ordering::Relaxed);
@@ -99,14 +100,14 @@ impl GrantStore for KeptVault {
         grant: &GrantKey,
         generation: Generation,
         tokens: &Tokens,
-    ) -> Result<Commit, VaultError> {
+    ) -> Result<Commit, StoreError> {
         let committed = self.get()?.commit(grant, generation, tokens)?;
         settle();
         Ok(committed)
     }
 
-    fn release(&self, grant: &GrantKey, epoch: Epoch) -> Result<bool, VaultError> {
-        let released = self.get()?.release(grant, epoch)?;
+    fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
+        let released = self.get()?.release(grant, claim)?;
         settle();
         Ok(released)
     }
@@ -116,50 +117,50 @@ impl GrantStore for KeptVault {
         grant: &GrantKey,
         generation: Generation,
         rejected: &Fingerprint,
-    ) -> Result<Marked, VaultError> {
+    ) -> Result<Marked, StoreError> {
         let marked = self.get()?.mark_reauth(grant, generation, rejected)?;
         settle();
         Ok(marked)
     }
 
-    fn owner(&self) -> Result<OwnerId, VaultError> {
+    fn owner(&self) -> Result<OwnerId, StoreError> {
         self.get()?.owner()
     }
 
-    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, VaultError> {
+    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
         self.get()?.owner_alive(owner)
     }
 
-    fn orphans(&self) -> Result<Vec<Orphan>, VaultError> {
+    fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {
         match self.existing()? {
             Some(vault) => vault.orphans(),
             None => Ok(Vec::new()),
         }
     }
 
-    fn watch(&self) -> Result<Box<dyn Watch>, VaultError> {
-        self.get()?.watch()
+    fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {
+        self.get()?.change_feed()
     }
 
-    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError> {
+    fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
         match self.existing()? {
-            Some(vault) => vault.attend(grant),
+            Some(vault) => vault.mark_in_use(grant),
             None => Ok(None),
         }
     }
 
-    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError> {
+    fn stop_users(&self, grant: &GrantKey, timeout: Duration) -> Result<StoppedUsers, StoreError> {
         match self.existing()? {
-            Some(vault) => vault.dismiss(grant, patience),
-            None => Ok(Dismissed::default()),
+            Some(vault) => vault.stop_users(grant, timeout),
+            None => Ok(StoppedUsers::default()),
         }
     }
 
-    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {
+    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         self.get()?.put(grant, tokens)
     }
 
-    fn delete(&self, grant: &GrantKey) -> Result<Deleted, VaultError> {
+    fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         match self.existing()? {
             Some(vault) => {
                 let deleted = vault.delete(grant)?;
@@ -171,7 +172,7 @@ impl GrantStore for KeptVault {
         }
     }
 
-    fn list(&self, profile: &str) -> Result<Vec<Summary>, VaultError> {
+    fn list(&self, profile: &str) -> Result<Vec<GrantSummary>, StoreError> {
         match self.existing()? {
             Some(vault) => vault.list(profile),
             None => Ok(Vec::new()),
@@ -242,7 +243,7 @@ impl Registrations {
     }
 }
 
-impl Records for Registrations {
+impl RecordStore for Registrations {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let vault = self.vault.existing().ok()??;
         let record = vault.sealed(Namespace::new(NAMESPACE).ok()?);
@@ -250,18 +251,20 @@ impl Records for Registrations {
         Some(record.value)
     }
 
-    fn put(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
         let vault = self.vault.get()?;
         let records = vault.sealed(Namespace::new(NAMESPACE)?);
-        records.put(&self.name(name), value).map(drop)
+        records.put(&self.name(name), value)?;
+        Ok(())
     }
 
-    fn delete(&self, name: &str) -> Result<(), VaultError> {
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
         let Some(vault) = self.vault.existing()? else {
             return Ok(());
         };
         let records = vault.sealed(Namespace::new(NAMESPACE)?);
-        records.delete(&self.name(name)).map(drop)
+        records.delete(&self.name(name))?;
+        Ok(())
     }
 }
 
@@ -269,25 +272,27 @@ impl Records for Registrations {
 #[derive(Debug)]
 pub(super) struct Discovery(pub(super) Arc<KeptVault>);
 
-impl Documents for Discovery {
+impl DocumentCache for Discovery {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let vault = self.0.existing().ok()??;
         let documents = vault.sealed(Namespace::new(DISCOVERY).ok()?);
         Some(documents.get(name).ok()??.value)
     }
 
-    fn keep(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), VaultError> {
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
         let vault = self.0.get()?;
         let documents = vault.sealed(Namespace::new(DISCOVERY)?);
-        documents.put_for(name, value, lifetime).map(drop)
+        documents.put_for(name, value, lifetime)?;
+        Ok(())
     }
 
-    fn forget(&self, name: &str) -> Result<(), VaultError> {
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
         let Some(vault) = self.0.existing()? else {
             return Ok(());
         };
         let documents = vault.sealed(Namespace::new(DISCOVERY)?);
-        documents.delete(name).map(drop)
+        documents.delete(name)?;
+        Ok(())
     }
 }
 

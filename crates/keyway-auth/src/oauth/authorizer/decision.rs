@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyway_vault::Generation;
+use keyway_store::Generation;
 
 use super::{Asking, Inner, sign_in_required};
 use crate::authorizer::{Challenge, Credential, Verdict};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyway_vault::Grant;
+use keyway_store::Grant;
 
 use super::Inner;
 use crate::authorizer::Credential;

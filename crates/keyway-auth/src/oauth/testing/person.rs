@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use async_lock::Semaphore;
 use keyway_secret::Secret;
-use keyway_vault::GrantKey;
+use keyway_store::GrantKey;
 
 use crate::BoxFuture;
 use crate::ports::{

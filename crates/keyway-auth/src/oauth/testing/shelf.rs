@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_vault::{
-    Claim, Commit, Damage, Deleted, Dismissed, Epoch, Fingerprint, Generation, Grant, GrantKey,
-    GrantStore, Marked, Namespace, Orphan, OwnerId, Presence, Summary, Tokens, Vault, VaultError,
-    Watch,
+use keyway_store::{
+    ChangeFeed, Claim, ClaimId, Commit, Damage, Deleted, Fingerprint, Generation, Grant, GrantKey,
+    GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError, Tokens,
+    UseMarker,
 };
+use keyway_vault::{Namespace, Vault};
 
 use super::Hand;
-use crate::ports::{Documents, Records};
+use crate::ports::{DocumentCache, RecordStore};
 
 /// One process's handle to the vault.
 pub(crate) struct Shelf {
@@ -47,22 +48,22 @@ impl Shelf {
         self.spoilt.store(false, Ordering::SeqCst);
     }
 
-    fn check(&self) -> Result<(), VaultError> {
+    fn check(&self) -> Result<(), StoreError> {
         let take = |left: u32| left.checked_sub(1);
         let taken = self
             .locked
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
         if taken.is_ok() {
-            return Err(VaultError::Busy);
+            return Err(StoreError::Busy);
         }
         Ok(())
     }
 }
 
 impl GrantStore for Shelf {
-    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, VaultError> {
+    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
         if self.spoilt.load(Ordering::SeqCst) {
-            return Err(VaultError::Corrupt {
+            return Err(StoreError::Corrupt {
                 what: "a sign-in".to_owned(),
                 how: Damage::Altered,
             });
@@ -79,7 +80,7 @@ impl GrantStore for Shelf {
         grant: &GrantKey,
         generation: Generation,
         lifetime: Duration,
-    ) -> Result<Claim, VaultError> {
+    ) -> Result<Claim, StoreError> {
         self.check()?;
         self.vault.claim(grant, generation, lifetime)
     }
@@ -89,14 +90,14 @@ impl GrantStore for Shelf {
         grant: &GrantKey,
         generation: Generation,
         tokens: &Tokens,
-    ) -> Result<Commit, VaultError> {
+    ) -> Result<Commit, StoreError> {
         self.check()?;
         self.vault.commit(grant, generation, &self.later(tokens))
     }
 
-    fn release(&self, grant: &GrantKey, epoch: Epoch) -> Result<bool, VaultError> {
+    fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
         self.check()?;
-        self.vault.release(grant, epoch)
+        self.vault.release(grant, claim)
     }
 
     fn mark_reauth(
@@ -104,46 +105,46 @@ impl GrantStore for Shelf {
         grant: &GrantKey,
         generation: Generation,
         rejected: &Fingerprint,
-    ) -> Result<Marked, VaultError> {
+    ) -> Result<Marked, StoreError> {
         self.check()?;
         self.vault.mark_reauth(grant, generation, rejected)
     }
 
-    fn owner(&self) -> Result<OwnerId, VaultError> {
+    fn owner(&self) -> Result<OwnerId, StoreError> {
         self.vault.owner()
     }
 
-    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, VaultError> {
+    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
         self.vault.owner_alive(owner)
     }
 
-    fn orphans(&self) -> Result<Vec<Orphan>, VaultError> {
+    fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {
         self.vault.orphans()
     }
 
-    fn watch(&self) -> Result<Box<dyn Watch>, VaultError> {
-        self.vault.watch()
+    fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {
+        self.vault.change_feed()
     }
 
-    fn attend(&self, grant: &GrantKey) -> Result<Option<Box<dyn Presence>>, VaultError> {
-        self.vault.attend(grant)
+    fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
+        self.vault.mark_in_use(grant)
     }
 
-    fn dismiss(&self, grant: &GrantKey, patience: Duration) -> Result<Dismissed, VaultError> {
-        self.vault.dismiss(grant, patience)
+    fn stop_users(&self, grant: &GrantKey, timeout: Duration) -> Result<StoppedUsers, StoreError> {
+        self.vault.stop_users(grant, timeout)
     }
 
-    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, VaultError> {
+    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         self.check()?;
         self.vault.put(grant, &self.later(tokens))
     }
 
-    fn delete(&self, grant: &GrantKey) -> Result<Deleted, VaultError> {
+    fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         self.check()?;
         self.vault.delete(grant)
     }
 
-    fn list(&self, profile: &str) -> Result<Vec<Summary>, VaultError> {
+    fn list(&self, profile: &str) -> Result<Vec<GrantSummary>, StoreError> {
         self.vault.list(profile)
     }
 }
@@ -158,38 +159,42 @@ impl Shelf {
     }
 }
 
-impl Records for Shelf {
+impl RecordStore for Shelf {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let records = self.vault.sealed(Namespace::new(NAMESPACE).unwrap());
         Some(records.get(name).unwrap()?.value)
     }
 
-    fn put(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
         let records = self.vault.sealed(Namespace::new(NAMESPACE)?);
-        records.put(name, value).map(drop)
+        records.put(name, value)?;
+        Ok(())
     }
 
-    fn delete(&self, name: &str) -> Result<(), VaultError> {
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
         let records = self.vault.sealed(Namespace::new(NAMESPACE)?);
-        records.delete(name).map(drop)
+        records.delete(name)?;
+        Ok(())
     }
 }
 
 /// The vault's own clock never reaches the end of a document; the hand's does.
-impl Documents for Shelf {
+impl DocumentCache for Shelf {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let records = self.vault.sealed(Namespace::new(DISCOVERY).unwrap());
         Some(records.get(name).unwrap()?.value)
     }
 
-    fn keep(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), VaultError> {
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
         let records = self.vault.sealed(Namespace::new(DISCOVERY)?);
-        records.put_for(name, value, lifetime).map(drop)
+        records.put_for(name, value, lifetime)?;
+        Ok(())
     }
 
-    fn forget(&self, name: &str) -> Result<(), VaultError> {
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
         let records = self.vault.sealed(Namespace::new(DISCOVERY)?);
-        records.delete(name).map(drop)
+        records.delete(name)?;
+        Ok(())
     }
 }
 

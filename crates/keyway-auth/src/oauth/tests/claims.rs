@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyway_vault::{Claim, GrantStore as _};
+use keyway_store::{Claim, GrantStore as _};
 
 use super::{eventually, redeemed, refused};
 use crate::Authorizer as _;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyway_vault::GrantKey;
+use keyway_store::GrantKey;
 use serde_json::json;
 
 use crate::oauth::testing::{

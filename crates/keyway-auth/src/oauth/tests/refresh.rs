@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_lock::Semaphore;
 use futures_lite::future::{block_on, or, yield_now};
-use keyway_vault::GrantState;
+use keyway_store::GrantState;
 
 use super::{eventually, is_a_chain, redeemed, refused};
 use crate::oauth::testing::{Kit, MCP, Reply, TOKEN, bearer};

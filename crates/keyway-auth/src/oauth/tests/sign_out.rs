@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_lock::Semaphore;
 use keyway_secret::Secret;
-use keyway_vault::GrantStore as _;
+use keyway_store::GrantStore as _;
 use serde_json::json;
 
 use crate::oauth::testing::{Deed, Kit, REVOKE, Reply, TOKEN};
@@ -190,7 +190,7 @@ fn another_process_is_asked_to_stop_before_anything_is_revoked() {
         revoked
     });
     let ended = kit.run(kit.oauth().sign_out()).unwrap();
-    assert_eq!((ended.users.ended, ended.users.left), (1, 0));
+    assert_eq!((ended.users.stopped, ended.users.remaining), (1, 0));
     assert_eq!(leaving.join().unwrap(), 0, "its token still counted");
     kit.person.will([Deed::Cancel]);
     kit.world.forget();
@@ -207,7 +207,7 @@ fn a_process_that_does_not_answer_holds_nobody_up() {
     other.attend();
     assert_eq!(kit.call(&other).unwrap(), 200);
     let ended = kit.run(kit.oauth().sign_out()).unwrap();
-    assert_eq!((ended.users.ended, ended.users.left), (0, 1));
+    assert_eq!((ended.users.stopped, ended.users.remaining), (0, 1));
     assert_eq!(ended.revoked, Revoked::Done);
     assert!(kit.stored().is_none());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyway_vault::{GrantState, GrantStore as _};
+use keyway_store::{GrantState, GrantStore as _};
 
 use super::redeemed;
 use crate::oauth::testing::{Kit, Reply, TOKEN, cause};
@@ -48,7 +48,7 @@ fn rule_4_a_rejection_of_an_older_token_does_not_touch_the_newer() {
     kit.world.answer(TOKEN, move |_| {
         drop(honest.issue());
         let text = |text: &str| keyway_secret::Secret::new(text.to_owned());
-        let tokens = keyway_vault::Tokens::new(text("at-2")).with_refresh(text("rt-2"));
+        let tokens = keyway_store::Tokens::new(text("at-2")).with_refresh(text("rt-2"));
         let tokens = tokens.with_details(details.clone());
         other.put(&key, &tokens).unwrap();
         Reply::error(400, "invalid_grant")
@@ -305,7 +305,7 @@ fn a_sign_in_in_words_that_are_not_ours_is_replaced_by_a_new_one() {
     let kit = Kit::new();
     for details in [&b""[..], b"{}", b"{\"issuer\":7}", b"\xff"] {
         let text = |text: &str| keyway_secret::Secret::new(text.to_owned());
-        let tokens = keyway_vault::Tokens::new(text("at-0")).with_refresh(text("rt-0"));
+        let tokens = keyway_store::Tokens::new(text("at-0")).with_refresh(text("rt-0"));
         let details = keyway_secret::Secret::new(details.to_vec());
         kit.shelf
             .put(&kit.key, &tokens.with_details(details))

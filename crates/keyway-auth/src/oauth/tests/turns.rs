@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_lock::Semaphore;
-use keyway_vault::GrantStore as _;
+use keyway_store::GrantStore as _;
 
 use super::eventually;
 use crate::oauth::testing::{Deed, Kit, TOKEN, cause};

@@ -202,7 +202,7 @@ fn lane(home: &Home, lane: &str, kills: &Kills) -> (usize, usize) {
             };
             let fits = claim.refresh.expose().replace("refresh", "access");
             assert_eq!(&fits, found.access.expose(), "{moment}");
-            vault.release(&grant_of(lane), claim.epoch).unwrap();
+            vault.release(&grant_of(lane), claim.id).unwrap();
         }
         let found = rows.get(lane).unwrap().map_or(GONE, |record| {
             std::str::from_utf8(record.value.expose())

@@ -4,8 +4,8 @@ use keyway_secret::Secret;
 use keyway_testkit::Canary;
 
 use super::*;
-use crate::grants::{GrantKey, GrantStore, Tokens};
 use crate::key::SourceKind;
+use keyway_store::{GrantKey, GrantStore, Tokens};
 
 fn grant() -> GrantKey {
     GrantKey::new("default").plugin("demo").server("search")

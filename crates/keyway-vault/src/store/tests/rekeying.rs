@@ -6,8 +6,8 @@ use keyway_secret::Secret;
 
 use super::keys::{FakeKeyring, Mood, Typed};
 use super::*;
-use crate::grants::{Commit, GrantKey, GrantStore, Tokens};
 use crate::key::{ExplicitKey, SourceKind};
+use keyway_store::{Commit, GrantKey, GrantStore, Tokens};
 
 fn key_files(home: &Home) -> Vec<PathBuf> {
     fs::read_dir(&home.folders.config)
@@ -255,11 +255,11 @@ fn verification_counts_what_is_there_and_names_what_is_wrong() {
     assert_eq!(
         problems,
         [
-            "entry `b` of `env` is damaged: it was removed behind the vault's back",
-            "entry `x` of `new` is damaged: it was added behind the vault's back",
+            "entry `b` of `env` is damaged: it is in the manifest but missing from the store (tampering?)",
+            "entry `x` of `new` is damaged: it is missing from the manifest (tampering?)",
             "entry `a` of `trust` is damaged: its seal is broken",
             "the sign-in to `:search` is damaged: its seal is broken",
-            "a data key is damaged: it was added behind the vault's back",
+            "a data key is damaged: it is missing from the manifest (tampering?)",
         ]
     );
 }

@@ -82,7 +82,7 @@ fn older_generation_passed_off_as_the_current_one_is_noticed() {
     attacker
         .execute(
             "UPDATE records SET generation = ?1 WHERE key = 'a'",
-            [current.0],
+            [current.get()],
         )
         .unwrap();
     assert_eq!(damage(trust(&vault).get("a")), Damage::Altered);

@@ -1,32 +1,31 @@
-//! Noticing what other processes did, by asking SQLite whether anybody wrote.
+//! Changes that other processes made, found by asking SQLite whether its file was written.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use keyway_store::{ChangeFeed, StoreError};
 use rusqlite::Connection;
 
 use crate::error::VaultError;
 
-use super::Watch;
-
-/// Watches through a connection of its own.
-pub(super) struct SqliteWatch {
+/// Reads through a connection of its own: `data_version` counts the writes of other connections.
+pub(super) struct SqliteChangeFeed {
     connection: Connection,
     version: i64,
     notices: i64,
 }
 
-impl SqliteWatch {
+impl SqliteChangeFeed {
     pub(super) fn new(connection: Connection) -> Result<Self, VaultError> {
-        let mut watch = Self {
+        let mut feed = Self {
             connection,
             version: 0,
             notices: 0,
         };
-        // In this order: what comes in between is told at the first call.
-        watch.version = watch.data_version()?;
-        watch.notices = watch.count()?;
-        Ok(watch)
+        // In this order: a change between the two reads is reported at the first call.
+        feed.version = feed.data_version()?;
+        feed.notices = feed.count()?;
+        Ok(feed)
     }
 
     fn data_version(&self) -> Result<i64, VaultError> {
@@ -42,8 +41,8 @@ impl SqliteWatch {
     }
 }
 
-impl Watch for SqliteWatch {
-    fn changed(&mut self) -> Result<bool, VaultError> {
+impl ChangeFeed for SqliteChangeFeed {
+    fn changed(&mut self) -> Result<bool, StoreError> {
         let version = self.data_version()?;
         if version == self.version {
             return Ok(false);
@@ -54,7 +53,7 @@ impl Watch for SqliteWatch {
         Ok(changed)
     }
 
-    fn wait(&mut self, at_most: Duration) -> Result<bool, VaultError> {
+    fn wait(&mut self, at_most: Duration) -> Result<bool, StoreError> {
         let end = Instant::now() + at_most;
         loop {
             if self.changed()? {
@@ -69,14 +68,14 @@ impl Watch for SqliteWatch {
     }
 }
 
-impl fmt::Debug for SqliteWatch {
+impl fmt::Debug for SqliteChangeFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteWatch")
+        f.debug_struct("SqliteChangeFeed")
             .field("notices", &self.notices)
             .finish_non_exhaustive()
     }
 }
 
-const ACTION: &str = "be watched";
+const ACTION: &str = "report changes";
 /// Asking costs microseconds: SQLite compares a number in shared memory.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -89,7 +89,7 @@ pub fn signing_out_is_final_for_those_still_at_it(backend: &impl Backend) -> Out
     );
     let gone = Commit::Superseded { current: None };
     assert_eq!(first.commit(&grant(), generation, &tokens(2))?, gone);
-    assert!(!first.release(&grant(), claim.epoch)?);
+    assert!(!first.release(&grant(), claim.id)?);
     assert!(first.read(&grant())?.is_none());
     assert!(first.put(&grant(), &tokens(3))? > generation);
     first.commit(&grant(), generation, &tokens(4))?;
@@ -99,7 +99,7 @@ pub fn signing_out_is_final_for_those_still_at_it(backend: &impl Backend) -> Out
 
 pub fn watcher_hears_of_others_but_not_of_refreshes(backend: &impl Backend) -> Outcome {
     let (store, generation) = signed_in(backend)?;
-    let mut watch = backend.open().watch()?;
+    let mut watch = backend.open().change_feed()?;
     assert!(!watch.changed()?);
     let generation = committed(&store, generation, 2)?;
     assert!(
@@ -120,31 +120,35 @@ pub fn watcher_hears_of_others_but_not_of_refreshes(backend: &impl Backend) -> O
 
 pub fn who_uses_a_sign_in_is_asked_to_stop_and_waited_for(backend: &impl Backend) -> Outcome {
     let (store, _) = signed_in(backend)?;
-    assert_eq!(store.dismiss(&grant(), LONG)?.ended, 0, "nobody does");
+    assert_eq!(
+        store.stop_users(&grant(), LONG)?.stopped,
+        0,
+        "there are no users"
+    );
     let other = grant().account("other");
     let [Some(first), Some(stranger)] = [
-        backend.open().attend(&grant())?,
-        backend.open().attend(&other)?,
+        backend.open().mark_in_use(&grant())?,
+        backend.open().mark_in_use(&other)?,
     ] else {
         panic!("there is a store");
     };
-    assert!(!first.is_dismissed());
-    let stubborn = store.dismiss(&grant(), Duration::ZERO)?;
-    assert_eq!((stubborn.ended, stubborn.left), (0, 1));
-    assert!(first.is_dismissed());
-    assert!(!stranger.is_dismissed(), "of another sign-in");
+    assert!(!first.is_stop_requested());
+    let stubborn = store.stop_users(&grant(), Duration::ZERO)?;
+    assert_eq!((stubborn.stopped, stubborn.remaining), (0, 1));
+    assert!(first.is_stop_requested());
+    assert!(!stranger.is_stop_requested(), "of another sign-in");
     drop(first);
-    let Some(second) = backend.open().attend(&grant())? else {
+    let Some(second) = backend.open().mark_in_use(&grant())? else {
         panic!("there is a store");
     };
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            while !second.is_dismissed() {
+            while !second.is_stop_requested() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let polite = store.dismiss(&grant(), LONG)?;
-        assert_eq!((polite.ended, polite.left), (1, 0));
+        let polite = store.stop_users(&grant(), LONG)?;
+        assert_eq!((polite.stopped, polite.remaining), (1, 0));
         Ok(())
     })
 }

@@ -74,7 +74,7 @@ pub fn late_winner_saves_its_tokens(backend: &impl Backend) -> Outcome {
 pub fn released_claim_is_free_and_only_its_own(backend: &impl Backend) -> Outcome {
     let (first, generation) = signed_in(backend)?;
     let second = backend.open();
-    let old = claimed(&first, generation)?.epoch;
+    let old = claimed(&first, generation)?.id;
     assert!(first.release(&grant(), old)?);
     let taken = claimed(&second, generation)?;
     assert_eq!(taken.interrupted, 0, "giving back is not dying");

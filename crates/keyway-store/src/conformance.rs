@@ -1,20 +1,27 @@
-//! What every [`GrantStore`] has to do, as functions that a backend's tests call.
+//! What every store must do, as functions that a backend's tests call.
 //!
-//! [`grant_store_conformance`](crate::grant_store_conformance) turns all of them into tests. Each
-//! gets an empty store of its own; a handle that is dropped stands for a process that died.
+//! [`grant_store_conformance`](crate::grant_store_conformance) turns those about [`GrantStore`] into
+//! tests. Each gets an empty store of its own; a handle that is dropped stands for a process that
+//! died. [`record_is_replaced_and_deleted_by_name`] and [`document_is_found_until_its_lifetime_ends`]
+//! are called with an empty store.
 
 mod claims;
+mod records;
 mod sign_ins;
 
 use std::time::Duration;
 
 use keyway_secret::Secret;
 
-use crate::error::VaultError;
-use crate::grants::{Claim, Claimed, Commit, GrantKey, GrantState, GrantStore, Marked, Tokens};
-use crate::store::{Deleted, Generation};
+use crate::claim::{Claim, Claimed, Commit, Marked};
+use crate::error::StoreError;
+use crate::grant::{GrantState, Tokens};
+use crate::grant_store::{Deleted, GrantStore};
+use crate::key::GrantKey;
+use crate::time::Generation;
 
 pub use self::claims::*;
+pub use self::records::*;
 pub use self::sign_ins::*;
 
 /// One store that can be opened many times.
@@ -26,7 +33,8 @@ pub trait Backend: Sync {
     fn open(&self) -> Self::Store;
 }
 
-/// Makes a test of every function in this module; `$fresh` makes an empty [`Backend`].
+/// Makes a test of every function in this module; `$fresh` makes an empty
+/// [`Backend`](crate::conformance::Backend).
 #[macro_export]
 macro_rules! grant_store_conformance {
     ($fresh:expr) => {
@@ -56,22 +64,22 @@ macro_rules! grant_store_conformance {
     (@each $fresh:expr; $($name:ident)*) => {
         $(
             #[test]
-            fn $name() -> Result<(), $crate::VaultError> {
+            fn $name() -> Result<(), $crate::StoreError> {
                 $crate::conformance::$name(&$fresh)
             }
         )*
     };
 }
 
-type Outcome = Result<(), VaultError>;
+type Outcome = Result<(), StoreError>;
 
-fn signed_in<B: Backend>(backend: &B) -> Result<(B::Store, Generation), VaultError> {
+fn signed_in<B: Backend>(backend: &B) -> Result<(B::Store, Generation), StoreError> {
     let store = backend.open();
     let generation = store.put(&grant(), &tokens(1))?;
     Ok((store, generation))
 }
 
-fn claimed(store: &impl GrantStore, generation: Generation) -> Result<Claimed, VaultError> {
+fn claimed(store: &impl GrantStore, generation: Generation) -> Result<Claimed, StoreError> {
     match store.claim(&grant(), generation, LONG)? {
         Claim::Claimed(claimed) => Ok(claimed),
         other => panic!("{other:?}"),
@@ -82,14 +90,14 @@ fn committed(
     store: &impl GrantStore,
     generation: Generation,
     number: usize,
-) -> Result<Generation, VaultError> {
+) -> Result<Generation, StoreError> {
     match store.commit(&grant(), generation, &tokens(number))? {
         Commit::Committed { generation } => Ok(generation),
         other => panic!("{other:?}"),
     }
 }
 
-fn access(store: &impl GrantStore, grant: &GrantKey) -> Result<String, VaultError> {
+fn access(store: &impl GrantStore, grant: &GrantKey) -> Result<String, StoreError> {
     let found = store.read(grant)?;
     Ok(found
         .map(|found| found.access.expose().clone())

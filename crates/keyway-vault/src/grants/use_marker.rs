@@ -1,5 +1,5 @@
-//! Who uses a sign-in right now, and asking them to stop: one lock file per user, which the kernel
-//! frees when its process dies.
+//! The processes that use a sign-in right now, and asking them to stop: one lock file per user,
+//! which the kernel frees when its process dies.
 //!
 //! Removing the file asks; freeing the lock answers. Nothing is written to the store for it.
 
@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use blake2::{Blake2b256, Digest as _};
+use keyway_store::{GrantKey, StoppedUsers, UseMarker};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
@@ -15,22 +16,21 @@ use crate::folders::Folder;
 use crate::seal::KeyId;
 
 use super::owner::{SUFFIX, is_there, remove_dead};
-use super::{Dismissed, GrantKey, Presence};
 
 /// A file that is locked for as long as the sign-in is in use.
 #[derive(Debug)]
-pub(super) struct Attendance {
+pub(super) struct LockFileMarker {
     folder: Folder,
     name: String,
     lock: OwnedFd,
 }
 
-impl Attendance {
+impl LockFileMarker {
     pub(super) fn new(runtime: &Folder, grant: &GrantKey) -> Result<Self, VaultError> {
         let folder = runtime.folder(FOLDER)?;
         remove_dead(&folder);
         let own = KeyId::random()?.to_string();
-        // Locked before it gets its name, so that nobody ever finds it unlocked.
+        // Locked before it gets its name, so that no other process ever finds it unlocked.
         let draft = format!("new-{own}");
         let path = folder.path().join(&draft);
         let lock = folder.create_open(&draft)?;
@@ -44,25 +44,25 @@ impl Attendance {
     }
 }
 
-impl Presence for Attendance {
-    fn is_dismissed(&self) -> bool {
+impl UseMarker for LockFileMarker {
+    fn is_stop_requested(&self) -> bool {
         !is_there(&self.folder, &self.name, &self.lock)
     }
 }
 
-impl Drop for Attendance {
+impl Drop for LockFileMarker {
     fn drop(&mut self) {
         // The lock is freed right after, when the descriptor closes.
         drop(self.folder.remove(&self.name));
     }
 }
 
-/// Asks all who use a sign-in to stop, and waits for them.
-pub(super) fn dismiss(
+/// Asks all users of a sign-in to stop, and waits for them.
+pub(super) fn stop_users(
     runtime: &Folder,
     grant: &GrantKey,
-    patience: Duration,
-) -> Result<Dismissed, VaultError> {
+    timeout: Duration,
+) -> Result<StoppedUsers, VaultError> {
     let folder = runtime.folder(FOLDER)?;
     let entries = std::fs::read_dir(folder.path())
         .map_err(|source| VaultError::file("list", folder.path(), source))?;
@@ -79,18 +79,15 @@ pub(super) fn dismiss(
         folder.remove(name)?;
         users.push(file);
     }
-    // Who died before is nobody to wait for.
+    // The lock of a process that died is free: there is nothing to wait for.
     users.retain(is_held);
     let told = users.len();
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     while !users.is_empty() && Instant::now() < end {
         std::thread::sleep(INTERVAL);
         users.retain(is_held);
     }
-    Ok(Dismissed {
-        ended: told - users.len(),
-        left: users.len(),
-    })
+    Ok(StoppedUsers::new(told - users.len(), users.len()))
 }
 
 fn is_held(file: &OwnedFd) -> bool {
@@ -98,7 +95,7 @@ fn is_held(file: &OwnedFd) -> bool {
     locked == Err(Errno::WOULDBLOCK)
 }
 
-/// Names a sign-in without giving it away.
+/// Returns the start of the names of a sign-in's lock files, which does not reveal the sign-in.
 fn prefix(grant: &GrantKey) -> String {
     let hash = Blake2b256::digest(grant.index());
     let hash = hash.iter().take(16);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 
-use super::GrantKey;
-use crate::store::{Generation, Timestamp};
+use crate::key::GrantKey;
+use crate::time::{Generation, Timestamp};
 
 /// What an authorization server gave out.
 #[derive(Clone, Debug)]
@@ -71,15 +71,59 @@ pub struct Grant {
     pub state: GrantState,
     /// Whether there is a refresh token.
     pub refreshable: bool,
-    /// What else belongs to the sign-in.
+    /// What else belongs to the sign-in; empty if nothing was stored.
     pub details: Secret<Vec<u8>>,
+}
+
+impl Grant {
+    /// Makes a sign-in in good standing, of unknown lifetime, without a refresh token.
+    #[must_use]
+    pub const fn new(generation: Generation, access: Secret<String>, now: Timestamp) -> Self {
+        Self {
+            generation,
+            access,
+            expires_at: None,
+            now,
+            state: GrantState::Good,
+            refreshable: false,
+            details: Secret::new(Vec::new()),
+        }
+    }
+
+    /// Sets when the access token ends.
+    #[must_use]
+    pub const fn with_expiry(mut self, expires_at: Option<Timestamp>) -> Self {
+        self.expires_at = expires_at;
+        self
+    }
+
+    /// Sets whether the refresh token was rejected.
+    #[must_use]
+    pub const fn with_state(mut self, state: GrantState) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Sets whether there is a refresh token.
+    #[must_use]
+    pub const fn with_refreshable(mut self, refreshable: bool) -> Self {
+        self.refreshable = refreshable;
+        self
+    }
+
+    /// Sets what else belongs to the sign-in.
+    #[must_use]
+    pub fn with_details(mut self, details: Secret<Vec<u8>>) -> Self {
+        self.details = details;
+        self
+    }
 }
 
 /// What is known of a sign-in without unsealing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Summary {
-    /// Whose sign-in, and to what.
+pub struct GrantSummary {
+    /// The sign-in.
     pub grant: GrantKey,
     /// Its version.
     pub generation: Generation,
@@ -91,7 +135,42 @@ pub struct Summary {
     pub refreshable: bool,
 }
 
-/// Whether a sign-in can renew itself.
+impl GrantSummary {
+    /// Makes a summary in good standing, of unknown lifetime, without a refresh token.
+    #[must_use]
+    pub const fn new(grant: GrantKey, generation: Generation) -> Self {
+        Self {
+            grant,
+            generation,
+            expires_at: None,
+            state: GrantState::Good,
+            refreshable: false,
+        }
+    }
+
+    /// Sets when the access token ends.
+    #[must_use]
+    pub const fn with_expiry(mut self, expires_at: Option<Timestamp>) -> Self {
+        self.expires_at = expires_at;
+        self
+    }
+
+    /// Sets whether the refresh token was rejected.
+    #[must_use]
+    pub const fn with_state(mut self, state: GrantState) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Sets whether there is a refresh token.
+    #[must_use]
+    pub const fn with_refreshable(mut self, refreshable: bool) -> Self {
+        self.refreshable = refreshable;
+        self
+    }
+}
+
+/// Whether a sign-in can be refreshed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GrantState {

@@ -1,6 +1,6 @@
-//! Whose sign-in, and to what.
+//! The name of a sign-in.
 
-use crate::error::VaultError;
+use crate::error::StoreError;
 
 /// Names a sign-in. Two that differ in any part are two sign-ins.
 ///
@@ -27,8 +27,12 @@ impl GrantKey {
         &self.profile
     }
 
-    /// Joins the parts such that they can be told apart again: each with its length before it.
-    pub(super) fn name(&self) -> String {
+    /// Returns all parts but the profile as one text, for a backend's key column.
+    ///
+    /// Each part follows its length, so [`GrantKey::parse`] can tell them apart. The format is
+    /// stable.
+    #[must_use]
+    pub fn name(&self) -> String {
         let mut name = String::new();
         for part in &self.parts {
             name.push_str(&part.len().to_string());
@@ -38,8 +42,9 @@ impl GrantKey {
         name
     }
 
-    /// Reads back what [`GrantKey::name`] joined.
-    pub(super) fn parse(profile: &str, mut name: &str) -> Option<Self> {
+    /// Reads what [`GrantKey::name`] returned; `None` for any other text.
+    #[must_use]
+    pub fn parse(profile: &str, mut name: &str) -> Option<Self> {
         let mut key = Self::new(profile);
         for part in &mut key.parts {
             let (length, rest) = name.split_once(':')?;
@@ -50,15 +55,21 @@ impl GrantKey {
         name.is_empty().then_some(key)
     }
 
-    /// Names the sign-in in the list of contents.
-    pub(super) fn index(&self) -> String {
+    /// Returns all parts and the profile as one text: equal for equal keys only.
+    #[must_use]
+    pub fn index(&self) -> String {
         format!("{}:{}{}", self.profile.len(), self.profile, self.name())
     }
 
-    pub(super) fn check(&self) -> Result<(), VaultError> {
+    /// Checks that there is a profile and that the key is not longer than 16 KiB.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::InvalidName`] otherwise.
+    pub fn check(&self) -> Result<(), StoreError> {
         let length = self.index().len();
         if self.profile.is_empty() || length > LONGEST {
-            return Err(VaultError::invalid_name(&self.profile));
+            return Err(StoreError::invalid_name(&self.profile));
         }
         Ok(())
     }

@@ -1,0 +1,209 @@
+//! The tokens of a sign-in, and the protocol by which exactly one process refreshes them.
+//!
+//! Rotating refresh tokens may be sent once. So a process that wants to refresh first **claims** the
+//! generation that it has seen, which is stored before any request leaves; then redeems the refresh
+//! token, holding no lock; then **commits** on condition that the generation is still the same. A
+//! loser adopts what the winner stored. A claim whose owner died is taken over at once.
+//!
+//! ```text
+//!              put                        claim (owner, until)
+//!   absent ──────────▶ good, unclaimed ─────────────────────────▶ good, claimed
+//!     ▲                  ▲   ▲   ▲                                 │   │   │
+//!     │ delete           │   │   └──── release, owner died, ───────┘   │   │
+//!     │ (from anywhere)  │   │         time over                       │   │
+//!     │                  │   └──────── commit: next generation ────────┘   │
+//!     │              put │                                                 │
+//!     │                  └── needs reauth ◀── mark_reauth: token rejected ─┘
+//! ```
+
+use std::time::Duration;
+
+use crate::claim::{Claim, ClaimId, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId};
+use crate::error::StoreError;
+use crate::grant::{Grant, GrantSummary, Tokens};
+use crate::key::GrantKey;
+use crate::time::Generation;
+
+/// A store of grants that many processes use at once.
+///
+/// Each handle is an owner of its own: a claim belongs to the handle that made it, and ends when
+/// that handle's process dies. Calls block; none holds a lock after it returned.
+pub trait GrantStore: Send + Sync {
+    /// Returns the access token and its state; `None` without a sign-in.
+    ///
+    /// The hot path: a refresh token is never unsealed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Corrupt`] if the row was tampered with.
+    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError>;
+
+    /// Claims the right to redeem the refresh token of `generation`, for at most `lifetime`.
+    ///
+    /// When this returns [`Claim::Claimed`], the intent is on disk.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked: then nothing may be redeemed.
+    fn claim(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError>;
+
+    /// Stores what was redeemed, if `generation` is still the stored one; ends any claim.
+    ///
+    /// Whether the claim still holds does not matter: a late winner saves the only live token.
+    /// A refresh token or details that `tokens` lacks are kept from before (RFC 6749 section 6).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked: try again, the tokens are not saved.
+    fn commit(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<Commit, StoreError>;
+
+    /// Gives a claim back after a transient failure; tells whether it was still held.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError>;
+
+    /// Notes that the authorization server rejected the refresh token of `generation`.
+    ///
+    /// Only if the stored refresh token is still the rejected one. Deletes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn mark_reauth(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        rejected: &Fingerprint,
+    ) -> Result<Marked, StoreError>;
+
+    /// Returns this handle's own identity as an owner of claims.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if the handle cannot show to others that it lives.
+    fn owner(&self) -> Result<OwnerId, StoreError>;
+
+    /// Tells whether an owner lives; one that cannot be judged from here counts as alive.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if it cannot be found out.
+    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError>;
+
+    /// Lists the claims whose owners died.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError>;
+
+    /// Starts to report sign-ins, sign-outs and rejected refresh tokens, but not refreshes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError>;
+
+    /// Shows to other processes that this one uses a sign-in, until the value is dropped.
+    ///
+    /// Call it before reading the sign-in: then no request to stop is missed. `None` where there
+    /// is no store yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if it cannot be shown.
+    fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError>;
+
+    /// Asks all processes that use a sign-in to stop, and waits at most `timeout` for them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if they cannot be asked.
+    fn stop_users(&self, grant: &GrantKey, timeout: Duration) -> Result<StoppedUsers, StoreError>;
+
+    /// Stores a sign-in, in place of an earlier one, which is kept until this is on disk.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Corrupt`] if the earlier one was tampered with; delete it first.
+    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError>;
+
+    /// Removes a sign-in and destroys its data key.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError>;
+
+    /// Lists the sign-ins of a profile without unsealing any token.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Corrupt`] if rows were added, removed or rolled back.
+    fn list(&self, profile: &str) -> Result<Vec<GrantSummary>, StoreError>;
+}
+
+/// Shows that a sign-in is in use; dropping it ends the use.
+pub trait UseMarker: std::fmt::Debug + Send + Sync {
+    /// Tells whether another process asked to stop. Never waits.
+    fn is_stop_requested(&self) -> bool;
+}
+
+/// The outcome of [`GrantStore::stop_users`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoppedUsers {
+    /// How many processes stopped.
+    pub stopped: usize,
+    /// How many had not when the time was over.
+    pub remaining: usize,
+}
+
+impl StoppedUsers {
+    /// Makes an outcome.
+    #[must_use]
+    pub const fn new(stopped: usize, remaining: usize) -> Self {
+        Self { stopped, remaining }
+    }
+}
+
+/// The outcome of a deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Deleted {
+    /// There was nothing to delete.
+    Absent,
+    /// It is gone, and no file holds its data key any more.
+    Wiped,
+    /// It is gone, but other processes kept the log in use; it is wiped at the next occasion.
+    WipePending,
+}
+
+/// Reports changes that processes made to a store, in the order of its own calls.
+pub trait ChangeFeed: Send {
+    /// Tells whether something changed since the last call. Never waits for other processes.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if the store cannot be read.
+    fn changed(&mut self) -> Result<bool, StoreError>;
+
+    /// Waits until something changed, or `at_most` has passed.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChangeFeed::changed`].
+    fn wait(&mut self, at_most: Duration) -> Result<bool, StoreError>;
+}
