@@ -4,12 +4,10 @@ use std::fmt;
 
 use keyway_secret::Secret;
 
-#[cfg(doc)]
-use crate::grant_store::GrantStore;
 use crate::key::GrantKey;
 use crate::time::{Generation, Timestamp};
 
-/// The answer to [`GrantStore::claim`].
+/// The answer to [`GrantStore::claim`](crate::GrantStore::claim).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim {
@@ -39,11 +37,11 @@ pub enum Claim {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Claimed {
-    /// This claim, for [`GrantStore::release`].
+    /// This claim, for [`GrantStore::release`](crate::GrantStore::release).
     pub id: ClaimId,
     /// The refresh token.
     pub refresh: Secret<String>,
-    /// Names the refresh token, for [`GrantStore::mark_reauth`].
+    /// Names the refresh token, for [`GrantStore::mark_reauth`](crate::GrantStore::mark_reauth).
     pub fingerprint: Fingerprint,
     /// How many earlier owners of a claim on this generation never ended it.
     ///
@@ -72,7 +70,7 @@ impl Claimed {
     }
 }
 
-/// The answer to [`GrantStore::commit`].
+/// The answer to [`GrantStore::commit`](crate::GrantStore::commit).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Commit {
@@ -88,7 +86,7 @@ pub enum Commit {
     },
 }
 
-/// The answer to [`GrantStore::mark_reauth`].
+/// The answer to [`GrantStore::mark_reauth`](crate::GrantStore::mark_reauth).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Marked {
