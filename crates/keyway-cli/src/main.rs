@@ -35,7 +35,7 @@ mod vault;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use keyway::connect::{LAUNCH_WORD, launcher_main};
+use keyway::connect::{LAUNCH_ARG, launcher_main};
 
 use crate::arguments::Arguments;
 use crate::context::CommandContext;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     panics::end_at_once(hidden_input::show_again);
     // Children are started by this very binary, before anything else of it comes to life.
     let word = std::env::args_os().nth(1).unwrap_or_default();
-    if word == LAUNCH_WORD {
+    if word == LAUNCH_ARG {
         return launcher_main();
     }
     if let Some(exit) = commands::demo::play(&word) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use keyway::connect::{HttpSettings, ProxySettings, Trust};
+use keyway::connect::{HttpSettings, ProxySettings, RootCertificates};
 use keyway::identity::Files;
 use keyway::settings::{Network, Parsed, Settings, SettingsError, load};
 use keyway_config::diagnostic::Diagnostic;
@@ -92,7 +92,7 @@ pub(crate) fn http(network: &Network) -> Result<HttpSettings, CliError> {
     let own: Option<PathBuf> = ProcessEnvironment::text("SSL_CERT_FILE").map(PathBuf::from);
     let identity = identity_files(network).map(|files| files.read());
     Ok(HttpSettings {
-        trust: Trust {
+        root_certificates: RootCertificates {
             // The list that the environment names stands in for the system's.
             system: own.is_none(),
             files: own.into_iter().chain(network.roots.clone()).collect(),

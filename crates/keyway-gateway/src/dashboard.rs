@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::{Method, StatusCode};
 use keyway_secret::Secret;
-use keyway_transport::{Guest, Inbound, Reply};
+use keyway_transport::{Inbound, Peer, Reply};
 use tokio::sync::{Semaphore, watch};
 
 pub use self::steward::{
@@ -114,11 +114,11 @@ impl Dashboard {
     /// Answers a request that names this machine and comes from no foreign page.
     pub async fn answer(self: &Arc<Self>, request: Inbound) -> Reply {
         let outside = paths::outside(request.uri.path());
-        if request.guest == Guest::SameUser {
+        if request.peer == Peer::SameUser {
             return self.by_socket(&request.method, outside.as_ref());
         }
         // Whatever they got hold of.
-        if request.is_of_another_user() {
+        if request.is_from_other_user() {
             return self.refused();
         }
         match (&outside, &request.method) {

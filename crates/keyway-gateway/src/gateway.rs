@@ -205,7 +205,7 @@ impl Gateway {
     }
 
     async fn handle(&self, request: Inbound) -> Reply {
-        if !guard::is_ours(request.guest, &request.uri, &request.headers) {
+        if !guard::is_ours(request.peer, &request.uri, &request.headers) {
             return reply::forbidden();
         }
         let path = request.uri.path();
@@ -215,7 +215,7 @@ impl Gateway {
         if let Some(dashboard) = self.dashboard.as_ref().filter(|_| Dashboard::is_own(path)) {
             return dashboard.answer(request).await;
         }
-        let principal = self.holders.principal(request.guest, &request.headers);
+        let principal = self.holders.principal(request.peer, &request.headers);
         let Some(principal) = principal.await else {
             return reply::forbidden();
         };

@@ -4,10 +4,10 @@
 //! counts only if it names us as its host, comes from no foreign page and carries the `state` that
 //! nobody else knows; everything else is turned away and changes nothing.
 
-mod answer;
-mod gate;
+mod address;
 mod page;
-mod sockets;
+mod redirect;
+mod route;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -25,15 +25,15 @@ use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use self::gate::Gate;
-use self::sockets::{Place, Sockets};
+use self::address::{CallbackAddress, Sockets};
+use self::route::CallbackRoute;
 
-pub use self::answer::{RedirectFault, read_redirect};
+pub use self::redirect::{RedirectError, read_redirect};
 
 /// A listener that is ready, before the address of the consent page is made.
 #[derive(Debug)]
 pub struct CallbackListener {
-    place: Place,
+    place: CallbackAddress,
     sockets: Sockets,
 }
 
@@ -47,8 +47,8 @@ impl CallbackListener {
     /// Returns [`InteractionError::PortBusy`] if a fixed port is taken on either of them, and
     /// [`InteractionError::Listener`] for a redirect address that is not `http` on this machine.
     pub fn bind(redirect: &Redirect) -> Result<Self, InteractionError> {
-        let wanted = Place::wanted(redirect)?;
-        let (place, sockets) = Sockets::bind(wanted)?;
+        let requested = CallbackAddress::requested(redirect)?;
+        let (place, sockets) = Sockets::bind(requested)?;
         Ok(Self { place, sockets })
     }
 
@@ -62,32 +62,32 @@ impl CallbackListener {
     ///
     /// # Errors
     ///
-    /// Returns [`InteractionError::Timeout`] after `patience`.
+    /// Returns [`InteractionError::Timeout`] after `timeout_after`.
     pub async fn wait(
         self,
         state: &Secret<String>,
-        patience: Duration,
+        timeout_after: Duration,
     ) -> Result<Callback, InteractionError> {
-        let gate = Arc::new(Gate::new(&self.place, state.clone()));
-        let mut guests = Guests::default();
-        let late = Instant::now() + patience;
+        let route = Arc::new(CallbackRoute::new(&self.place, state.clone()));
+        let mut connections = Connections::default();
+        let deadline = Instant::now() + timeout_after;
         loop {
-            let room = guests.room();
+            let room = connections.room();
             tokio::select! {
                 biased;
-                answer = guests.next() => {
+                answer = connections.next() => {
                     if let Some(callback) = answer {
                         return Ok(callback);
                     }
                 }
-                () = sleep_until(late) => {
-                    let seconds = patience.as_secs();
+                () = sleep_until(deadline) => {
+                    let seconds = timeout_after.as_secs();
                     return Err(InteractionError::Timeout { seconds });
                 }
                 stream = async {
                     sleep_until(room).await;
                     self.sockets.accept().await
-                } => guests.admit(stream, &gate),
+                } => connections.admit(stream, &route),
             }
         }
     }
@@ -98,13 +98,13 @@ impl CallbackListener {
 /// A browser sends its request at once. So when there are too many, the one that has been silent
 /// longest makes room, and nobody can keep the others out by being slow.
 #[derive(Debug, Default)]
-struct Guests {
+struct Connections {
     tasks: JoinSet<Option<Callback>>,
     /// Oldest first.
     arrived: VecDeque<(Instant, AbortHandle)>,
 }
 
-impl Guests {
+impl Connections {
     /// Waits for a connection to end; never returns while there is none.
     async fn next(&mut self) -> Option<Callback> {
         if self.tasks.is_empty() {
@@ -117,29 +117,29 @@ impl Guests {
 
     /// Returns from when on another connection can be taken.
     fn room(&self) -> Instant {
-        let is_full = self.arrived.len() >= MAX_GUESTS;
+        let is_full = self.arrived.len() >= MAX_CONNECTIONS;
         let oldest = self.arrived.front().filter(|_| is_full);
         oldest.map_or_else(Instant::now, |(arrived, _)| *arrived + GRACE)
     }
 
-    fn admit(&mut self, stream: TcpStream, gate: &Arc<Gate>) {
-        while self.arrived.len() >= MAX_GUESTS {
+    fn admit(&mut self, stream: TcpStream, route: &Arc<CallbackRoute>) {
+        while self.arrived.len() >= MAX_CONNECTIONS {
             if let Some((_, task)) = self.arrived.pop_front() {
                 task.abort();
             }
         }
-        let task = self.tasks.spawn(serve(stream, Arc::clone(gate)));
+        let task = self.tasks.spawn(serve(stream, Arc::clone(route)));
         self.arrived.push_back((Instant::now(), task));
     }
 }
 
 /// Answers one request; returns what it brought, if it was the one.
-async fn serve(stream: TcpStream, gate: Arc<Gate>) -> Option<Callback> {
+async fn serve(stream: TcpStream, route: Arc<CallbackRoute>) -> Option<Callback> {
     // A connection that we close first would keep a fixed port busy for a minute.
     stream.set_zero_linger().ok()?;
     let brought = Mutex::new(None);
     let service = service_fn(|request| {
-        let (page, callback) = gate.judge(&request);
+        let (page, callback) = route.handle(&request);
         if callback.is_some() {
             *brought.lock().unwrap_or_else(PoisonError::into_inner) = callback;
         }
@@ -156,15 +156,15 @@ async fn serve(stream: TcpStream, gate: Arc<Gate>) -> Option<Callback> {
         // Let the browser close first: it has read everything then.
         let mut stream = parts.io.into_inner();
         let gone = async { while stream.read(&mut [0; 512]).await.is_ok_and(|read| read > 0) {} };
-        drop(timeout(GOODBYE_TIME, gone).await);
+        drop(timeout(CLOSE_TIMEOUT, gone).await);
     }
     brought.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-const MAX_GUESTS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 const MAX_HEAD: usize = 8 * 1024;
 const HEAD_TIME: Duration = Duration::from_secs(5);
-const GOODBYE_TIME: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a connection may stay silent before it has to make room.
 const GRACE: Duration = Duration::from_millis(100);
 

@@ -42,7 +42,7 @@ pub fn capture(
     let output = read(stdout.ok_or(io::ErrorKind::BrokenPipe)?, deadline)?;
     let status = running.wait(deadline)?;
     if !status.success() {
-        let how = crate::launch::in_words(status);
+        let how = crate::launch::describe_exit(status);
         return Err(io::Error::other(format!("the command failed: {how}")));
     }
     if output.expose().len() > OUTPUT_BYTES {
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn failure_is_told_without_the_output() {
+    fn failure_does_not_contain_the_output() {
         let error = run("echo CANARY; exit 3", LONG).unwrap_err().to_string();
         assert!(error.contains('3') && !error.contains("CANARY"), "{error}");
     }
 
     #[test]
-    fn endless_output_and_endless_commands_end() {
+    fn unbounded_output_and_slow_commands_are_stopped() {
         let start = Instant::now();
         assert!(run("yes", LONG).is_err());
         let short = Duration::from_millis(100);

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_what_the_challenge_for_tokens_says() {
+    fn refusal_carries_error_and_scope_of_the_token_challenge() {
         let values = [
             HeaderValue::from_static(r#"Basic realm="x", error="not ours""#),
             HeaderValue::from_static(r#"Bearer error="insufficient_scope", scope="a b""#),

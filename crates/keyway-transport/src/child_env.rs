@@ -77,7 +77,7 @@ impl ChildEnv {
 #[derive(Debug, Clone, Copy)]
 pub struct EnvRules<'a> {
     /// What kind of child it is.
-    pub reader: EnvReader,
+    pub reader: ChildKind,
     /// How much of the person's environment it may see without asking.
     pub inherit: Inherit,
     /// The entry's `env` map.
@@ -102,14 +102,14 @@ impl EnvRules<'_> {
         }
         self.inherit == Inherit::DangerousEverything
             || is_listed(EVERY_CHILD, name)
-            || (self.reader == EnvReader::Server && is_listed(SERVERS, name))
+            || (self.reader == ChildKind::Server && is_listed(SERVERS, name))
     }
 }
 
 /// What kind of child reads the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum EnvReader {
+pub enum ChildKind {
     /// A headers helper.
     Helper,
     /// A stdio server.
@@ -143,7 +143,7 @@ pub struct HostEnv {
 }
 
 impl HostEnv {
-    fn pairs(&self, reader: EnvReader) -> Vec<(&'static str, OsString)> {
+    fn pairs(&self, reader: ChildKind) -> Vec<(&'static str, OsString)> {
         let mut pairs = Vec::new();
         for (path, names) in [
             (&self.plugin_root, PLUGIN_ROOT),
@@ -156,7 +156,7 @@ impl HostEnv {
                 names.iter().map(|name| (*name, value.to_owned()))
             }));
         }
-        if reader == EnvReader::Helper {
+        if reader == ChildKind::Helper {
             let name = self.server_name.iter().map(|name| (SERVER_NAME, name));
             let url = self.server_url.iter().map(|url| (SERVER_URL, url));
             pairs.extend(name.chain(url).map(|(name, value)| (name, value.into())));
@@ -239,7 +239,7 @@ mod tests {
             .collect()
     }
 
-    fn rules<'a>(reader: EnvReader, host: &'a HostEnv) -> EnvRules<'a> {
+    fn rules<'a>(reader: ChildKind, host: &'a HostEnv) -> EnvRules<'a> {
         EnvRules {
             reader,
             inherit: Inherit::Listed,
@@ -269,10 +269,10 @@ mod tests {
             "https_proxy",
             "PWD",
         ]);
-        let helper = ChildEnv::build(person.clone(), &rules(EnvReader::Helper, &host));
+        let helper = ChildEnv::build(person.clone(), &rules(ChildKind::Helper, &host));
         assert_eq!(names(&helper), ["LC_TIME", "PATH", "https_proxy"]);
         assert_eq!(helper.withheld(), ["DISPLAY", "FOO_TOKEN"]);
-        let server = ChildEnv::build(person, &rules(EnvReader::Server, &host));
+        let server = ChildEnv::build(person, &rules(ChildKind::Server, &host));
         assert_eq!(
             names(&server),
             ["DISPLAY", "LC_TIME", "PATH", "https_proxy"]
@@ -287,7 +287,7 @@ mod tests {
         let everything = EnvRules {
             inherit: Inherit::DangerousEverything,
             declared: &declared,
-            ..rules(EnvReader::Server, &host)
+            ..rules(ChildKind::Server, &host)
         };
         let env = ChildEnv::build(person(&loaders), &everything);
         assert_eq!(names(&env), ["PYTHONPATH"]);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_granted_name_is_passed_on_and_the_host_has_the_last_word() {
+    fn granted_variable_is_passed_and_host_variables_win() {
         let host = HostEnv {
             plugin_root: Some("/plugin".into()),
             server_name: Some("search".into()),
@@ -307,7 +307,7 @@ mod tests {
         let with_grant = EnvRules {
             granted: &granted,
             declared: &declared,
-            ..rules(EnvReader::Helper, &host)
+            ..rules(ChildKind::Helper, &host)
         };
         let env = ChildEnv::build(person(&["FOO_TOKEN", "HOST_PLUGIN_ROOT"]), &with_grant);
         let expected = [
@@ -325,10 +325,10 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_text_stay_behind() {
+    fn variable_names_that_are_not_utf8_are_dropped() {
         let host = HostEnv::default();
         let odd = OsStr::from_bytes(b"LC_\xff").to_owned();
-        let env = ChildEnv::build([(odd, "x".into())], &rules(EnvReader::Server, &host));
+        let env = ChildEnv::build([(odd, "x".into())], &rules(ChildKind::Server, &host));
         assert_eq!(env.names().count(), 0);
     }
 }

@@ -73,7 +73,7 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// answer fails, and the next request begins anew.
     ///
     /// For who cannot connect again themselves. Does nothing where there is no such stream.
-    fn outlast_streams(&self) {}
+    fn reopen_lost_streams(&self) {}
 }
 
 /// What a connection reports.

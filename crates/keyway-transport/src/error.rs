@@ -11,10 +11,10 @@ use crate::frame::FrameError;
 #[non_exhaustive]
 pub enum TransportError {
     /// There is no credential to send.
-    #[error("no credential could be obtained")]
+    #[error("cannot obtain a credential")]
     Auth(#[from] AuthError),
     /// What the entry or the settings say cannot be used for a connection.
-    #[error("the connection cannot be set up: {what}")]
+    #[error("cannot set up the connection: {what}")]
     Settings {
         /// What is wrong, without quoting it.
         what: &'static str,
@@ -47,7 +47,7 @@ pub enum TransportError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The address that the name stands for may not be connected to.
-    #[error("`{host}` leads to an address that may not be reached from here")]
+    #[error("refusing to connect to `{host}`: it resolves to a forbidden address")]
     Forbidden {
         /// The host.
         host: String,
@@ -55,7 +55,7 @@ pub enum TransportError {
         never: bool,
     },
     /// The server sent the client somewhere else.
-    #[error("the server redirects to another origin, which would get the credential")]
+    #[error("refusing to follow a redirect to another origin")]
     Redirect {
         /// Where to, without query; empty if that cannot be shown.
         to: String,
@@ -102,16 +102,16 @@ pub enum TransportError {
     #[error("the connection was closed")]
     Closed,
     /// The server dropped its stream while the request was under way; the next one opens another.
-    #[error("the stream of the server was lost")]
+    #[error("the event stream was lost")]
     StreamLost,
 }
 
 impl From<StreamError> for TransportError {
     fn from(error: StreamError) -> Self {
         let what = match error {
-            StreamError::LineTooLong => "an event stream with an endless line",
-            StreamError::EventTooLarge => "an event stream with an endless event",
-            StreamError::FieldTooLong => "an event stream with an endless field",
+            StreamError::LineTooLong => "a line of the event stream exceeds the limit",
+            StreamError::EventTooLarge => "an event of the event stream exceeds the limit",
+            StreamError::FieldTooLong => "a field of the event stream exceeds the limit",
         };
         Self::Protocol { what }
     }

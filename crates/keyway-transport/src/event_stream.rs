@@ -10,8 +10,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 use thiserror::Error;
 
+use crate::body_buffer::BodyBuffer;
 use crate::frame::MAX_FRAME_BYTES;
-use crate::gather::Gathered;
 
 /// A reader of one event stream.
 ///
@@ -21,7 +21,7 @@ pub struct EventStream {
     /// What has arrived and is not looked at yet.
     input: Bytes,
     /// The beginning of a line whose end has not arrived.
-    line: Gathered,
+    line: BodyBuffer,
     after_cr: bool,
     past_bom: bool,
     data: Data,

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_read_once_and_copies_know_what_was_read() {
+    fn message_is_parsed_once_for_all_clones() {
         let text = r#"{"id":1,"method":"a","params":{"x":[]}}"#;
         let first = Frame::new(text).unwrap();
         assert!(first.0.parts.get().is_none());
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_is_no_text_is_refused() {
+    fn method_that_is_not_a_string_is_refused() {
         for method in ["7", "{}", "[\"a\"]", "true", r#""\ud800""#] {
             let text = format!(r#"{{"id":1,"method":{method}}}"#);
             let frame = Frame::new(text).unwrap();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_along_stays_as_long_as_the_bytes_and_the_message_is_not_read_again() {
+    fn companion_lives_as_long_as_the_bytes_and_the_message_is_not_parsed_again() {
         let first = frame(r#"{"id":1}"#);
         assert!(first.envelope().is_ok());
         let companion = Arc::new(());
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_and_never_shown() {
+    fn non_object_is_refused_and_never_shown() {
         for text in ["", "[]", "x", "{", "\"CANARY\""] {
             let error = frame(text).envelope().unwrap_err();
             assert_eq!(error, FrameError::NotJsonRpc, "{text}");

@@ -14,7 +14,9 @@ use keyway_secret::Secret;
 use tokio::net::unix::pipe;
 
 use crate::child_env::ChildEnv;
-use crate::launch::{Ended, Errand, Isolation, Launcher, Program, Started, in_words};
+use crate::launch::{
+    ExitWatch, Isolation, LaunchMode, Launcher, Program, StartedChild, describe_exit,
+};
 use crate::lines::Lines;
 use crate::redact::Redactor;
 use crate::stdio::{ChildStream, Log, Verify};
@@ -71,10 +73,10 @@ impl Helper {
     async fn run_once(&self) -> Result<Secret<Vec<u8>>, HelperFault> {
         let program = self.program().ok_or_else(|| self.not_executable())?;
         self.verify()?;
-        let started = self.launcher.start(&program, Errand::Helper).await;
+        let started = self.launcher.start(&program, LaunchMode::Helper).await;
         let started = started.map_err(|_| self.not_executable())?;
         self.verify()?;
-        let Started {
+        let StartedChild {
             process,
             stdin,
             stdout,
@@ -87,14 +89,14 @@ impl Helper {
             .clone()
             .map(|log| (log, Redactor::new(&self.secrets)));
         drop(tokio::spawn(log_errors(stderr, log)));
-        let mut ended = process.ended();
+        let mut ended = process.exit_watch();
         let output = read_output(&stdout, &mut ended).await;
         let output = output.map_err(|error| match error.kind() {
             io::ErrorKind::FileTooLarge => HelperFault::TooMuchOutput {
                 limit: OUTPUT_BYTES,
             },
             _ => HelperFault::Output {
-                why: "it cannot be read",
+                why: "cannot read its output",
             },
         })?;
         let status = ended.status().await;
@@ -102,7 +104,7 @@ impl Helper {
             Some(0) => Ok(output),
             Some(NOT_EXECUTABLE | NOT_FOUND) => Err(self.not_executable()),
             _ => Err(HelperFault::Exit {
-                status: in_words(status),
+                status: describe_exit(status),
             }),
         }
     }
@@ -182,7 +184,7 @@ impl fmt::Debug for Helper {
 }
 
 /// Reads everything up to the limit into one place, so that no copy is left behind.
-async fn read_output(pipe: &pipe::Receiver, ended: &mut Ended) -> io::Result<Secret<Vec<u8>>> {
+async fn read_output(pipe: &pipe::Receiver, ended: &mut ExitWatch) -> io::Result<Secret<Vec<u8>>> {
     let mut output = Vec::with_capacity(OUTPUT_BYTES + 1);
     loop {
         let room = OUTPUT_BYTES + 1 - output.len();
@@ -195,7 +197,7 @@ async fn read_output(pipe: &pipe::Receiver, ended: &mut Ended) -> io::Result<Sec
         }
         tokio::select! {
             ready = pipe.readable() => ready?,
-            () = ended.is_long_over() => return Ok(Secret::new(output)),
+            () = ended.exited_and_drained() => return Ok(Secret::new(output)),
         }
     }
 }

@@ -7,9 +7,9 @@ mod address;
 mod body;
 mod connector;
 mod failure;
-mod noted;
 mod pool;
 mod proxy;
+mod request_trace;
 mod resolver;
 mod response;
 mod stream;
@@ -27,27 +27,27 @@ use keyway_auth::Observer;
 use keyway_secret::Secret;
 use url::{Host, Url};
 
-use self::body::Once;
+use self::body::FullBody;
 use self::connector::Connector;
-use self::noted::Noted;
 use self::pool::Pool;
 use self::proxy::Proxies;
-use self::resolver::{Guarded, System, Witness, is_localhost};
+use self::request_trace::RequestTrace;
+use self::resolver::{GuardedResolver, ScopeHistory, SystemResolver, is_localhost};
 use self::tls::Tls;
 use crate::error::TransportError;
 
-pub use self::address::{AddressPolicy, Reach};
-pub(crate) use self::failure::{Fate, SendError, find_cause, is_tls_failure};
+pub use self::address::{AddressPolicy, AddressScope};
+pub(crate) use self::failure::{Retry, SendError, find_cause, is_tls_failure};
 pub use self::proxy::ProxySettings;
 pub use self::resolver::Lookup;
 pub(crate) use self::response::{Media, Response, Upgraded};
-pub use self::tls::{ClientIdentity, Trust};
+pub use self::tls::{ClientIdentity, RootCertificates};
 
 /// What all connections of a process share.
 #[derive(Debug, Clone, Default)]
 pub struct HttpSettings {
-    /// Whose certificates are believed.
-    pub trust: Trust,
+    /// The certificate authorities to trust.
+    pub root_certificates: RootCertificates,
     /// The client certificate, if servers ask for one.
     pub identity: Option<ClientIdentity>,
     /// Which proxies to use for what.
@@ -78,7 +78,7 @@ enum Purpose {
 struct Shared {
     tls: Tls,
     settings: HttpSettings,
-    witness: Arc<Witness>,
+    history: Arc<ScopeHistory>,
 }
 
 impl HttpClient {
@@ -88,11 +88,11 @@ impl HttpClient {
     ///
     /// Returns [`TransportError::Settings`] for an unusable client certificate or proxy.
     pub fn new(settings: HttpSettings) -> Result<Self, TransportError> {
-        let tls = Tls::new(&settings.trust, settings.identity.as_ref())?;
+        let tls = Tls::new(&settings.root_certificates, settings.identity.as_ref())?;
         let shared = Arc::new(Shared {
             tls,
             settings,
-            witness: Arc::default(),
+            history: Arc::default(),
         });
         Self::build(shared, AddressPolicy::Configured, Purpose::Exchange)
     }
@@ -127,7 +127,7 @@ impl HttpClient {
     ///
     /// Returns [`TransportError::Settings`] or [`TransportError::Forbidden`].
     pub(crate) fn endpoint(&self, url: &Secret<String>) -> Result<Url, TransportError> {
-        let what = "the address of the server is not an `http` or `https` URL";
+        let what = "the URL is not `http` or `https`";
         let url = Url::parse(url.expose()).map_err(|_| TransportError::Settings { what })?;
         self.check(&url)?;
         Ok(url)
@@ -139,7 +139,7 @@ impl HttpClient {
     ///
     /// Returns [`TransportError::Settings`] or [`TransportError::Forbidden`].
     pub(crate) fn upgrade_endpoint(&self, url: &Secret<String>) -> Result<Url, TransportError> {
-        let what = "the address of the server is not a `ws` or `wss` URL";
+        let what = "the URL is not `ws` or `wss`";
         let mut url = Url::parse(url.expose()).map_err(|_| TransportError::Settings { what })?;
         let scheme = match url.scheme() {
             "wss" => "https",
@@ -158,10 +158,13 @@ impl HttpClient {
         purpose: Purpose,
     ) -> Result<Self, TransportError> {
         let settings = &shared.settings;
-        let resolver = Guarded {
-            lookup: settings.lookup.clone().unwrap_or_else(|| Arc::new(System)),
+        let resolver = GuardedResolver {
+            lookup: settings
+                .lookup
+                .clone()
+                .unwrap_or_else(|| Arc::new(SystemResolver)),
             policy,
-            witness: Arc::clone(&shared.witness),
+            history: Arc::clone(&shared.history),
         };
         let connector = Connector {
             resolver,
@@ -184,12 +187,12 @@ impl HttpClient {
         let mut url = Cow::Borrowed(request.url);
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_once(&request, &url).await?;
-            match next_hop(&request.method, &url, &response).map_err(SendError::hopeless)? {
+            match redirect_target(&request.method, &url, &response).map_err(SendError::permanent)? {
                 Some(next) if self.pool.purpose == Purpose::Exchange => url = Cow::Owned(next),
                 _ => return Ok(response),
             }
         }
-        Err(SendError::hopeless(TransportError::Protocol {
+        Err(SendError::permanent(TransportError::Protocol {
             what: "too many redirects",
         }))
     }
@@ -204,11 +207,11 @@ impl HttpClient {
         H: Fn() -> HeaderMap,
     {
         let noting = self.shared.settings.observer.as_deref();
-        let noting = noting.map(|observer| Noted::begin(observer, request, url));
+        let noting = noting.map(|observer| RequestTrace::begin(observer, request, url));
         let answer = self.pool.exchange(request, url).await;
-        let answer = answer.and_then(|answer| Response::new(answer).map_err(SendError::hopeless));
-        if let Some(noted) = noting {
-            noted.end(&answer);
+        let answer = answer.and_then(|answer| Response::new(answer).map_err(SendError::permanent));
+        if let Some(request_trace) = noting {
+            request_trace.end(&answer);
         }
         answer
     }
@@ -218,15 +221,15 @@ impl HttpClient {
     /// # Errors
     ///
     /// Returns why there is no connection if the name stands for nothing.
-    pub(crate) async fn reach_of(&self, url: &Url) -> Result<Reach, SendError> {
+    pub(crate) async fn scope_of(&self, url: &Url) -> Result<AddressScope, SendError> {
         let connector = &self.pool.connector;
         // A proxy resolves the name, and what it stands for here says nothing.
         if matches!(url.host(), Some(Host::Domain(_))) && connector.proxies.hop(url).is_some() {
-            return Ok(Reach::Public);
+            return Ok(AddressScope::Public);
         }
-        let reach = connector.resolver.reach(url.host_str().unwrap_or_default());
-        let reach = reach.await;
-        reach.map_err(|failure| SendError::connect(failure, url))
+        let scope = connector.resolver.scope(url.host_str().unwrap_or_default());
+        let scope = scope.await;
+        scope.map_err(|failure| SendError::connect(failure, url))
     }
 
     /// Checks what can be checked of an address without a connection.
@@ -236,7 +239,7 @@ impl HttpClient {
     /// Returns [`TransportError::Settings`] or [`TransportError::Forbidden`].
     pub(crate) fn check(&self, url: &Url) -> Result<(), TransportError> {
         let host = url.host().ok_or(TransportError::Settings {
-            what: "the address of the server has no host",
+            what: "the URL has no host",
         })?;
         let is_this_machine = match host {
             Host::Domain(name) => is_localhost(name),
@@ -248,12 +251,12 @@ impl HttpClient {
             "http" if is_this_machine => {}
             "http" => {
                 return Err(TransportError::Settings {
-                    what: "without encryption only this machine may be reached",
+                    what: "unencrypted connections are allowed to localhost only",
                 });
             }
             _ => {
                 return Err(TransportError::Settings {
-                    what: "the address of the server is not an `http` or `https` URL",
+                    what: "the URL is not `http` or `https`",
                 });
             }
         }
@@ -286,8 +289,8 @@ pub(crate) struct Request<'a, H> {
 
 impl<H: Fn() -> HeaderMap> Request<'_, H> {
     /// Returns what is sent, but for the address.
-    fn message(&self) -> http::Request<Once> {
-        let mut message = http::Request::new(Once::new(self.body.clone()));
+    fn message(&self) -> http::Request<FullBody> {
+        let mut message = http::Request::new(FullBody::new(self.body.clone()));
         *message.method_mut() = self.method.clone();
         *message.headers_mut() = (self.headers)();
         message.headers_mut().insert(USER_AGENT, AGENT);
@@ -296,26 +299,28 @@ impl<H: Fn() -> HeaderMap> Request<'_, H> {
 }
 
 /// Returns an address that a stranger named as it may be shown: without user, query and fragment.
-fn shown(target: &Url) -> String {
-    let mut shown = target.clone();
-    shown.set_query(None);
-    shown.set_fragment(None);
-    let is_plain = shown.username().is_empty() && shown.password().is_none();
-    if !is_plain || !matches!(shown.scheme(), "http" | "https") || shown.as_str().len() > MAX_SHOWN
+fn displayable(target: &Url) -> String {
+    let mut displayable = target.clone();
+    displayable.set_query(None);
+    displayable.set_fragment(None);
+    let is_plain = displayable.username().is_empty() && displayable.password().is_none();
+    if !is_plain
+        || !matches!(displayable.scheme(), "http" | "https")
+        || displayable.as_str().len() > MAX_SHOWN
     {
         return String::new();
     }
-    shown.into()
+    displayable.into()
 }
 
-/// What is longer is not shown.
+/// Longer addresses are not shown.
 const MAX_SHOWN: usize = 200;
 
 /// Returns where to ask next, if the answer is a redirect that may be followed.
 ///
 /// A `GET` follows all of them, a `POST` those that keep method and body (RFC 9110 §15.4.8, 15.4.9).
 /// Nothing ever goes to another origin: it would get credential and body.
-pub(crate) fn next_hop(
+pub(crate) fn redirect_target(
     method: &Method,
     url: &Url,
     response: &Response,
@@ -332,7 +337,9 @@ pub(crate) fn next_hop(
         return Ok(None);
     };
     if target.origin() != url.origin() || !target.username().is_empty() {
-        return Err(TransportError::Redirect { to: shown(&target) });
+        return Err(TransportError::Redirect {
+            to: displayable(&target),
+        });
     }
     let keeps_method = matches!(status, 307 | 308);
     let may_follow = match *method {

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::task::AbortHandle;
 
-use crate::answer::is_same;
 use crate::error::TransportError;
 use crate::frame::RequestId;
+use crate::responses::same_id;
 
 /// The requests under way on one connection.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct State {
 impl InFlight {
     /// Notes a request together with the task that `start` begins for it.
     ///
-    /// The lock is held meanwhile, so that a task cannot end before it is noted.
+    /// The lock is held meanwhile, so that a task cannot end before it is recorded.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl InFlight {
     pub(crate) fn end_like(&self, id: &RequestId) -> Option<RequestId> {
         let waiting = &mut self.lock().waiting;
         let (own, _) = waiting.remove_entry(id).or_else(|| {
-            let own = waiting.keys().find(|own| is_same(own, id))?.clone();
+            let own = waiting.keys().find(|own| same_id(own, id))?.clone();
             waiting.remove_entry(&own)
         })?;
         Some(own)

@@ -1,15 +1,15 @@
 //! Starting children through a launcher: our own binary, executed once more.
 //!
 //! The parent starts the launcher with one fixed argument and an empty environment, and writes a
-//! plan to its standard input: program, arguments, environment, isolation. The launcher shuts
+//! spec to its standard input: program, arguments, environment, isolation. The launcher shuts
 //! itself in and becomes the program. So nothing secret stands in an argument list, no code runs
-//! between `fork` and `exec`, and standard input is the program's own from the byte after the plan.
+//! between `fork` and `exec`, and standard input is the program's own from the byte after the spec.
 
-mod entry;
+mod exec;
 mod isolation;
-mod plan;
 mod process;
 mod report;
+mod spec;
 
 use std::io;
 use std::path::PathBuf;
@@ -22,12 +22,12 @@ use tokio::net::unix::pipe;
 use crate::child_env::ChildEnv;
 use crate::lines::{Lines, Overflow};
 
-pub use self::entry::launcher_main;
-pub use self::isolation::{Isolation, Level, Mechanism, Profile};
-pub(crate) use self::plan::Errand;
-pub(crate) use self::process::{Ended, Process, in_words};
+pub use self::exec::launcher_main;
+pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};
+pub(crate) use self::process::{ExitWatch, Process, describe_exit};
+pub use self::report::LaunchStage;
 use self::report::Report;
-pub use self::report::Stage;
+pub(crate) use self::spec::LaunchMode;
 
 /// The binary that starts children.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Names a binary that calls [`launcher_main`] when its first argument is [`LAUNCH_WORD`]:
+    /// Names a binary that calls [`launcher_main`] when its first argument is [`LAUNCH_ARG`]:
     /// usually `/proc/self/exe`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Launcher {
     /// # Errors
     ///
     /// Returns what kept the launcher from starting.
-    pub async fn probe(&self, isolation: &Isolation) -> Result<Level, LaunchError> {
+    pub async fn probe(&self, isolation: &Isolation) -> Result<IsolationLevel, LaunchError> {
         let nothing = Program {
             command: Secret::new(String::new()),
             args: Vec::new(),
@@ -57,7 +57,7 @@ impl Launcher {
             folder: PathBuf::from("/"),
             isolation: isolation.clone(),
         };
-        let started = self.start(&nothing, Errand::Probe).await?;
+        let started = self.start(&nothing, LaunchMode::Probe).await?;
         Ok(started.level)
     }
 
@@ -65,16 +65,20 @@ impl Launcher {
     pub(crate) async fn start(
         &self,
         program: &Program,
-        errand: Errand,
-    ) -> Result<Started, LaunchError> {
-        let plan = plan::encode(program, errand).ok_or(LaunchError::TooLarge)?;
+        mode: LaunchMode,
+    ) -> Result<StartedChild, LaunchError> {
+        let spec = spec::encode(program, mode).ok_or(LaunchError::TooLarge)?;
         let (process, pipes) = process::start(&self.program)
             .await
             .map_err(LaunchError::Spawn)?;
-        let mut stderr = Lines::new(pipes.stderr, process.ended(), Overflow::Split(REPORT_BYTES));
+        let mut stderr = Lines::new(
+            pipes.stderr,
+            process.exit_watch(),
+            Overflow::Split(REPORT_BYTES),
+        );
         let handshake = async {
             // A launcher that ended before it read everything has said why.
-            let written = write_all(&pipes.stdin, plan.expose()).await;
+            let written = write_all(&pipes.stdin, spec.expose()).await;
             let line = stderr.next().await.map_err(LaunchError::Spawn)?;
             match line.as_deref().and_then(Report::parse) {
                 Some(Report::Ready(level)) => written.map(|()| level).map_err(LaunchError::Spawn),
@@ -88,7 +92,7 @@ impl Launcher {
         let level = tokio::time::timeout(START_TIME, handshake)
             .await
             .map_err(|_| LaunchError::NoReport)??;
-        Ok(Started {
+        Ok(StartedChild {
             process,
             stdin: pipes.stdin,
             stdout: pipes.stdout,
@@ -115,12 +119,12 @@ pub struct Program {
 
 /// A child that is about to run, or already does.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedChild {
     pub(crate) process: Process,
     pub(crate) stdin: pipe::Sender,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: Lines,
-    pub(crate) level: Level,
+    pub(crate) level: IsolationLevel,
 }
 
 /// Why a child could not be started.
@@ -128,22 +132,22 @@ pub(crate) struct Started {
 #[non_exhaustive]
 pub enum LaunchError {
     /// The launcher itself could not be started or spoken to.
-    #[error("the launcher could not be started")]
+    #[error("cannot start the launcher")]
     Spawn(#[source] io::Error),
     /// The launcher could not do one of its steps.
     #[error("{stage}")]
     Refused {
         /// Which step.
-        stage: Stage,
+        stage: LaunchStage,
         /// What the system said.
         #[source]
         source: io::Error,
     },
     /// Arguments and environment are larger than any system takes.
-    #[error("arguments and environment are too large")]
+    #[error("arguments and environment exceed the size limit")]
     TooLarge,
     /// The launcher ended or went on without a word; the binary may not be one.
-    #[error("the launcher did not report")]
+    #[error("the launcher did not report its status")]
     NoReport,
 }
 
@@ -152,7 +156,7 @@ impl From<LaunchError> for io::Error {
         match error {
             LaunchError::Spawn(source)
             | LaunchError::Refused {
-                stage: Stage::Program,
+                stage: LaunchStage::Program,
                 source,
             } => source,
             other => Self::other(other),
@@ -173,7 +177,7 @@ async fn write_all(pipe: &pipe::Sender, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The first argument that turns our binary into a launcher.
-pub const LAUNCH_WORD: &str = "__launch";
+pub const LAUNCH_ARG: &str = "__launch";
 
 /// How long the launcher may take; it needs about a millisecond.
 const START_TIME: Duration = Duration::from_secs(10);

@@ -6,9 +6,9 @@
 //! sign-out ends is opened anew by the next request, and so is one that the server drops, for who
 //! wants the connection to outlast it.
 
-mod current;
 mod message;
 mod reader;
+mod stream;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use url::Url;
 
-use self::current::Current;
 use self::message::Message;
 use self::reader::Reader;
-use crate::answer::{one_line, read_error, with_id};
+use self::stream::CurrentStream;
+use crate::authorized_client::{AuthorizedClient, OutboundRequest};
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 use crate::http_client::{HttpClient, Response};
 use crate::in_flight::InFlight;
-use crate::peer::{Call, Peer};
-use crate::turn::Turns;
+use crate::responses::{error_response, with_id, without_line_breaks};
+use crate::send_queue::SendQueue;
 
 /// Opens the stream of a server and waits for the address to post to.
 ///
@@ -46,14 +46,14 @@ pub async fn connect_sse(
     authorizer: Arc<dyn Authorizer>,
     client: &HttpClient,
 ) -> Result<Connection, TransportError> {
-    let peer = Peer::new(client.clone(), client.endpoint(url)?, authorizer);
+    let server = AuthorizedClient::new(client.clone(), client.endpoint(url)?, authorizer);
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
     let link = LegacyLink(Arc::new(Shared {
-        peer,
+        server,
         events: sender,
         in_flight: InFlight::default(),
-        turns: Turns::new(),
-        current: Current::default(),
+        send_queue: SendQueue::new(),
+        current: CurrentStream::default(),
     }));
     link.0.open(None, OPEN_TIME).await?;
     Ok(Connection::new(Arc::new(link), events))
@@ -63,11 +63,11 @@ pub async fn connect_sse(
 struct LegacyLink(Arc<Shared>);
 
 struct Shared {
-    peer: Peer,
+    server: AuthorizedClient,
     events: mpsc::Sender<Event>,
     in_flight: InFlight,
-    turns: Turns,
-    current: Current,
+    send_queue: SendQueue,
+    current: CurrentStream,
 }
 
 impl Link for LegacyLink {
@@ -93,8 +93,8 @@ impl Link for LegacyLink {
         Box::pin(self.0.end_session())
     }
 
-    fn outlast_streams(&self) {
-        self.0.current.outlast();
+    fn reopen_lost_streams(&self) {
+        self.0.current.enable_reopening();
     }
 }
 
@@ -106,7 +106,7 @@ impl Drop for LegacyLink {
 
 impl fmt::Debug for LegacyLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let origin = self.0.peer.origin();
+        let origin = self.0.server.origin();
         f.debug_tuple("LegacyLink").field(&origin).finish()
     }
 }
@@ -114,7 +114,7 @@ impl fmt::Debug for LegacyLink {
 impl Shared {
     async fn accept(self: &Arc<Self>, frame: Frame) -> Result<(), TransportError> {
         let message = Message::read(frame)?;
-        let turn = self.turns.wait(message.place).await?;
+        let turn = self.send_queue.wait(message.class).await?;
         if self.in_flight.is_closed() {
             return Err(TransportError::Closed);
         }
@@ -145,7 +145,7 @@ impl Shared {
         let Some(endpoint) = self.endpoint_for(message).await? else {
             return Ok(());
         };
-        let sent = self.send(&endpoint, &message.frame, message.is_repeatable);
+        let sent = self.send(&endpoint, &message.frame, message.is_idempotent);
         let mut response = sent.await?;
         if (200..300).contains(&response.status()) {
             response.finish().await;
@@ -155,7 +155,7 @@ impl Shared {
         let error = response.status_error();
         let body = timeout(ERROR_TIME, response.collect(MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        match id.and_then(|id| read_error(body, id)) {
+        match id.and_then(|id| error_response(body, id)) {
             Some(frame) => {
                 if id.is_some_and(|id| self.in_flight.end(id)) {
                     self.report(Event::Frame(frame)).await;
@@ -170,16 +170,16 @@ impl Shared {
         &self,
         endpoint: &Url,
         frame: &Frame,
-        is_repeatable: bool,
+        is_idempotent: bool,
     ) -> Result<Response, TransportError> {
-        let call = Call {
+        let call = OutboundRequest {
             method: Method::POST,
             url: endpoint,
             headers: &[(CONTENT_TYPE, JSON), (ACCEPT, ANY)],
             body: frame.bytes().clone(),
-            is_repeatable,
+            is_idempotent,
         };
-        self.peer.call(&call).await
+        self.server.call(&call).await
     }
 
     /// Passes on what the stream brings, then says that it has ended.
@@ -188,14 +188,14 @@ impl Shared {
             match reader.next().await {
                 Ok(event) if event.name.is_some() => {}
                 Ok(event) => {
-                    if let Err(error) = self.pass_on(event.data).await {
+                    if let Err(error) = self.forward(event.data).await {
                         break error;
                     }
                 }
                 Err(error) => break error,
             }
         };
-        if let Some(ended) = self.lose(&error) {
+        if let Some(ended) = self.stream_lost(&error) {
             for id in ended {
                 let error = TransportError::StreamLost;
                 self.report(Event::Failed { id, error }).await;
@@ -209,8 +209,8 @@ impl Shared {
         self.report(Event::Closed(Some(error))).await;
     }
 
-    async fn pass_on(&self, data: Bytes) -> Result<(), TransportError> {
-        let frame = Frame::new(one_line(data))?;
+    async fn forward(&self, data: Bytes) -> Result<(), TransportError> {
+        let frame = Frame::new(without_line_breaks(data))?;
         let (id, is_answer) = {
             let envelope = frame.envelope()?;
             (envelope.id(), envelope.method.is_none())
@@ -222,7 +222,7 @@ impl Shared {
         // An answer that nobody waits for any more has been answered otherwise.
         let Some(id) = id else { return Ok(()) };
         if let Some(own) = self.in_flight.end_like(&id) {
-            self.current.worked();
+            self.current.reset_losses();
             let frame = if own == id {
                 frame
             } else {

@@ -4,17 +4,16 @@
 //! through unchanged, big integers, unknown fields and the order of keys included. This crate opens
 //! the only sockets and starts the only child processes of the product.
 
-mod answer;
+mod authorized_client;
+mod body_buffer;
 mod callback;
 mod capture;
-mod cause;
 mod challenge;
 mod child_env;
 mod connection;
 mod error;
 mod event_stream;
 mod frame;
-mod gather;
 mod harden;
 mod helper;
 mod http_client;
@@ -22,21 +21,21 @@ mod in_flight;
 mod launch;
 mod legacy_sse;
 mod lines;
+mod network_cause;
 mod oauth_http;
-mod peer;
 mod redact;
+mod responses;
+mod send_queue;
 mod serve;
 mod stdio;
 mod streamable;
 #[cfg(test)]
 mod testing;
-mod turn;
 mod websocket;
 
-pub use self::callback::{CallbackListener, RedirectFault, read_redirect};
+pub use self::callback::{CallbackListener, RedirectError, read_redirect};
 pub use self::capture::capture;
-pub use self::cause::NetworkCause;
-pub use self::child_env::{ChildEnv, EnvReader, EnvRules, HostEnv, Inherit};
+pub use self::child_env::{ChildEnv, ChildKind, EnvRules, HostEnv, Inherit};
 pub use self::connection::{Connection, Event, Link, deliver, enqueue};
 pub use self::error::TransportError;
 pub use self::event_stream::{EventStream, StreamError, StreamEvent};
@@ -44,18 +43,20 @@ pub use self::frame::{Envelope, Frame, FrameError, MAX_FRAME_BYTES, Raw, Request
 pub use self::harden::harden_self;
 pub use self::helper::{HELPER_TIMEOUT, Helper, HelperCommand};
 pub use self::http_client::{
-    AddressPolicy, ClientIdentity, HttpClient, HttpSettings, Lookup, ProxySettings, Reach, Trust,
+    AddressPolicy, AddressScope, ClientIdentity, HttpClient, HttpSettings, Lookup, ProxySettings,
+    RootCertificates,
 };
 pub use self::launch::{
-    Isolation, LAUNCH_WORD, LaunchError, Launcher, Level, Mechanism, Profile, Program, Stage,
-    launcher_main,
+    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LAUNCH_ARG, LaunchError,
+    LaunchStage, Launcher, Program, launcher_main,
 };
 pub use self::legacy_sse::connect_sse;
+pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
 pub use self::redact::Redactor;
 pub use self::serve::{
-    BodyFault, Guest, Inbound, ListenError, Listener, MAX_BODY_BYTES, Reply, Service, serve,
+    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, serve,
 };
 pub use self::stdio::{ChildStream, Log, StdioServer, Verify};
-pub use self::streamable::{Repeated, ToolHeaders, connect_http, read_header_text};
+pub use self::streamable::{RequestMetadata, ToolHeaders, connect_http, read_header_text};
 pub use self::websocket::connect_ws;

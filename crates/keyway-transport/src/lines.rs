@@ -5,14 +5,14 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use tokio::net::unix::pipe;
 
-use crate::gather;
-use crate::launch::Ended;
+use crate::body_buffer;
+use crate::launch::ExitWatch;
 
 /// The lines of one pipe.
 #[derive(Debug)]
 pub(crate) struct Lines {
     pipe: pipe::Receiver,
-    ended: Ended,
+    ended: ExitWatch,
     overflow: Overflow,
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line break.
@@ -31,7 +31,7 @@ pub(crate) enum Overflow {
 impl Lines {
     /// Reads from a pipe of a child; `ended` says when to stop waiting for somebody else who still
     /// holds it open.
-    pub(crate) fn new(pipe: pipe::Receiver, ended: Ended, overflow: Overflow) -> Self {
+    pub(crate) fn new(pipe: pipe::Receiver, ended: ExitWatch, overflow: Overflow) -> Self {
         Self {
             pipe,
             ended,
@@ -78,7 +78,7 @@ impl Lines {
 
     /// Reads what is there, waiting for something to be; `false` at the end.
     async fn fill(&mut self) -> io::Result<bool> {
-        gather::reserve(&mut self.buffer, READ_BYTES);
+        body_buffer::reserve(&mut self.buffer, READ_BYTES);
         loop {
             match self.pipe.try_read_buf(&mut self.buffer) {
                 Ok(count) => return Ok(count > 0),
@@ -87,7 +87,7 @@ impl Lines {
             }
             tokio::select! {
                 ready = self.pipe.readable() => ready?,
-                () = self.ended.is_long_over() => return Ok(false),
+                () = self.ended.exited_and_drained() => return Ok(false),
             }
         }
     }

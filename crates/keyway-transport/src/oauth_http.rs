@@ -20,7 +20,7 @@ use url::Url;
 use crate::error::TransportError;
 use crate::http_client::{
     AddressPolicy, HttpClient, MAX_REDIRECTS, Request, Response, SendError, find_cause,
-    is_tls_failure, next_hop,
+    is_tls_failure, redirect_target,
 };
 
 /// The client for everything that one MCP server leads to during sign-in.
@@ -80,11 +80,11 @@ impl OAuthHttp {
             match error {
                 TransportError::Frame(_) => HttpFailure::Protocol {
                     host,
-                    what: "more than 1 MiB",
+                    what: "a body of more than 1 MiB",
                 },
                 _ => HttpFailure::Unreachable {
                     host,
-                    why: "the connection broke".to_owned(),
+                    why: "connection lost".to_owned(),
                     sent: true,
                 },
             }
@@ -99,10 +99,10 @@ impl OAuthHttp {
     /// Finds out how public the MCP server is, and makes the client for what is as public.
     async fn guard(&self) -> Result<HttpClient, HttpFailure> {
         let host = host_of(&self.server);
-        let reach = self.client.reach_of(&self.server).await;
-        let reach = reach.map_err(|failed| failure(&host, &failed))?;
-        let guarded = self.client.with_policy(AddressPolicy::AtLeast(reach));
-        guarded.map_err(|error| failure(&host, &SendError::unsent(error)))
+        let scope = self.client.scope_of(&self.server).await;
+        let scope = scope.map_err(|failed| failure(&host, &failed))?;
+        let guarded = self.client.with_policy(AddressPolicy::AtLeast(scope));
+        guarded.map_err(|error| failure(&host, &SendError::not_sent(error)))
     }
 }
 
@@ -143,13 +143,13 @@ async fn fetch(client: &HttpClient, request: &HttpRequest) -> Result<Response, S
         if !follows {
             return Ok(response);
         }
-        match next_hop(&message.method, &url, &response).map_err(SendError::hopeless)? {
+        match redirect_target(&message.method, &url, &response).map_err(SendError::permanent)? {
             Some(next) => url = next,
             None => return Ok(response),
         }
     }
     let what = "too many redirects";
-    Err(SendError::hopeless(TransportError::Protocol { what }))
+    Err(SendError::permanent(TransportError::Protocol { what }))
 }
 
 fn headers_of(request: &HttpRequest) -> HeaderMap {
@@ -193,7 +193,7 @@ fn failure(host: &str, failed: &SendError) -> HttpFailure {
         },
         _ => HttpFailure::Unreachable {
             host,
-            why: "the connection broke".to_owned(),
+            why: "connection lost".to_owned(),
             sent: failed.may_have_arrived,
         },
     }
@@ -208,14 +208,14 @@ fn unreachable(
     let is_tls = find_cause(source, |cause| is_tls_failure(cause).then_some(())).is_some();
     let kind = find_cause(source, |cause| cause.downcast_ref::<io::Error>());
     let why = match kind.map(io::Error::kind) {
-        _ if is_tls => "no agreement on TLS",
-        Some(io::ErrorKind::ConnectionRefused) => "the connection was refused",
+        _ if is_tls => "TLS handshake failed",
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused",
         Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
-            "there is no way to it"
+            "no route to host"
         }
-        Some(io::ErrorKind::TimedOut) => "the connection was not answered",
-        _ if failed.may_have_arrived => "the connection broke",
-        _ => "no connection came about",
+        Some(io::ErrorKind::TimedOut) => "connection timed out",
+        _ if failed.may_have_arrived => "connection lost",
+        _ => "cannot connect",
     };
     HttpFailure::Unreachable {
         host,

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_text_only_the_known_values_are_masked_quoted_ones_too() {
+    fn in_other_text_only_known_values_are_masked_also_json_escaped() {
         let secrets = [Secret::new("hun\"ter22".to_owned())];
         let redactor = Redactor::new(&secrets);
         assert_eq!(

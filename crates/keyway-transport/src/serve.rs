@@ -1,14 +1,14 @@
 //! The listening side of HTTP: sockets of this machine, and requests handed to a [`Service`].
 //!
 //! Nothing here knows what is served. What arrives is bounded in size, number and time, so that a
-//! guest who is slow or greedy harms nobody else; who may come in is for the service to decide.
+//! peer who is slow or greedy harms nobody else; who may come in is for the service to decide.
 
 mod body;
-mod owner;
-mod patience;
-mod prelude;
+mod peer_user;
+mod protocol;
 mod request;
 mod sockets;
+mod timeouts;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,20 +26,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::body::Outgoing;
-use self::patience::{Patient, Pulse};
-use self::prelude::{Prelude, Spoken};
+use self::body::ResponseBody;
+use self::protocol::{HttpVersion, PeekedStream};
 use self::sockets::Accepted;
+use self::timeouts::{ActivityClock, TimeoutStream};
 
-pub use self::request::{BodyFault, Inbound, MAX_BODY_BYTES, Reply};
-pub use self::sockets::{Guest, ListenError, Listener};
+pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply};
+pub use self::sockets::{ListenError, Listener, Peer};
 
 /// The addresses of both ends of a connection, theirs first.
-type Ends = (SocketAddr, SocketAddr);
+type SocketPair = (SocketAddr, SocketAddr);
 
 /// Answers requests.
 pub trait Service: Send + Sync + 'static {
-    /// Answers one request; dropping the future means that the guest went away.
+    /// Answers one request; dropping the future means that the peer went away.
     fn answer(self: Arc<Self>, request: Inbound) -> BoxFuture<'static, Reply>;
 }
 
@@ -61,14 +61,14 @@ async fn serve_at_most(
 ) {
     let (stopping, stopped) = watch::channel(false);
     let room = Arc::new(Semaphore::new(most));
-    let mut doors = JoinSet::new();
+    let mut acceptors = JoinSet::new();
     for listener in listeners {
         let (service, room, stopped) = (Arc::clone(&service), Arc::clone(&room), stopped.clone());
-        doors.spawn(accept(listener, service, room, stopped));
+        acceptors.spawn(accept(listener, service, room, stopped));
     }
     stop.await;
     stopping.send_replace(true);
-    while doors.join_next().await.is_some() {}
+    while acceptors.join_next().await.is_some() {}
 }
 
 /// Accepts connections until the end, and waits for those that are open.
@@ -87,22 +87,32 @@ async fn accept(
             };
             let accepted = listener.accept().await;
             while open.try_join_next().is_some() {}
-            let guest = accepted.guest();
+            let peer = accepted.peer();
             let (service, last) = (Arc::clone(&service), last.clone());
             match accepted {
                 Accepted::Tcp(stream, _) => {
-                    let ends = stream.peer_addr().ok().zip(stream.local_addr().ok());
-                    open.spawn(attend(stream, (guest, ends), service, (place, last)));
+                    let addresses = stream.peer_addr().ok().zip(stream.local_addr().ok());
+                    open.spawn(serve_connection(
+                        stream,
+                        (peer, addresses),
+                        service,
+                        (place, last),
+                    ));
                 }
                 Accepted::Unix(stream) => {
-                    open.spawn(attend(stream, (guest, None), service, (place, last)));
+                    open.spawn(serve_connection(
+                        stream,
+                        (peer, None),
+                        service,
+                        (place, last),
+                    ));
                 }
             }
         }
     };
     tokio::select! {
         () = accepting => {}
-        () = over(&mut stopped) => {}
+        () = stopped_signal(&mut stopped) => {}
     }
     drop(listener);
     let finished = timeout(FINISH_TIME, async {
@@ -112,51 +122,51 @@ async fn accept(
 }
 
 /// Serves one connection.
-async fn attend<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    from: (Guest, Option<Ends>),
+    from: (Peer, Option<SocketPair>),
     service: Arc<dyn Service>,
     (_place, mut stopped): (OwnedSemaphorePermit, watch::Receiver<bool>),
 ) {
-    let pulse = Arc::new(Pulse::default());
-    let stream = Patient::new(stream, Arc::clone(&pulse));
-    let prelude = tokio::select! {
-        prelude = Prelude::of(stream) => prelude,
-        () = over(&mut stopped) => return,
+    let clock = Arc::new(ActivityClock::default());
+    let stream = TimeoutStream::new(stream, Arc::clone(&clock));
+    let peeked = tokio::select! {
+        peeked = PeekedStream::of(stream) => peeked,
+        () = stopped_signal(&mut stopped) => return,
     };
-    let Ok((stream, spoken)) = prelude else {
+    let Ok((stream, version)) = peeked else {
         return;
     };
     let stream = TokioIo::new(stream);
     let answering = service_fn(move |request: Request<Incoming>| {
-        let busy = pulse.begin(request.version());
+        let busy = clock.begin(request.version());
         let answer = Arc::clone(&service).answer(Inbound::new(from, request));
         async move { Ok::<_, Infallible>(answer.await.into_response(busy)) }
     });
-    // A guest that broke off is nobody's concern.
-    match spoken {
-        Spoken::Http1 => {
+    // A peer that broke off is nobody's concern.
+    match version {
+        HttpVersion::Http1 => {
             let mut builder = http1::Builder::new();
             builder.header_read_timeout(None).max_buf_size(MAX_HEAD);
             // Boxed, so that what came before it takes no place beside it.
             let mut connection = Box::pin(builder.serve_connection(stream, answering));
             tokio::select! {
                 ended = connection.as_mut() => drop(ended),
-                () = over(&mut stopped) => {
+                () = stopped_signal(&mut stopped) => {
                     connection.as_mut().graceful_shutdown();
                     drop(connection.await);
                 }
             }
         }
-        Spoken::Http2 => Box::pin(attend_many(stream, answering, stopped)).await,
+        HttpVersion::Http2 => Box::pin(serve_http2(stream, answering, stopped)).await,
     }
 }
 
 /// Serves a connection on which requests come side by side.
-async fn attend_many<S, A>(stream: S, answering: A, mut stopped: watch::Receiver<bool>)
+async fn serve_http2<S, A>(stream: S, answering: A, mut stopped: watch::Receiver<bool>)
 where
     S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
-    A: HttpService<Request<Incoming>, Response = Response<Outgoing>, Error = Infallible>,
+    A: HttpService<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
     A::Future: Send + 'static,
 {
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -167,7 +177,7 @@ where
     tokio::pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => drop(ended),
-        () = over(&mut stopped) => {
+        () = stopped_signal(&mut stopped) => {
             connection.as_mut().graceful_shutdown();
             drop(connection.await);
         }
@@ -175,7 +185,7 @@ where
 }
 
 /// Waits for the end; whoever would tell of it is gone at the end as well.
-async fn over(stopped: &mut watch::Receiver<bool>) {
+async fn stopped_signal(stopped: &mut watch::Receiver<bool>) {
     drop(stopped.wait_for(|stopped| *stopped).await);
 }
 

@@ -19,7 +19,9 @@ use self::writer::Writer;
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
 use crate::error::TransportError;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
-use crate::launch::{Errand, Launcher, Level, Process, Program, Started, in_words};
+use crate::launch::{
+    IsolationLevel, LaunchMode, Launcher, Process, Program, StartedChild, describe_exit,
+};
 use crate::lines::{Lines, Overflow};
 use crate::redact::Redactor;
 
@@ -61,22 +63,29 @@ impl StdioServer {
     ///
     /// Returns [`TransportError::Spawn`] if it could not be started and
     /// [`TransportError::Changed`] if a file that it runs is not the one approved.
-    pub async fn open(self, launcher: &Launcher) -> Result<(Connection, Level), TransportError> {
+    pub async fn open(
+        self,
+        launcher: &Launcher,
+    ) -> Result<(Connection, IsolationLevel), TransportError> {
         self.verify()?;
-        let started = launcher.start(&self.program, Errand::Server).await;
+        let started = launcher.start(&self.program, LaunchMode::Server).await;
         let started = started.map_err(|error| TransportError::Spawn {
             program: self.label.clone(),
             source: error.into(),
         })?;
         self.verify()?;
-        let Started {
+        let StartedChild {
             process,
             stdin,
             stdout,
             stderr,
             level,
         } = started;
-        let stdout = Lines::new(stdout, process.ended(), Overflow::Fail(MAX_FRAME_BYTES));
+        let stdout = Lines::new(
+            stdout,
+            process.exit_watch(),
+            Overflow::Fail(MAX_FRAME_BYTES),
+        );
         let shared = Arc::new(Shared {
             process,
             writer: Writer::new(stdin),
@@ -165,7 +174,7 @@ struct Shared {
 impl Shared {
     async fn shut_down(&self) {
         self.writer.close().await;
-        self.process.end().await;
+        self.process.terminate().await;
     }
 
     fn outstanding(&self) -> MutexGuard<'_, HashSet<RequestId>> {
@@ -188,12 +197,12 @@ impl Pump {
         let outcome = self.forward(stdout).await;
         let was_closed = self.shared.writer.is_closed();
         self.shared.shut_down().await;
-        let status = in_words(self.shared.process.ended().status().await);
+        let status = describe_exit(self.shared.process.exit_watch().status().await);
         // Ends by itself shortly after the child.
         drop(errors.await);
         let why = || match &outcome {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => TransportError::Protocol {
-                what: "a line is longer than a message may be",
+                what: "a line exceeds the message size limit",
             },
             _ if was_closed => TransportError::Closed,
             _ => TransportError::ChildEnded {

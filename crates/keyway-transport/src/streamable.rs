@@ -8,7 +8,7 @@ mod exchange;
 mod header_value;
 mod listen;
 mod outgoing;
-mod repeated;
+mod request_metadata;
 mod session;
 mod tool_headers;
 
@@ -28,17 +28,17 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 pub use self::header_value::decode as read_header_text;
-use self::outgoing::{Kind, Outgoing};
-pub use self::repeated::Repeated;
+use self::outgoing::{MessageKind, Outgoing};
+pub use self::request_metadata::RequestMetadata;
 use self::session::Sessions;
 pub use self::tool_headers::ToolHeaders;
+use crate::authorized_client::{AuthorizedClient, OutboundRequest};
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 use crate::http_client::HttpClient;
 use crate::in_flight::InFlight;
-use crate::peer::{Call, Peer};
-use crate::turn::{Place, Turn, Turns};
+use crate::send_queue::{MessageClass, SendPermit, SendQueue};
 
 /// Prepares a connection to a server; nothing is sent before the first message.
 ///
@@ -52,8 +52,8 @@ pub fn connect_http(
 ) -> Result<Connection, TransportError> {
     let url = client.endpoint(url)?;
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
-    let peer = Peer::new(client.clone(), url, authorizer);
-    let shared = Shared::new(peer, sender);
+    let server = AuthorizedClient::new(client.clone(), url, authorizer);
+    let shared = Shared::new(server, sender);
     let link = Arc::new(StreamableLink(Arc::new(shared)));
     Ok(Connection::new(link, events))
 }
@@ -63,12 +63,12 @@ struct StreamableLink(Arc<Shared>);
 
 /// What the tasks of one connection share.
 struct Shared {
-    peer: Peer,
+    server: AuthorizedClient,
     events: mpsc::Sender<Event>,
     sessions: Sessions,
     tools: ToolHeaders,
     in_flight: InFlight,
-    turns: Turns,
+    send_queue: SendQueue,
     listener: Mutex<Option<AbortHandle>>,
     is_modern: AtomicBool,
 }
@@ -100,20 +100,20 @@ impl Drop for StreamableLink {
 impl fmt::Debug for StreamableLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("StreamableLink")
-            .field(&self.0.peer.origin())
+            .field(&self.0.server.origin())
             .finish()
     }
 }
 
 impl Shared {
-    fn new(peer: Peer, events: mpsc::Sender<Event>) -> Self {
+    fn new(server: AuthorizedClient, events: mpsc::Sender<Event>) -> Self {
         Self {
-            peer,
+            server,
             events,
             sessions: Sessions::default(),
             tools: ToolHeaders::default(),
             in_flight: InFlight::default(),
-            turns: Turns::new(),
+            send_queue: SendQueue::new(),
             listener: Mutex::new(None),
             is_modern: AtomicBool::new(false),
         }
@@ -129,30 +129,30 @@ impl Shared {
             self.is_modern.store(true, Ordering::Release);
         }
         let is_modern = self.is_modern.load(Ordering::Acquire);
-        let place = match &message.kind {
-            Kind::Cancelled(id) if is_modern => {
+        let class = match &message.kind {
+            MessageKind::Cancelled(id) if is_modern => {
                 // Since 2026-07-28 closing the stream is the cancellation, and all there is.
                 if let Some(id) = id {
                     self.in_flight.abandon(id);
                 }
                 return Ok(());
             }
-            Kind::Initialize(_) => {
+            MessageKind::Initialize(_) => {
                 self.is_modern.store(false, Ordering::Release);
-                Place::HandshakeRequest
+                MessageClass::HandshakeRequest
             }
-            Kind::Initialized => Place::HandshakeNote,
-            Kind::Request { .. } => Place::Request,
-            Kind::Cancelled(_) | Kind::Note => Place::Note,
-            Kind::Answer => Place::Answer,
+            MessageKind::Initialized => MessageClass::HandshakeNotification,
+            MessageKind::Request { .. } => MessageClass::Request,
+            MessageKind::Cancelled(_) | MessageKind::Notification => MessageClass::Notification,
+            MessageKind::Response => MessageClass::Response,
         };
-        let turn = self.turns.wait(place).await?;
+        let turn = self.send_queue.wait(class).await?;
         match message.id().cloned() {
             Some(id) => self.start_request(message, id, turn),
             None => {
                 let shared = Arc::clone(self);
                 drop(tokio::spawn(async move {
-                    shared.note(&message).await;
+                    shared.post_notification(&message).await;
                     drop(turn);
                 }));
                 Ok(())
@@ -164,7 +164,7 @@ impl Shared {
         self: &Arc<Self>,
         message: Outgoing,
         id: RequestId,
-        turn: Turn,
+        turn: SendPermit,
     ) -> Result<(), TransportError> {
         let shared = Arc::clone(self);
         let task_id = id.clone();
@@ -208,15 +208,15 @@ impl Shared {
         if session.id.is_none() {
             return;
         }
-        let call = Call {
+        let call = OutboundRequest {
             method: Method::DELETE,
-            url: self.peer.url(),
+            url: self.server.url(),
             headers: &session.headers(),
             body: Bytes::new(),
-            is_repeatable: false,
+            is_idempotent: false,
         };
         // A server that does not end sessions says 405, or nothing.
-        drop(tokio::time::timeout(CLOSE_TIME, self.peer.part(&call)).await);
+        drop(tokio::time::timeout(CLOSE_TIME, self.server.part(&call)).await);
     }
 }
 

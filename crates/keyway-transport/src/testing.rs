@@ -17,11 +17,11 @@ use tokio_rustls::TlsAcceptor;
 
 pub(crate) use self::authority::Authority;
 pub(crate) use self::renewing::Renewing;
+use crate::authorized_client::AuthorizedClient;
 use crate::connection::{Connection, Event};
 use crate::error::TransportError;
 use crate::frame::Frame;
 use crate::http_client::{HttpClient, HttpSettings};
-use crate::peer::Peer;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ pub(crate) struct Reply(Vec<Step>);
 enum Step {
     Write(Vec<u8>),
     Wait(Duration),
-    /// Write this over and over until the peer has enough.
+    /// Write this over and over until the server has enough.
     Flood(Vec<u8>),
     /// Go on when all have come who are meant to.
     Meet(Arc<Barrier>),
@@ -244,7 +244,7 @@ impl Server {
                 return journal;
             }
             let heard = journal.len();
-            assert!(started.elapsed() < PATIENCE, "heard {heard} of {count}");
+            assert!(started.elapsed() < DEADLINE, "heard {heard} of {count}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -254,10 +254,10 @@ impl Server {
         self.connect_as(Arc::new(Fixed::new(canary_header())))
     }
 
-    pub(crate) fn peer(&self) -> Peer {
+    pub(crate) fn server(&self) -> AuthorizedClient {
         let client = client();
         let url = client.endpoint(&self.url()).unwrap();
-        Peer::new(client, url, Arc::new(Fixed::new(canary_header())))
+        AuthorizedClient::new(client, url, Arc::new(Fixed::new(canary_header())))
     }
 
     pub(crate) fn connect_as(&self, authorizer: Arc<dyn Authorizer>) -> Connection {
@@ -344,7 +344,7 @@ pub(crate) async fn send(connection: &Connection, text: impl Into<String>) {
 
 /// Waits for the next event.
 pub(crate) async fn next(connection: &mut Connection) -> Event {
-    let event = tokio::time::timeout(PATIENCE, connection.events.recv()).await;
+    let event = tokio::time::timeout(DEADLINE, connection.events.recv()).await;
     event.expect("an event in time").expect("an event")
 }
 
@@ -386,4 +386,4 @@ pub(crate) const INITIALIZE: &str =
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// How long what must happen is waited for: only what hangs takes longer, on any machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);

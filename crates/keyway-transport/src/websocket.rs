@@ -4,9 +4,9 @@
 //! the rules about a refused credential are the same as everywhere; the credential goes with that
 //! request only. Afterwards one task reads and one writes, and the reader decides about the end.
 
-mod ending;
+mod close_reason;
 mod handshake;
-mod pulse;
+mod liveness;
 mod reader;
 mod writer;
 
@@ -24,15 +24,15 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use self::pulse::{Beats, Pulse};
+use self::liveness::{CountingStream, Traffic};
 use self::reader::Reader;
 use self::writer::Writer;
+use crate::authorized_client::AuthorizedClient;
 use crate::connection::{Connection, EVENT_QUEUE, Link};
 use crate::error::TransportError;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{HttpClient, Upgraded};
 use crate::in_flight::InFlight;
-use crate::peer::Peer;
 
 /// Connects to a WebSocket server.
 ///
@@ -55,11 +55,11 @@ async fn connect(
     ping_time: Duration,
 ) -> Result<Connection, TransportError> {
     let url = client.upgrade_endpoint(url)?;
-    let peer = Peer::new(client.for_upgrade()?, url, authorizer);
+    let server = AuthorizedClient::new(client.for_upgrade()?, url, authorizer);
     let seconds = OPEN_TIME.as_secs();
-    let upgraded = timeout(OPEN_TIME, handshake::open(&peer)).await;
+    let upgraded = timeout(OPEN_TIME, handshake::open(&server)).await;
     let upgraded = upgraded.unwrap_or(Err(TransportError::Timeout { seconds }))?;
-    Ok(start(upgraded, peer.origin(), ping_time).await)
+    Ok(start(upgraded, server.origin(), ping_time).await)
 }
 
 /// Starts the two tasks of a connection.
@@ -69,8 +69,8 @@ async fn start(upgraded: Upgraded, origin: String, ping_time: Duration) -> Conne
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(Some(MAX_FRAME_BYTES))
         .max_frame_size(Some(MAX_FRAME_BYTES));
-    let beats = Arc::new(Beats::default());
-    let stream = Pulse::new(upgraded, Arc::clone(&beats));
+    let traffic = Arc::new(Traffic::default());
+    let stream = CountingStream::new(upgraded, Arc::clone(&traffic));
     let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
     let (sink, stream) = socket.split();
     let (queue, queued) = mpsc::channel(SEND_QUEUE);
@@ -80,7 +80,7 @@ async fn start(upgraded: Upgraded, origin: String, ping_time: Duration) -> Conne
         in_flight: InFlight::default(),
         phase: watch::Sender::new(Phase::Open),
         ping: Notify::new(),
-        beats,
+        traffic,
     });
     let writer = Writer::new(Arc::clone(&shared), sink, queued);
     let writing = tokio::spawn(writer.run());
@@ -104,7 +104,7 @@ struct Shared {
     phase: watch::Sender<Phase>,
     /// Asks the writer for a ping.
     ping: Notify,
-    beats: Arc<Beats>,
+    traffic: Arc<Traffic>,
 }
 
 /// How far a connection is.
@@ -113,7 +113,7 @@ enum Phase {
     /// Messages go both ways.
     Open,
     /// One of our sides wants to end it and says why.
-    Ending(CloseCode),
+    Closing(CloseCode),
     /// It cannot be written to any more.
     Broken,
     /// Nothing more comes or goes.
@@ -167,19 +167,19 @@ impl Link for WsLink {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        self.shared.end(Phase::Ending(CloseCode::Normal));
+        self.shared.end(Phase::Closing(CloseCode::Normal));
         Box::pin(async {
             let mut phase = self.shared.phase.subscribe();
             let done = phase.wait_for(|phase| *phase == Phase::Done);
             // The tasks give up after the same time by themselves.
-            drop(timeout(GOODBYE_TIME, done).await);
+            drop(timeout(CLOSE_TIMEOUT, done).await);
         })
     }
 }
 
 impl Drop for WsLink {
     fn drop(&mut self) {
-        self.shared.end(Phase::Ending(CloseCode::Normal));
+        self.shared.end(Phase::Closing(CloseCode::Normal));
     }
 }
 
@@ -189,11 +189,11 @@ impl fmt::Debug for WsLink {
     }
 }
 
-type Socket = WebSocketStream<Pulse<Upgraded>>;
+type Socket = WebSocketStream<CountingStream<Upgraded>>;
 
 const OPEN_TIME: Duration = Duration::from_secs(30);
 const PING_TIME: Duration = Duration::from_secs(30);
-const GOODBYE_TIME: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// How many messages may wait for a slow server.

@@ -16,15 +16,15 @@ use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 use keyway_secret::Secret;
 use keyway_transport::{
-    ChildEnv, EnvReader, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Level, Log,
-    Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
+    ChildEnv, ChildKind, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, IsolationLevel,
+    Log, Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
 };
 use thiserror::Error;
 
 pub use keyway_auth::{AuthError, BoxFuture, HelperFault};
 pub use keyway_transport::{
-    ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Isolation, LAUNCH_WORD,
-    Launcher, ProxySettings, TransportError, Trust, harden_self, launcher_main,
+    ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Isolation, LAUNCH_ARG,
+    Launcher, ProxySettings, RootCertificates, TransportError, harden_self, launcher_main,
 };
 
 pub use self::likeness::{Likeness, LikenessKey};
@@ -119,7 +119,7 @@ pub struct Connected {
     /// The connection.
     pub connection: Connection,
     /// How the process is isolated; `None` for a remote server.
-    pub level: Option<Level>,
+    pub level: Option<IsolationLevel>,
     /// Which protocol eras to offer.
     pub offer: Offer,
 }
@@ -158,7 +158,7 @@ impl Host {
     ) -> Result<Connected, ConnectError> {
         let declared = exposed(&target.spec.env);
         let host = host_env(target);
-        let env = self.child_env(EnvReader::Server, &declared, target, &host);
+        let env = self.child_env(ChildKind::Server, &declared, target, &host);
         let folder = local.cwd.as_ref().map_or_else(
             || target.host.plugin_root.clone(),
             |cwd| target.host.plugin_root.join(cwd.value().expose()),
@@ -184,9 +184,7 @@ impl Host {
             format!("starting `{label}` with the variables {names}")
         });
         let (connection, level) = server.open(&self.launcher).await?;
-        watch.note(Topic::Transport, || {
-            format!("started; isolation: {level:?}")
-        });
+        watch.note(Topic::Transport, || format!("started; isolation: {level}"));
         let offer = Offer::Both { probe: STDIO_PROBE };
         Ok(Connected {
             connection,
@@ -299,7 +297,7 @@ impl Host {
         Helper {
             launcher: self.launcher.clone(),
             command,
-            env: self.child_env(EnvReader::Helper, &declared, target, &host),
+            env: self.child_env(ChildKind::Helper, &declared, target, &host),
             folder: target.host.plugin_root.clone(),
             root: Some(target.host.plugin_root.clone()),
             isolation: self.isolation_for(target),
@@ -311,7 +309,7 @@ impl Host {
 
     pub(crate) fn child_env(
         &self,
-        reader: EnvReader,
+        reader: ChildKind,
         declared: &[(String, Secret<String>)],
         target: Target<'_>,
         host: &HostEnv,

@@ -2,7 +2,7 @@
 
 use keyway_config::resolve::SpecEndpoint;
 use keyway_lint::secrets::is_credential_name;
-use keyway_transport::EnvReader;
+use keyway_transport::ChildKind;
 
 use crate::connect::{Host, Target, exposed, host_env};
 
@@ -11,8 +11,8 @@ impl Host {
     #[must_use]
     pub fn withheld(&self, target: Target<'_>) -> Vec<String> {
         let reader = match &target.spec.endpoint {
-            SpecEndpoint::Local(_) => EnvReader::Server,
-            _ => EnvReader::Helper,
+            SpecEndpoint::Local(_) => ChildKind::Server,
+            _ => ChildKind::Helper,
         };
         let declared = exposed(&target.spec.env);
         let env = self.child_env(reader, &declared, target, &host_env(target));

@@ -91,7 +91,7 @@ pub struct HttpResponse {
 #[non_exhaustive]
 pub enum HttpFailure {
     /// The address is less public than the MCP server, or never allowed.
-    #[error("`{host}` may not be reached on the word of this server: {why}")]
+    #[error("refusing to follow this server to {why} `{host}`")]
     Forbidden {
         /// Which host.
         host: String,
@@ -137,13 +137,13 @@ pub enum HttpFailure {
 #[non_exhaustive]
 pub enum Barred {
     /// The person may allow it.
-    #[error("it is less public than the server")]
+    #[error("the private address")]
     LessPublic,
     /// Nothing allows it: clouds keep their metadata services there, which hand out credentials.
-    #[error("it is link-local, or one that no server can have")]
+    #[error("the link-local or reserved address")]
     Never,
     /// Nothing allows it.
-    #[error("it is not encrypted, and not on this machine")]
+    #[error("the unencrypted address")]
     Unencrypted,
 }
 

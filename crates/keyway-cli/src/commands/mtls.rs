@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use keyway::connect::{ConnectError, HttpClient, Trust, harden_self};
+use keyway::connect::{ConnectError, HttpClient, RootCertificates, harden_self};
 use keyway::identity::{Files, Keeper};
 use keyway_mcp::bridge::bridge;
 use keyway_secret::Secret;
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, Cl
     let mut network = settings::http(&context.network()?)?;
     network.identity = Some(files.read().map_err(ReachError::from)?);
     if let Some(roots) = &arguments.cacert {
-        network.trust = Trust {
+        network.root_certificates = RootCertificates {
             system: false,
             files: vec![roots.clone()],
         };

@@ -198,7 +198,7 @@ pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), 
 
 /// Whoever talks to one server cannot connect to it again by itself.
 fn lasting(connection: Connection) -> Connection {
-    connection.link.outlast_streams();
+    connection.link.reopen_lost_streams();
     connection
 }
 

@@ -39,7 +39,7 @@ impl Dashboard {
             return self.refused();
         }
         match place {
-            Place::Leave => self.leave(visitor, request.guest),
+            Place::Leave => self.leave(visitor, request.peer),
             Place::Act(id, action) => self.change(visitor, &id, action, &fields).await,
             Place::Tool(id, tool) => self.call(visitor, &id, &tool, fields).await,
             _ => pages::not_found(visitor),

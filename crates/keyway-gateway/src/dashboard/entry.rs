@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::header::{COOKIE, HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Method, StatusCode};
 use keyway_secret::Secret;
-use keyway_transport::{Guest, Inbound, Reply};
+use keyway_transport::{Inbound, Peer, Reply};
 
 use super::sessions::Session;
 use super::{Dashboard, answers, pages, paths};
@@ -50,7 +50,7 @@ impl Dashboard {
         if request.method != Method::GET {
             return answers::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
         }
-        match (self.sessions.enter(token), cookie_name(request.guest)) {
+        match (self.sessions.enter(token), cookie_name(request.peer)) {
             (Some((cookie, room)), Some(name)) => {
                 let steward = Arc::clone(&self.steward);
                 drop(tokio::spawn(async move { steward.opened().await }));
@@ -68,7 +68,7 @@ impl Dashboard {
         if !is_from_us(&request.headers) {
             return None;
         }
-        let name = cookie_name(request.guest)?;
+        let name = cookie_name(request.peer)?;
         let cookie = cookie(&request.headers, &name)?;
         let session = self.sessions.find(cookie.expose())?;
         let room = Secret::new(room.to_owned());
@@ -80,9 +80,9 @@ impl Dashboard {
     }
 
     /// Ends a session.
-    pub(super) fn leave(&self, visitor: &Visitor, guest: Guest) -> Reply {
+    pub(super) fn leave(&self, visitor: &Visitor, peer: Peer) -> Reply {
         self.sessions.leave(visitor.cookie());
-        match cookie_name(guest) {
+        match cookie_name(peer) {
             Some(name) => answers::with_cookie(answers::see("/"), (&name, visitor.base()), None),
             None => answers::see("/"),
         }
@@ -106,9 +106,9 @@ fn is_from_us(headers: &HeaderMap) -> bool {
 }
 
 /// Another gateway of this machine has another port, and must not take our cookie away.
-fn cookie_name(guest: Guest) -> Option<String> {
-    match guest {
-        Guest::Loopback { port } => Some(format!("keyway_dashboard_{port}")),
+fn cookie_name(peer: Peer) -> Option<String> {
+    match peer {
+        Peer::Loopback { port } => Some(format!("keyway_dashboard_{port}")),
         _ => None,
     }
 }

@@ -3,11 +3,11 @@
 
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Uri};
-use keyway_transport::Guest;
+use keyway_transport::Peer;
 
 /// Says whether a request names us and comes from no foreign page.
-pub(super) fn is_ours(guest: Guest, uri: &Uri, headers: &HeaderMap) -> bool {
-    let Guest::Loopback { port } = guest else {
+pub(super) fn is_ours(peer: Peer, uri: &Uri, headers: &HeaderMap) -> bool {
+    let Peer::Loopback { port } = peer else {
         // No browser gets to a socket file, and no name leads there.
         return !headers.contains_key(ORIGIN);
     };
@@ -53,7 +53,7 @@ const HTTP_PORT: u16 = 80;
 mod tests {
     use super::*;
 
-    const GUEST: Guest = Guest::Loopback { port: 5399 };
+    const GUEST: Peer = Peer::Loopback { port: 5399 };
 
     fn judge(uri: &str, pairs: &[(HeaderName, &str)]) -> bool {
         let mut headers = HeaderMap::new();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use keyway_transport::Guest;
+use keyway_transport::Peer;
 use keyway_vault::VaultError;
 use tokio::time::Instant;
 
@@ -79,8 +79,8 @@ impl Holders {
     }
 
     /// Returns who sends a request; `None` if it is nobody we know.
-    pub(super) async fn principal(&self, guest: Guest, headers: &HeaderMap) -> Option<Principal> {
-        if guest == Guest::SameUser {
+    pub(super) async fn principal(&self, peer: Peer, headers: &HeaderMap) -> Option<Principal> {
+        if peer == Peer::SameUser {
             return Some(Principal::SameUser);
         }
         let mut shown = headers.get_all(AUTHORIZATION).iter();

@@ -48,10 +48,10 @@ async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
         return Err(reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
     }
     let body = request.body().await.map_err(|fault| {
-        use keyway_transport::BodyFault;
+        use keyway_transport::BodyError;
         let status = match fault {
-            BodyFault::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            BodyFault::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::TooSlow => StatusCode::REQUEST_TIMEOUT,
             _ => StatusCode::BAD_REQUEST,
         };
         reply::plain(status, "the body was not read\n")

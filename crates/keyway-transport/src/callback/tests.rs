@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::testing::PATIENCE;
+use crate::testing::DEADLINE;
 
 const STATE: &str = "STATE-0123456789abcdef0123456789abcdef0123456789";
 
@@ -33,7 +33,7 @@ impl Waiting {
         let port = listener.place.port;
         let task = tokio::spawn(async move {
             let state = state();
-            listener.wait(&state, PATIENCE).await
+            listener.wait(&state, DEADLINE).await
         });
         Self { port, uri, task }
     }
@@ -58,7 +58,7 @@ impl Waiting {
     }
 
     async fn answer(self) -> Callback {
-        let answer = timeout(PATIENCE, self.task).await;
+        let answer = timeout(DEADLINE, self.task).await;
         answer.expect("in time").unwrap().unwrap()
     }
 }
@@ -90,7 +90,7 @@ fn good() -> String {
 }
 
 #[tokio::test]
-async fn answer_is_received_and_the_person_told() {
+async fn redirect_is_received_and_a_page_shown() {
     let waiting = Waiting::start();
     let expected = format!("http://localhost:{}/callback", waiting.port);
     assert_eq!(waiting.uri, expected);
@@ -108,7 +108,7 @@ async fn answer_is_received_and_the_person_told() {
 }
 
 #[tokio::test]
-async fn b4_hundred_false_answers_change_nothing() {
+async fn b4_hundred_forged_redirects_change_nothing() {
     let waiting = Waiting::start();
     let bogus = [
         "/callback".to_owned(),
@@ -135,7 +135,7 @@ async fn b4_hundred_false_answers_change_nothing() {
 }
 
 #[tokio::test]
-async fn b4_what_is_said_twice_is_not_believed() {
+async fn b4_repeated_parameter_is_refused() {
     let waiting = Waiting::start();
     for twice in [
         "code=other",
@@ -174,7 +174,7 @@ async fn b4_refusal_counts_with_the_right_state() {
 }
 
 #[tokio::test]
-async fn b6_request_that_a_foreign_name_or_page_led_here_is_forbidden() {
+async fn b6_request_with_foreign_host_or_origin_is_forbidden() {
     let waiting = Waiting::start();
     let port = waiting.port;
     let other = port.wrapping_add(1);
@@ -213,7 +213,7 @@ async fn b6_request_that_a_foreign_name_or_page_led_here_is_forbidden() {
 }
 
 #[tokio::test]
-async fn b6_only_get_of_the_one_path_is_an_answer() {
+async fn b6_only_get_of_the_callback_path_is_accepted() {
     let waiting = Waiting::start();
     let host = format!("Host: localhost:{}\r\n", waiting.port);
     for method in ["POST", "HEAD", "PUT", "OPTIONS", "DELETE"] {

@@ -13,18 +13,18 @@ pub enum AddressPolicy {
     /// Like [`Self::Configured`], with link-local and metadata addresses.
     DangerousLinkLocal,
     /// For an address that a peer named: nothing less public than the peer itself.
-    AtLeast(Reach),
+    AtLeast(AddressScope),
 }
 
 impl AddressPolicy {
     /// Says whether `address` may be connected to.
     #[must_use]
     pub fn allows(self, address: IpAddr) -> bool {
-        let reach = Reach::of(address);
+        let scope = AddressScope::of(address);
         match self {
-            Self::Configured => reach > Reach::LinkLocal,
-            Self::DangerousLinkLocal => reach > Reach::Nowhere,
-            Self::AtLeast(least) => reach >= least.max(Reach::Loopback),
+            Self::Configured => scope > AddressScope::LinkLocal,
+            Self::DangerousLinkLocal => scope > AddressScope::Unroutable,
+            Self::AtLeast(least) => scope >= least.max(AddressScope::Loopback),
         }
     }
 
@@ -47,18 +47,18 @@ impl AddressPolicy {
                 let is_local = name == "localhost" || name.ends_with(".localhost");
                 let is_metadata =
                     name.starts_with("metadata") || METADATA_NAMES.contains(&name.as_str());
-                !is_metadata && (!is_local || least <= Reach::Loopback)
+                !is_metadata && (!is_local || least <= AddressScope::Loopback)
             }
         }
     }
 }
 
-/// How many can reach an address, least first.
+/// Where an address can be reached from, narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Reach {
+pub enum AddressScope {
     /// No host can have it: unspecified, multicast, broadcast, reserved.
-    Nowhere,
+    Unroutable,
     /// The same link only; where clouds keep their metadata services, which hand out credentials.
     LinkLocal,
     /// This machine.
@@ -69,7 +69,7 @@ pub enum Reach {
     Public,
 }
 
-impl Reach {
+impl AddressScope {
     /// Classifies an address; one that carries another counts as the less public of the two.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
@@ -96,7 +96,7 @@ impl Reach {
             | [198, 18 | 19, _, _]
             | [198, 51, 100, _]
             | [203, 0, 113, _] => Self::Private,
-            [0 | 224..=255, _, _, _] => Self::Nowhere,
+            [0 | 224..=255, _, _, _] => Self::Unroutable,
             _ => Self::Public,
         }
     }
@@ -113,10 +113,10 @@ impl Reach {
             | [0x3fff, 0..=0x0fff, ..]
             | [0x2001, 0x0002, 0, ..] => Self::Private,
             // Teredo hides an address of its own choice.
-            [0x2001, 0, ..] => Self::Nowhere,
+            [0x2001, 0, ..] => Self::Unroutable,
             // Global unicast; everything else is reserved, multicast or discarded.
             [0x2000..=0x3fff, ..] => Self::Public,
-            _ => Self::Nowhere,
+            _ => Self::Unroutable,
         }
     }
 }
@@ -156,21 +156,21 @@ const METADATA_NAMES: &[&str] = &[
 mod tests {
     use super::*;
 
-    fn reach(text: &str) -> Reach {
-        Reach::of(text.parse().unwrap())
+    fn scope(text: &str) -> AddressScope {
+        AddressScope::of(text.parse().unwrap())
     }
 
     #[test]
     fn a2_every_kind_of_address_has_its_class() {
         let table = [
             (
-                Reach::Public,
+                AddressScope::Public,
                 "1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.0 172.15.255.255 172.32.0.0 \
                  192.167.255.255 198.17.255.255 198.20.0.0 223.255.255.255 2606:4700::1111 \
                  2001:4860::8888 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 2002:0808:0808::1",
             ),
             (
-                Reach::Private,
+                AddressScope::Private,
                 "10.0.0.0 10.255.255.255 172.16.0.0 172.31.255.255 192.168.0.1 100.64.0.0 \
                  100.127.255.255 198.18.0.0 198.19.255.255 192.0.0.1 192.0.2.1 198.51.100.1 \
                  203.0.113.1 192.88.99.1 fc00::1 fd12:3456::1 fdff:ffff::1 fec0::1 2001:db8::1 \
@@ -178,35 +178,35 @@ mod tests {
                  ::ffff:0:10.0.0.1",
             ),
             (
-                Reach::Loopback,
+                AddressScope::Loopback,
                 "127.0.0.1 127.255.255.255 ::1 ::ffff:127.0.0.1 ::127.0.0.1 64:ff9b::7f00:1 \
                  2002:7f00:1::",
             ),
             (
-                Reach::LinkLocal,
+                AddressScope::LinkLocal,
                 "169.254.0.1 169.254.169.254 169.254.170.2 100.100.100.200 168.63.129.16 fe80::1 \
                  febf::1 fd00:ec2::254 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::",
             ),
             (
-                Reach::Nowhere,
+                AddressScope::Unroutable,
                 "0.0.0.0 0.1.2.3 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 :: \
                  ::ffff:0.0.0.0 ff02::1 ff0e::1 2001::1 100::1 64:ff9b:1::1 4000::1",
             ),
         ];
         for (class, addresses) in table {
             for address in addresses.split_whitespace() {
-                assert_eq!(reach(address), class, "{address}");
+                assert_eq!(scope(address), class, "{address}");
             }
         }
     }
 
     #[test]
-    fn a2_peer_of_a_server_is_never_less_public_than_the_server() {
+    fn a2_address_named_by_a_server_is_never_less_public_than_the_server() {
         let allows =
             |least, text: &str| AddressPolicy::AtLeast(least).allows(text.parse().unwrap());
         for (least, allowed, refused) in [
             (
-                Reach::Public,
+                AddressScope::Public,
                 &["1.1.1.1"][..],
                 &[
                     "10.0.0.1",
@@ -218,16 +218,20 @@ mod tests {
                 ][..],
             ),
             (
-                Reach::Private,
+                AddressScope::Private,
                 &["1.1.1.1", "192.168.1.1"],
                 &["127.0.0.1", "169.254.1.1", "::"],
             ),
             (
-                Reach::Loopback,
+                AddressScope::Loopback,
                 &["1.1.1.1", "192.168.1.1", "::1"],
                 &["169.254.1.1", "0.0.0.0", "ff02::1"],
             ),
-            (Reach::Nowhere, &["::1"], &["169.254.1.1", "0.0.0.0"]),
+            (
+                AddressScope::Unroutable,
+                &["::1"],
+                &["169.254.1.1", "0.0.0.0"],
+            ),
         ] {
             for address in allowed {
                 assert!(allows(least, address), "{least:?} {address}");
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_servers_may_be_anywhere_but_at_a_metadata_service() {
+    fn configured_server_may_have_any_address_but_a_metadata_service() {
         let allows = |policy: AddressPolicy, text: &str| policy.allows(text.parse().unwrap());
         for address in ["1.1.1.1", "10.1.2.3", "127.0.0.1", "fd12::1", "100.64.1.1"] {
             assert!(allows(AddressPolicy::Configured, address), "{address}");
@@ -260,11 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn a2_names_and_odd_spellings_of_literals_are_judged_before_anyone_resolves_them() {
+    fn a2_names_and_odd_spellings_of_literals_are_checked_before_resolution() {
         let allows = |policy: AddressPolicy, url: &str| {
             policy.allows_host(&url::Url::parse(url).unwrap().host().unwrap())
         };
-        let public = AddressPolicy::AtLeast(Reach::Public);
+        let public = AddressPolicy::AtLeast(AddressScope::Public);
         for url in [
             "http://metadata/",
             "http://metadata.google.internal./",
@@ -286,7 +290,7 @@ mod tests {
         }
         assert!(allows(public, "https://as.example/"));
         assert!(allows(
-            AddressPolicy::AtLeast(Reach::Loopback),
+            AddressPolicy::AtLeast(AddressScope::Loopback),
             "http://localhost/"
         ));
         for url in ["http://metadata/", "http://metadata.google.internal./"] {

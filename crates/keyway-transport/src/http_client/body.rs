@@ -9,15 +9,15 @@ use hyper::body::{Body, Frame, SizeHint};
 
 /// What is sent, until it is taken.
 #[derive(Debug, Default)]
-pub(super) struct Once(Bytes);
+pub(super) struct FullBody(Bytes);
 
-impl Once {
+impl FullBody {
     pub(super) const fn new(bytes: Bytes) -> Self {
         Self(bytes)
     }
 }
 
-impl Body for Once {
+impl Body for FullBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -1,4 +1,4 @@
-//! How a connection comes about: resolve, check, connect to just that, tunnel, encrypt.
+//! How a connection comes about: resolve, check, connect to just that, tunnel, TLS.
 
 use std::error::Error;
 use std::io;
@@ -17,20 +17,20 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use url::Host;
 
-use super::body::Once;
+use super::body::FullBody;
 use super::failure::ConnectFailure;
 use super::pool::Origin;
-use super::proxy::{Hop, Proxies};
-use super::resolver::Guarded;
+use super::proxy::{Proxies, ProxyRoute};
+use super::resolver::GuardedResolver;
 use super::stream::Stream;
 use super::tls::{Configs, Tls};
 use super::{AGENT, CONNECT_TIMEOUT, Purpose};
-use crate::cause::{NoTls, TunnelRefused};
+use crate::network_cause::{TlsHandshakeFailed, TunnelRefused};
 
 /// Makes connections for one client.
 #[derive(Debug)]
 pub(super) struct Connector {
-    pub(super) resolver: Guarded,
+    pub(super) resolver: GuardedResolver,
     pub(super) proxies: Proxies,
     pub(super) tls: Tls,
     pub(super) purpose: Purpose,
@@ -58,7 +58,7 @@ impl Connector {
             Purpose::Exchange => &configs.any,
             Purpose::Upgrade => &configs.http1,
         };
-        encrypt(stream, origin.host(), config).await
+        tls_handshake(stream, origin.host(), config).await
     }
 
     async fn direct(&self, origin: &Origin) -> Result<TcpStream, ConnectFailure> {
@@ -69,14 +69,14 @@ impl Connector {
     /// Asks a proxy, in HTTP/1.1, to connect us with a server; the proxy may be anywhere.
     async fn tunnel(
         &self,
-        hop: &Hop,
+        hop: &ProxyRoute,
         origin: &Origin,
         configs: &Configs,
     ) -> Result<Stream, ConnectFailure> {
         let addresses = self.resolver.proxy_addresses(&hop.host).await?;
         let mut stream = Stream::Plain(dial(&addresses, hop.port).await?);
         if hop.is_encrypted {
-            stream = encrypt(stream, &hop.host, &configs.http1).await?;
+            stream = tls_handshake(stream, &hop.host, &configs.http1).await?;
         }
         let target = format!("{}:{}", origin.host(), origin.port());
         let opening = tunnel_through(stream, &target, hop.credential.as_ref());
@@ -94,7 +94,7 @@ async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, ConnectFailu
         .map(|&address| SocketAddr::new(address, port))
         .partition(|address| address.is_ipv6() == is_v6);
     let stream = if other.is_empty() {
-        dial_one_by_one(&preferred).await
+        dial_in_order(&preferred).await
     } else {
         race(&preferred, &other).await
     };
@@ -107,16 +107,16 @@ async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, ConnectFailu
 }
 
 async fn race(preferred: &[SocketAddr], other: &[SocketAddr]) -> io::Result<TcpStream> {
-    let first = dial_one_by_one(preferred);
+    let first = dial_in_order(preferred);
     tokio::pin!(first);
     tokio::select! {
         stream = &mut first => match stream {
             Ok(stream) => return Ok(stream),
-            Err(_) => return dial_one_by_one(other).await,
+            Err(_) => return dial_in_order(other).await,
         },
         () = sleep(HEAD_START) => {}
     }
-    let second = dial_one_by_one(other);
+    let second = dial_in_order(other);
     tokio::pin!(second);
     tokio::select! {
         stream = &mut first => match stream {
@@ -130,7 +130,7 @@ async fn race(preferred: &[SocketAddr], other: &[SocketAddr]) -> io::Result<TcpS
     }
 }
 
-async fn dial_one_by_one(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+async fn dial_in_order(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in addresses {
         match TcpStream::connect(address).await {
@@ -141,7 +141,7 @@ async fn dial_one_by_one(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-async fn encrypt(
+async fn tls_handshake(
     stream: Stream,
     host: &str,
     config: &Arc<ClientConfig>,
@@ -155,7 +155,7 @@ async fn encrypt(
     let connecting = TlsConnector::from(Arc::clone(config)).connect(name, stream);
     match connecting.await {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-        Err(source) => Err(ConnectFailure::Broken(NoTls { source }.into())),
+        Err(source) => Err(ConnectFailure::Broken(TlsHandshakeFailed { source }.into())),
     }
 }
 
@@ -169,7 +169,7 @@ async fn tunnel_through(
     target: &str,
     credential: Option<&HeaderValue>,
 ) -> Result<Stream, Box<dyn Error + Send + Sync>> {
-    let mut request = http::Request::new(Once::default());
+    let mut request = http::Request::new(FullBody::default());
     *request.method_mut() = Method::CONNECT;
     *request.uri_mut() = Uri::builder().authority(target).build()?;
     let headers = request.headers_mut();

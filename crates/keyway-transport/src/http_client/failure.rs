@@ -11,20 +11,20 @@ use crate::error::TransportError;
 #[derive(Debug)]
 pub(crate) struct SendError {
     pub(crate) error: TransportError,
-    pub(crate) fate: Fate,
+    pub(crate) retry: Retry,
     /// Whether the server may have seen the request.
     pub(crate) may_have_arrived: bool,
 }
 
-/// What became of a request that got no answer.
+/// Whether a request that got no response may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Nothing of it left, and it may fare better next time.
-    Unsent,
-    /// The server may have seen it.
-    Sent,
-    /// It would fare the same again.
-    Hopeless,
+pub(crate) enum Retry {
+    /// Yes: nothing of the request was sent.
+    Safe,
+    /// Only if it is idempotent: the server may have received it.
+    IfIdempotent,
+    /// No: it would fail the same way.
+    Never,
 }
 
 /// Why no connection came about.
@@ -45,51 +45,51 @@ pub(super) enum ConnectFailure {
 
 impl SendError {
     /// Says that the answer itself is the failure.
-    pub(crate) const fn hopeless(error: TransportError) -> Self {
+    pub(crate) const fn permanent(error: TransportError) -> Self {
         Self {
             error,
-            fate: Fate::Hopeless,
+            retry: Retry::Never,
             may_have_arrived: true,
         }
     }
 
     /// Says that nothing was sent, and that nothing would be next time.
-    pub(crate) const fn unsent(error: TransportError) -> Self {
+    pub(crate) const fn not_sent(error: TransportError) -> Self {
         Self {
             error,
-            fate: Fate::Hopeless,
+            retry: Retry::Never,
             may_have_arrived: false,
         }
     }
 
     /// Says that an address leads nowhere.
     pub(super) const fn no_host() -> Self {
-        let what = "the address of the server has no host";
-        Self::unsent(TransportError::Settings { what })
+        let what = "the URL has no host";
+        Self::not_sent(TransportError::Settings { what })
     }
 
     /// Says that no connection came about.
     pub(super) fn connect(failure: ConnectFailure, url: &Url) -> Self {
         let host = host_of(url);
-        let (error, fate) = match failure {
+        let (error, retry) = match failure {
             ConnectFailure::Forbidden { never } => {
-                (TransportError::Forbidden { host, never }, Fate::Hopeless)
+                (TransportError::Forbidden { host, never }, Retry::Never)
             }
-            ConnectFailure::Settings(error) => (error, Fate::Hopeless),
+            ConnectFailure::Settings(error) => (error, Retry::Never),
             ConnectFailure::TimedOut => {
                 let seconds = CONNECT_TIMEOUT.as_secs();
-                (TransportError::Timeout { seconds }, Fate::Unsent)
+                (TransportError::Timeout { seconds }, Retry::Safe)
             }
             ConnectFailure::Broken(source) => {
                 let is_tls =
                     find_cause(source.as_ref(), |cause| is_tls_failure(cause).then_some(()));
-                let fate = is_tls.map_or(Fate::Unsent, |()| Fate::Hopeless);
-                (TransportError::Unreachable { host, source }, fate)
+                let retry = is_tls.map_or(Retry::Safe, |()| Retry::Never);
+                (TransportError::Unreachable { host, source }, retry)
             }
         };
         Self {
             error,
-            fate,
+            retry,
             may_have_arrived: false,
         }
     }
@@ -98,23 +98,23 @@ impl SendError {
     pub(super) fn exchange(error: hyper::Error, url: &Url, may_have_arrived: bool) -> Self {
         if error.is_parse() {
             let what = match error.is_parse_too_large() {
-                true => "too many headers",
-                false => "something that is not HTTP",
+                true => "a response head that exceeds the limit",
+                false => "a response that is not HTTP",
             };
-            return Self::hopeless(TransportError::Protocol { what });
+            return Self::permanent(TransportError::Protocol { what });
         }
         // A client certificate is refused only after the handshake (RFC 8446 §4.4.2.4).
         let is_tls = find_cause(&error, |cause| is_tls_failure(cause).then_some(()));
-        let fate = match is_tls {
-            Some(()) => Fate::Hopeless,
-            None if may_have_arrived => Fate::Sent,
-            None => Fate::Unsent,
+        let retry = match is_tls {
+            Some(()) => Retry::Never,
+            None if may_have_arrived => Retry::IfIdempotent,
+            None => Retry::Safe,
         };
         let host = host_of(url);
         let source = Box::new(error);
         Self {
             error: TransportError::Unreachable { host, source },
-            fate,
+            retry,
             may_have_arrived,
         }
     }

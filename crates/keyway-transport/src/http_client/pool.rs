@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep};
 use url::{Position, Url};
 
-use super::body::Once;
+use super::body::FullBody;
 use super::connector::Connector;
 use super::failure::{ConnectFailure, SendError};
 use super::stream::Stream;
@@ -38,32 +38,32 @@ pub(super) struct Origin {
     port: u16,
     state: Mutex<State>,
     /// Held while it is not known yet what the server speaks, so that one connection finds out.
-    finding_out: tokio::sync::Mutex<()>,
+    negotiating: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// The one used last is at the end.
     idle: Vec<Idle>,
-    shared: Option<http2::SendRequest<Once>>,
-    is_known: bool,
+    shared: Option<http2::SendRequest<FullBody>>,
+    protocol_known: bool,
     is_reaping: bool,
 }
 
 #[derive(Debug)]
 struct Idle {
-    sender: http1::SendRequest<Once>,
+    sender: http1::SendRequest<FullBody>,
     since: Instant,
 }
 
 /// A connection for one exchange.
 enum Sender {
-    Lent(http1::SendRequest<Once>),
-    Shared(http2::SendRequest<Once>),
+    Http1(http1::SendRequest<FullBody>),
+    Http2(http2::SendRequest<FullBody>),
 }
 
 /// What the pool has to offer.
-enum Offer {
+enum Available {
     Sender(Sender),
     /// A connection that will be free in a moment.
     Soon,
@@ -80,7 +80,7 @@ pub(super) struct Exchange {
 #[derive(Debug)]
 pub(super) struct Lease {
     origin: Arc<Origin>,
-    sender: http1::SendRequest<Once>,
+    sender: http1::SendRequest<FullBody>,
 }
 
 impl Lease {
@@ -112,8 +112,8 @@ impl Pool {
         let mut may_wait = true;
         loop {
             let (sender, is_fresh) = match origin.take() {
-                Offer::Sender(sender) => (sender, false),
-                Offer::Soon if std::mem::take(&mut may_wait) => {
+                Available::Sender(sender) => (sender, false),
+                Available::Soon if std::mem::take(&mut may_wait) => {
                     tokio::task::yield_now().await;
                     continue;
                 }
@@ -125,13 +125,13 @@ impl Pool {
             };
             let mut message = request.message();
             let (sent, lease) = match sender {
-                Sender::Lent(mut sender) => {
-                    origin.address_alone(&mut message, url);
+                Sender::Http1(mut sender) => {
+                    origin.set_http1_target(&mut message, url);
                     let sent = sender.try_send_request(message).await;
                     (sent, Some(sender))
                 }
-                Sender::Shared(mut sender) => {
-                    origin.address_among(&mut message, url);
+                Sender::Http2(mut sender) => {
+                    origin.set_http2_target(&mut message, url);
                     (sender.try_send_request(message).await, None)
                 }
             };
@@ -162,26 +162,26 @@ impl Pool {
 
     /// Opens a connection, unless somebody else opened one meanwhile that can be shared.
     async fn connect(&self, origin: &Arc<Origin>) -> Result<Sender, ConnectFailure> {
-        let mut finding_out = None;
-        if !origin.is_known() {
-            finding_out = Some(origin.finding_out.lock().await);
+        let mut negotiating = None;
+        if !origin.protocol_known() {
+            negotiating = Some(origin.negotiating.lock().await);
         }
         if let Some(shared) = origin.shared() {
-            return Ok(Sender::Shared(shared));
+            return Ok(Sender::Http2(shared));
         }
-        if origin.is_known() {
+        if origin.protocol_known() {
             // Somebody found out that connections are not shared here: all open theirs at once.
-            drop(finding_out.take());
+            drop(negotiating.take());
         }
         let stream = self.connector.connect(origin).await?;
         let sender = if stream.speaks_h2() {
-            let sender = begin_h2(stream).await?;
+            let sender = http2_handshake(stream).await?;
             origin.lock().shared = Some(sender.clone());
-            Sender::Shared(sender)
+            Sender::Http2(sender)
         } else {
-            Sender::Lent(begin_h1(stream, self.purpose).await?)
+            Sender::Http1(http1_handshake(stream, self.purpose).await?)
         };
-        origin.lock().is_known = true;
+        origin.lock().protocol_known = true;
         Ok(sender)
     }
 }
@@ -195,7 +195,7 @@ impl Origin {
         };
         let state = State {
             // Without TLS there is nothing to agree on.
-            is_known: url.scheme() != "https",
+            protocol_known: url.scheme() != "https",
             ..State::default()
         };
         let mut url = url.clone();
@@ -207,7 +207,7 @@ impl Origin {
             authority,
             port,
             state: Mutex::new(state),
-            finding_out: tokio::sync::Mutex::default(),
+            negotiating: tokio::sync::Mutex::default(),
         })
     }
 
@@ -234,37 +234,37 @@ impl Origin {
             && url.scheme() == self.url.scheme()
     }
 
-    fn is_known(&self) -> bool {
-        self.lock().is_known
+    fn protocol_known(&self) -> bool {
+        self.lock().protocol_known
     }
 
-    fn shared(&self) -> Option<http2::SendRequest<Once>> {
+    fn shared(&self) -> Option<http2::SendRequest<FullBody>> {
         let mut state = self.lock();
         drop(state.shared.take_if(|sender| sender.is_closed()));
         state.shared.clone()
     }
 
-    fn take(&self) -> Offer {
+    fn take(&self) -> Available {
         let mut state = self.lock();
         if let Some(shared) = &state.shared {
             if !shared.is_closed() {
-                return Offer::Sender(Sender::Shared(shared.clone()));
+                return Available::Sender(Sender::Http2(shared.clone()));
             }
             state.shared = None;
         }
         let now = Instant::now();
         let is_ready = |idle: &Idle| idle.sender.is_ready() && !idle.is_old(now);
         if let Some(place) = state.idle.iter().rposition(is_ready) {
-            return Offer::Sender(Sender::Lent(state.idle.remove(place).sender));
+            return Available::Sender(Sender::Http1(state.idle.remove(place).sender));
         }
         state.prune(now);
         match state.idle.is_empty() {
-            true => Offer::Nothing,
-            false => Offer::Soon,
+            true => Available::Nothing,
+            false => Available::Soon,
         }
     }
 
-    fn put(self: &Arc<Self>, sender: http1::SendRequest<Once>) {
+    fn put(self: &Arc<Self>, sender: http1::SendRequest<FullBody>) {
         if sender.is_closed() {
             return;
         }
@@ -282,14 +282,14 @@ impl Origin {
     }
 
     /// Addresses a request as HTTP/1.1 has it.
-    fn address_alone(&self, message: &mut http::Request<Once>, url: &Url) {
+    fn set_http1_target(&self, message: &mut http::Request<FullBody>, url: &Url) {
         *message.uri_mut() = target(url).into();
         let headers = message.headers_mut();
         headers.insert(HOST, self.authority.clone());
     }
 
     /// Addresses a request as HTTP/2 has it.
-    fn address_among(&self, message: &mut http::Request<Once>, url: &Url) {
+    fn set_http2_target(&self, message: &mut http::Request<FullBody>, url: &Url) {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(http::uri::Scheme::HTTPS);
         parts.authority = self.authority.as_bytes().try_into().ok();
@@ -341,10 +341,10 @@ fn target(url: &Url) -> PathAndQuery {
     clippy::disallowed_methods,
     reason = "this is the guarded client that everybody else uses"
 )]
-async fn begin_h1(
+async fn http1_handshake(
     stream: Stream,
     purpose: Purpose,
-) -> Result<http1::SendRequest<Once>, ConnectFailure> {
+) -> Result<http1::SendRequest<FullBody>, ConnectFailure> {
     // A number of headers of our own would be set aside on the heap for every answer.
     let (sender, connection) = http1::Builder::new()
         .max_header_size(MAX_HEADER_BYTES)
@@ -362,7 +362,7 @@ async fn begin_h1(
     clippy::disallowed_methods,
     reason = "this is the guarded client that everybody else uses"
 )]
-async fn begin_h2(stream: Stream) -> Result<http2::SendRequest<Once>, ConnectFailure> {
+async fn http2_handshake(stream: Stream) -> Result<http2::SendRequest<FullBody>, ConnectFailure> {
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .adaptive_window(true)

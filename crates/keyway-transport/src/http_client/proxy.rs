@@ -31,7 +31,7 @@ pub struct ProxySettings {
 pub(super) struct Proxies(Arc<Matcher>);
 
 /// A proxy on the way to a server.
-pub(super) struct Hop {
+pub(super) struct ProxyRoute {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) is_encrypted: bool,
@@ -52,7 +52,7 @@ impl Proxies {
     }
 
     /// Returns the proxy that stands between us and `url`.
-    pub(super) fn hop(&self, url: &Url) -> Option<Hop> {
+    pub(super) fn hop(&self, url: &Url) -> Option<ProxyRoute> {
         let is_this_machine = match url.host()? {
             Host::Domain(name) => is_localhost(name),
             Host::Ipv4(address) => address.is_loopback(),
@@ -65,7 +65,7 @@ impl Proxies {
         let proxy = self.0.intercept(&uri)?;
         let is_encrypted = proxy.uri().scheme_str() == Some("https");
         let default = if is_encrypted { 443 } else { 80 };
-        Some(Hop {
+        Some(ProxyRoute {
             host: proxy.uri().host()?.to_owned(),
             port: proxy.uri().port_u16().unwrap_or(default),
             is_encrypted,
@@ -85,7 +85,7 @@ fn address(value: Option<&Secret<String>>) -> Result<String, TransportError> {
     let Some(value) = value.filter(|value| !value.expose().is_empty()) else {
         return Ok(String::new());
     };
-    let what = "the address of a proxy cannot be read";
+    let what = "a proxy address is not a valid `http` or `https` URL";
     let url = parse(value).ok_or(TransportError::Settings { what })?;
     Ok(url.into())
 }
@@ -114,7 +114,7 @@ mod tests {
         })
     }
 
-    fn hop(proxies: &Proxies, url: &str) -> Option<Hop> {
+    fn hop(proxies: &Proxies, url: &str) -> Option<ProxyRoute> {
         proxies.hop(&Url::parse(url).unwrap())
     }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_value_is_no_proxy_and_nonsense_is_an_error() {
+    fn empty_value_means_no_proxy_and_an_invalid_one_is_an_error() {
         let none = proxies("", "").unwrap();
         assert!(hop(&none, "https://far.example/").is_none());
         for text in ["socks5://x:1", "http://", "::::"] {

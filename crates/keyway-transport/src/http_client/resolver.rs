@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use keyway_auth::BoxFuture;
 use url::Host;
 
-use super::address::{AddressPolicy, Reach};
+use super::address::{AddressPolicy, AddressScope};
 use super::failure::ConnectFailure;
-use crate::cause::NameNotFound;
+use crate::network_cause::NameNotFound;
 
 /// Looks names up, so that tests can say what they stand for.
 pub trait Lookup: Send + Sync + fmt::Debug {
@@ -24,9 +24,9 @@ pub trait Lookup: Send + Sync + fmt::Debug {
 
 /// The resolver of the operating system.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct System;
+pub(super) struct SystemResolver;
 
-impl Lookup for System {
+impl Lookup for SystemResolver {
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name, 0)).await?;
@@ -37,10 +37,10 @@ impl Lookup for System {
 
 /// A resolver that keeps back what the policy forbids.
 #[derive(Debug, Clone)]
-pub(super) struct Guarded {
+pub(super) struct GuardedResolver {
     pub(super) lookup: Arc<dyn Lookup>,
     pub(super) policy: AddressPolicy,
-    pub(super) witness: Arc<Witness>,
+    pub(super) history: Arc<ScopeHistory>,
 }
 
 /// Remembers how public the addresses of configured servers were.
@@ -48,26 +48,26 @@ pub(super) struct Guarded {
 /// A server whose name turns private between its refusal and the sign-in stays as public as it was,
 /// and so leads nowhere that is less so.
 #[derive(Debug, Default)]
-pub(super) struct Witness(Mutex<HashMap<String, Reach>>);
+pub(super) struct ScopeHistory(Mutex<HashMap<String, AddressScope>>);
 
-impl Witness {
+impl ScopeHistory {
     /// Notes one more sight of `name`, and returns the most public one so far.
-    fn note(&self, name: &str, reach: Reach) -> Reach {
+    fn note(&self, name: &str, scope: AddressScope) -> AddressScope {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = seen.entry(name.to_ascii_lowercase()).or_insert(reach);
-        *most = reach.max(*most);
+        let most = seen.entry(name.to_ascii_lowercase()).or_insert(scope);
+        *most = scope.max(*most);
         *most
     }
 }
 
-impl Guarded {
+impl GuardedResolver {
     /// Returns the addresses of a server that may be connected to.
     pub(super) async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ConnectFailure> {
         let found = self.find(host, self.policy).await?;
-        if let Some(reach) = most_public(&found)
+        if let Some(scope) = most_public(&found)
             && !matches!(self.policy, AddressPolicy::AtLeast(_))
         {
-            self.witness.note(host, reach);
+            self.history.note(host, scope);
         }
         Ok(found)
     }
@@ -78,11 +78,11 @@ impl Guarded {
     }
 
     /// Returns how public a configured server is: the most public of all it was ever seen at.
-    pub(super) async fn reach(&self, name: &str) -> Result<Reach, ConnectFailure> {
+    pub(super) async fn scope(&self, name: &str) -> Result<AddressScope, ConnectFailure> {
         let found = self.addresses(name).await?;
-        let reach =
+        let scope =
             most_public(&found).ok_or_else(|| ConnectFailure::Broken("no address".into()))?;
-        Ok(self.witness.note(name, reach))
+        Ok(self.history.note(name, scope))
     }
 
     async fn find(&self, host: &str, policy: AddressPolicy) -> Result<Vec<IpAddr>, ConnectFailure> {
@@ -109,8 +109,8 @@ impl Guarded {
     }
 }
 
-fn most_public(addresses: &[IpAddr]) -> Option<Reach> {
-    addresses.iter().copied().map(Reach::of).max()
+fn most_public(addresses: &[IpAddr]) -> Option<AddressScope> {
+    addresses.iter().copied().map(AddressScope::of).max()
 }
 
 /// Says whether `name` is this machine by definition.
@@ -136,19 +136,19 @@ mod tests {
         }
     }
 
-    fn guarded(policy: AddressPolicy, answers: &[&[&'static str]]) -> Guarded {
+    fn guarded(policy: AddressPolicy, answers: &[&[&'static str]]) -> GuardedResolver {
         let answers = answers.iter().map(|answer| answer.to_vec()).collect();
-        Guarded {
+        GuardedResolver {
             lookup: Arc::new(Script(Mutex::new(answers))),
             policy,
-            witness: Arc::default(),
+            history: Arc::default(),
         }
     }
 
     #[tokio::test]
     async fn a3_name_that_turns_private_is_refused_when_it_does() {
         let resolver = guarded(
-            AddressPolicy::AtLeast(Reach::Public),
+            AddressPolicy::AtLeast(AddressScope::Public),
             &[&["1.1.1.1"], &["10.66.0.1"], &["10.66.0.1", "1.0.0.1"]],
         );
         assert_eq!(resolver.addresses("x.example").await.unwrap().len(), 1);
@@ -168,25 +168,31 @@ mod tests {
             &[&["1.1.1.1"], &["127.0.0.1"], &["10.0.0.1", "127.0.0.1"]],
         );
         resolver.addresses("x.example").await.unwrap();
-        assert_eq!(resolver.reach("X.example").await.unwrap(), Reach::Public);
-        assert_eq!(resolver.reach("y.example").await.unwrap(), Reach::Private);
+        assert_eq!(
+            resolver.scope("X.example").await.unwrap(),
+            AddressScope::Public
+        );
+        assert_eq!(
+            resolver.scope("y.example").await.unwrap(),
+            AddressScope::Private
+        );
     }
 
     #[tokio::test]
-    async fn localhost_is_this_machine_whatever_the_resolver_would_say() {
+    async fn localhost_is_loopback_without_a_lookup() {
         let resolver = guarded(AddressPolicy::Configured, &[]);
         for name in ["localhost", "LOCALHOST", "localhost."] {
             let found = resolver.addresses(name).await.unwrap();
             assert!(found.iter().all(IpAddr::is_loopback), "{name}");
         }
-        let strict = guarded(AddressPolicy::AtLeast(Reach::Public), &[]);
+        let strict = guarded(AddressPolicy::AtLeast(AddressScope::Public), &[]);
         assert!(strict.addresses("localhost").await.is_err());
     }
 
     #[tokio::test]
-    async fn proxy_of_the_person_may_be_anywhere() {
+    async fn configured_proxy_may_have_any_address() {
         let resolver = guarded(
-            AddressPolicy::AtLeast(Reach::Public),
+            AddressPolicy::AtLeast(AddressScope::Public),
             &[&["10.0.0.1"], &["10.0.0.1"]],
         );
         assert!(resolver.proxy_addresses("x.example").await.is_ok());
@@ -195,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn a2_literal_is_checked_where_it_is_connected_to() {
-        let resolver = guarded(AddressPolicy::AtLeast(Reach::Public), &[]);
+        let resolver = guarded(AddressPolicy::AtLeast(AddressScope::Public), &[]);
         for (host, expected) in [
             ("127.0.0.1", false),
             ("[::1]", false),

@@ -13,9 +13,9 @@ use hyper_util::rt::TokioIo;
 use keyway_auth::retry_after;
 
 use super::pool::{Exchange, Lease};
+use crate::body_buffer::BodyBuffer;
 use crate::error::TransportError;
 use crate::frame::FrameError;
-use crate::gather::Gathered;
 
 /// A connection that has changed to another protocol.
 pub(crate) type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
@@ -33,14 +33,16 @@ impl Response {
     pub(super) fn new(exchange: Exchange) -> Result<Self, TransportError> {
         let headers = exchange.response.headers();
         if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
-            return Err(protocol("two lengths for one body"));
+            return Err(protocol("both Content-Length and Transfer-Encoding"));
         }
         let encodings = headers.get_all(CONTENT_ENCODING);
         if encodings
             .iter()
             .any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
         {
-            return Err(protocol("a compressed answer that nobody asked for"));
+            return Err(protocol(
+                "a compressed response although `identity` was requested",
+            ));
         }
         let mut response = Self {
             inner: exchange.response,
@@ -142,7 +144,7 @@ impl Response {
         if let Some(bytes) = length.filter(|&bytes| bytes > limit) {
             return Err(FrameError::TooLarge { bytes }.into());
         }
-        let mut body = Gathered::told(length);
+        let mut body = BodyBuffer::with_expected_len(length);
         while let Some(piece) = self.chunk().await? {
             let bytes = body.len() + piece.len();
             if bytes > limit {

@@ -84,7 +84,7 @@ async fn connection_that_the_server_closed_while_it_waited_is_replaced() {
 }
 
 #[tokio::test]
-async fn connection_is_lent_to_one_request_at_a_time_and_used_again() {
+async fn http1_connection_serves_one_request_at_a_time_and_is_reused() {
     let server = Server::start(|_| Reply::raw("").wait(50).then("HTTP/1.1 204 x\r\n\r\n")).await;
     let (client, url) = (client(), format!("http://localhost:{}/", server.port));
     for _ in 0..3 {
@@ -95,7 +95,7 @@ async fn connection_is_lent_to_one_request_at_a_time_and_used_again() {
 }
 
 #[tokio::test]
-async fn answer_that_is_not_read_to_its_end_costs_the_connection() {
+async fn unread_response_discards_the_connection() {
     let server = Server::start(|_| {
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n12345")
             .wait(500)
@@ -145,35 +145,38 @@ async fn all_addresses_of_a_name_are_tried() {
 }
 
 #[tokio::test]
-async fn fate_of_a_request_is_known() {
+async fn failed_send_says_whether_a_retry_is_safe() {
     let server = Server::start(|_| Reply::raw("").close()).await;
     let url = format!("http://localhost:{}/", server.port);
     let failed = get(&client(), &url).await.unwrap_err();
-    assert_eq!((failed.fate, failed.may_have_arrived), (Fate::Sent, true));
+    assert_eq!(
+        (failed.retry, failed.may_have_arrived),
+        (Retry::IfIdempotent, true)
+    );
     drop(server);
     sleep(Duration::from_millis(20)).await;
     let failed = get(&client(), &url).await.unwrap_err();
     assert_eq!(
-        (failed.fate, failed.may_have_arrived),
-        (Fate::Unsent, false)
+        (failed.retry, failed.may_have_arrived),
+        (Retry::Safe, false)
     );
     let server = Server::start(|_| Reply::raw("220 smtp\r\n").hang()).await;
     let url = format!("http://localhost:{}/", server.port);
     let failed = get(&client(), &url).await.unwrap_err();
     assert_eq!(
-        (failed.fate, failed.may_have_arrived),
-        (Fate::Hopeless, true)
+        (failed.retry, failed.may_have_arrived),
+        (Retry::Never, true)
     );
     let failed = get(&client(), "http://169.254.169.254/").await.unwrap_err();
     assert_eq!(
-        (failed.fate, failed.may_have_arrived),
-        (Fate::Hopeless, false)
+        (failed.retry, failed.may_have_arrived),
+        (Retry::Never, false)
     );
     assert_eq!(failed.error.code(), "forbidden-address");
 }
 
 #[tokio::test]
-async fn server_that_takes_connections_and_says_no_more_is_given_up() {
+async fn silent_server_times_out() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let client = client();
@@ -182,7 +185,7 @@ async fn server_that_takes_connections_and_says_no_more_is_given_up() {
         .await
         .unwrap_err();
     assert_eq!(failed.error.code(), "timeout", "{}", failed.error);
-    assert_eq!(failed.fate, Fate::Unsent);
+    assert_eq!(failed.retry, Retry::Safe);
     let seconds = began.elapsed().as_secs_f64();
     assert!((10.0..100.0).contains(&seconds), "{seconds}");
 }

@@ -1,4 +1,4 @@
-//! The one TLS configuration: whom we trust, and who we are.
+//! The one TLS configuration: trusted roots and the client certificate.
 //!
 //! Loading root certificates takes milliseconds, so everything waits for the first connection that
 //! needs it; plain connections to this machine never do.
@@ -16,16 +16,16 @@ use rustls::{ClientConfig, RootCertStore, SignatureScheme};
 
 use crate::error::TransportError;
 
-/// Whose certificates are believed.
+/// The certificate authorities to trust.
 #[derive(Debug, Clone)]
-pub struct Trust {
-    /// Believe what the operating system believes.
+pub struct RootCertificates {
+    /// Trust the roots of the operating system.
     pub system: bool,
-    /// Files with certificates in PEM to believe as well.
+    /// More roots, in PEM files.
     pub files: Vec<PathBuf>,
 }
 
-impl Default for Trust {
+impl Default for RootCertificates {
     fn default() -> Self {
         Self {
             system: true,
@@ -49,7 +49,7 @@ pub(super) struct Tls(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    trust: Trust,
+    root_certificates: RootCertificates,
     identity: Arc<Identity>,
     built: OnceLock<Result<Configs, &'static str>>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Configs {
 impl Tls {
     /// Reads the identity; the roots come later.
     pub(super) fn new(
-        trust: &Trust,
+        root_certificates: &RootCertificates,
         identity: Option<&ClientIdentity>,
     ) -> Result<Self, TransportError> {
         let own = Identity::default();
@@ -74,7 +74,7 @@ impl Tls {
             own.replace(identity)?;
         }
         Ok(Self(Arc::new(Inner {
-            trust: trust.clone(),
+            root_certificates: root_certificates.clone(),
             identity: Arc::new(own),
             built: OnceLock::new(),
         })))
@@ -83,12 +83,12 @@ impl Tls {
     /// Uses another certificate for connections from now on.
     pub(super) fn replace_identity(&self, identity: &ClientIdentity) -> Result<(), TransportError> {
         if !self.0.identity.has_certs() {
-            return Err(settings("there is no client certificate to replace"));
+            return Err(settings("no client certificate is configured"));
         }
         self.0.identity.replace(identity)
     }
 
-    /// Returns what to encrypt by, built by the first who asks without blocking the runtime.
+    /// Returns what to encrypt with, built by the first who asks without blocking the runtime.
     pub(super) async fn configs(&self) -> Result<&Configs, TransportError> {
         if self.0.built.get().is_none() {
             let own = Arc::clone(&self.0);
@@ -107,9 +107,9 @@ impl Inner {
     }
 
     fn build(&self) -> Result<Configs, &'static str> {
-        let roots = self.trust.load()?;
+        let roots = self.root_certificates.load()?;
         if roots.is_empty() {
-            return Err("there are no trusted root certificates");
+            return Err("no trusted root certificates found");
         }
         let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
@@ -128,7 +128,7 @@ impl Inner {
     }
 }
 
-impl Trust {
+impl RootCertificates {
     fn load(&self) -> Result<RootCertStore, &'static str> {
         let mut roots = RootCertStore::empty();
         for file in &self.files {
@@ -154,12 +154,14 @@ impl Identity {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&identity.chain).collect();
         let chain = chain.map_err(|_| settings("the client certificate is not PEM"))?;
         if chain.is_empty() {
-            return Err(settings("the client certificate is missing"));
+            return Err(settings(
+                "the client certificate file contains no certificate",
+            ));
         }
         let key = PrivateKeyDer::from_pem_slice(identity.key.expose())
-            .map_err(|_| settings("the key of the client certificate is not a private key"))?;
+            .map_err(|_| settings("the client key is not an unencrypted private key in PEM"))?;
         let pair = CertifiedKey::from_der(chain, key, &default_provider())
-            .map_err(|_| settings("the client certificate and its key do not belong together"))?;
+            .map_err(|_| settings("the client certificate and the client key do not match"))?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = Some(Arc::new(pair));
         Ok(())
@@ -183,9 +185,9 @@ impl ResolvesClientCert for Identity {
 
 fn read_roots(file: &Path) -> Result<Vec<CertificateDer<'static>>, &'static str> {
     let found = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
-    let roots: Vec<_> = found.map_err(|_| "a file of root certificates cannot be read")?;
+    let roots: Vec<_> = found.map_err(|_| "cannot read a root certificate file")?;
     if roots.is_empty() {
-        return Err("a file of root certificates holds none");
+        return Err("a root certificate file contains no certificate");
     }
     Ok(roots)
 }

@@ -18,27 +18,27 @@ mod level;
 use std::io;
 use std::path::PathBuf;
 
-pub use self::level::Level;
+pub use self::level::IsolationLevel;
 
 /// What a child is to be kept from.
 #[derive(Debug, Clone, Default)]
 pub struct Isolation {
     /// How much.
-    pub profile: Profile,
+    pub profile: IsolationProfile,
     /// By which means.
-    pub mechanism: Mechanism,
+    pub mechanism: IsolationMechanism,
     /// Folders and files of ours that no child may reach. A folder that does not exist yet is
     /// created, because what appears later could not be hidden from a child that runs.
     pub hidden: Vec<PathBuf>,
     /// What the child may use although the profile alone would keep it away: the plugin's root,
-    /// working folder and data under [`Profile::Confine`], folders inside hidden ones under both.
+    /// working folder and data under [`IsolationProfile::Confine`], folders inside hidden ones under both.
     pub granted: Vec<PathBuf>,
 }
 
 /// How much a child is kept from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Profile {
+pub enum IsolationProfile {
     /// Everything is as the person has it, except what is ours.
     #[default]
     Hide,
@@ -48,7 +48,7 @@ pub enum Profile {
     None,
 }
 
-impl Profile {
+impl IsolationProfile {
     const ALL: [Self; 3] = [Self::Hide, Self::Confine, Self::None];
 
     pub(super) const fn as_byte(self) -> &'static [u8] {
@@ -69,7 +69,7 @@ impl Profile {
 /// By which means a child is kept from things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Mechanism {
+pub enum IsolationMechanism {
     /// Whatever the system offers.
     #[default]
     Best,
@@ -79,7 +79,7 @@ pub enum Mechanism {
     Mounts,
 }
 
-impl Mechanism {
+impl IsolationMechanism {
     const ALL: [Self; 3] = [Self::Best, Self::Landlock, Self::Mounts];
 
     pub(super) const fn as_byte(self) -> &'static [u8] {
@@ -101,16 +101,16 @@ impl Mechanism {
 ///
 /// A mechanism that the system does not offer is not an error: the level says so.
 #[cfg(target_os = "linux")]
-pub(super) fn apply(isolation: &Isolation) -> io::Result<Level> {
-    let mut level = Level::asked(isolation.profile);
-    if isolation.profile == Profile::None {
+pub(super) fn apply(isolation: &Isolation) -> io::Result<IsolationLevel> {
+    let mut level = IsolationLevel::requested(isolation.profile);
+    if isolation.profile == IsolationProfile::None {
         return Ok(level);
     }
-    let places = Places::of(isolation)?;
-    if isolation.mechanism != Mechanism::Landlock {
+    let places = IsolatedPaths::of(isolation)?;
+    if isolation.mechanism != IsolationMechanism::Landlock {
         level.mounts = mounts::cover(&places, isolation.profile).unwrap_or_default();
     }
-    if isolation.mechanism != Mechanism::Mounts {
+    if isolation.mechanism != IsolationMechanism::Mounts {
         level.landlock = rules::restrict(&places, level)?;
     }
     // Last: both mechanisms need what is given up here.
@@ -120,20 +120,20 @@ pub(super) fn apply(isolation: &Isolation) -> io::Result<Level> {
 
 /// Without Landlock and mount namespaces there is nothing to apply.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn apply(isolation: &Isolation) -> io::Result<Level> {
-    Ok(Level::asked(isolation.profile))
+pub(super) fn apply(isolation: &Isolation) -> io::Result<IsolationLevel> {
+    Ok(IsolationLevel::requested(isolation.profile))
 }
 
 /// The folders of an [`Isolation`] as they really are, without links.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-struct Places {
+struct IsolatedPaths {
     hidden: Vec<PathBuf>,
     granted: Vec<PathBuf>,
 }
 
 #[cfg(target_os = "linux")]
-impl Places {
+impl IsolatedPaths {
     fn of(isolation: &Isolation) -> io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
 

@@ -17,13 +17,13 @@ use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::LAUNCH_WORD;
+use super::LAUNCH_ARG;
 
 /// A running child and whatever it starts in its group; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     group: Arc<Group>,
-    ended: Ended,
+    ended: ExitWatch,
 }
 
 /// Our ends of the child's standard streams.
@@ -49,7 +49,7 @@ pub(super) async fn start(launcher: &Path) -> io::Result<(Process, Pipes)> {
                 let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
                 let process = Process {
                     group: Arc::clone(&group),
-                    ended: Ended(ended),
+                    ended: ExitWatch(ended),
                 };
                 // If nobody waits any more, the process is dropped here, and so killed.
                 drop(started.send(Ok((process, pipes))));
@@ -77,7 +77,7 @@ pub(super) async fn start(launcher: &Path) -> io::Result<(Process, Pipes)> {
 fn command(launcher: &Path) -> Command {
     let mut command = Command::new(launcher);
     command
-        .arg(LAUNCH_WORD)
+        .arg(LAUNCH_ARG)
         .env_clear()
         .process_group(0)
         .stdin(Stdio::piped())
@@ -88,17 +88,17 @@ fn command(launcher: &Path) -> Command {
 
 impl Process {
     /// Returns a way to learn of the end.
-    pub(crate) fn ended(&self) -> Ended {
+    pub(crate) fn exit_watch(&self) -> ExitWatch {
         self.ended.clone()
     }
 
     /// Waits for the end after its standard input was closed, asking more firmly as time passes.
-    pub(crate) async fn end(&self) {
+    pub(crate) async fn terminate(&self) {
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
             if let Some(signal) = signal {
                 self.group.signal(signal);
             }
-            if tokio::time::timeout(PATIENCE, self.ended().status())
+            if tokio::time::timeout(DEADLINE, self.exit_watch().status())
                 .await
                 .is_ok()
             {
@@ -121,9 +121,9 @@ impl Drop for Process {
 
 /// Tells when and how a child ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended(watch::Receiver<Option<(ExitStatus, Instant)>>);
+pub(crate) struct ExitWatch(watch::Receiver<Option<(ExitStatus, Instant)>>);
 
-impl Ended {
+impl ExitWatch {
     /// Waits for the end.
     pub(crate) async fn status(&mut self) -> ExitStatus {
         self.outcome().await.0
@@ -131,7 +131,7 @@ impl Ended {
 
     /// Waits until a little after the end: by then its pipes are empty, unless somebody who left
     /// the group still holds them.
-    pub(crate) async fn is_long_over(&mut self) {
+    pub(crate) async fn exited_and_drained(&mut self) {
         let (_, at) = self.outcome().await;
         tokio::time::sleep_until(at + GRACE).await;
     }
@@ -150,7 +150,7 @@ fn lost() -> (ExitStatus, Instant) {
 }
 
 /// Says how a child ended, in words.
-pub(crate) fn in_words(status: ExitStatus) -> String {
+pub(crate) fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
@@ -199,8 +199,8 @@ impl Group {
     }
 }
 
-/// How long a child may take at each step of [`Process::end`].
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a child may take at each step of [`Process::terminate`].
+const DEADLINE: Duration = Duration::from_secs(2);
 /// How long pipes may stay open after the child ended.
 const GRACE: Duration = Duration::from_millis(300);
 /// The thread does nothing but wait.

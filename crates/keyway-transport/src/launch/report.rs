@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use super::isolation::Level;
+use super::isolation::IsolationLevel;
 
 /// How far the launcher came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Report {
     /// Everything is prepared; the program comes next.
-    Ready(Level),
+    Ready(IsolationLevel),
     /// A step failed, and the launcher ends.
     Failed {
         /// Which.
-        stage: Stage,
+        stage: LaunchStage,
         /// The system's error number.
         errno: i32,
     },
@@ -24,9 +24,9 @@ impl Report {
         let text = std::str::from_utf8(line).ok()?.strip_prefix(MARK)?;
         let mut words = text.split(' ');
         let report = match (words.next()?, words.next()?) {
-            ("ready", level) => Self::Ready(Level::from_code(level)?),
+            ("ready", level) => Self::Ready(IsolationLevel::from_code(level)?),
             (stage, errno) => Self::Failed {
-                stage: Stage::from_code(stage)?,
+                stage: LaunchStage::from_code(stage)?,
                 errno: errno.parse().ok()?,
             },
         };
@@ -46,9 +46,9 @@ impl fmt::Display for Report {
 /// A step of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stage {
-    /// Reading the plan.
-    Plan,
+pub enum LaunchStage {
+    /// Reading the spec.
+    Spec,
     /// Shutting itself in.
     Isolation,
     /// Going to the working folder.
@@ -57,12 +57,12 @@ pub enum Stage {
     Program,
 }
 
-impl Stage {
-    const ALL: [Self; 4] = [Self::Plan, Self::Isolation, Self::Folder, Self::Program];
+impl LaunchStage {
+    const ALL: [Self; 4] = [Self::Spec, Self::Isolation, Self::Folder, Self::Program];
 
     const fn code(self) -> &'static str {
         match self {
-            Self::Plan => "plan",
+            Self::Spec => "spec",
             Self::Isolation => "isolation",
             Self::Folder => "folder",
             Self::Program => "program",
@@ -74,12 +74,12 @@ impl Stage {
     }
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for LaunchStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Plan => "the launch plan could not be read",
-            Self::Isolation => "the isolation could not be set up",
-            Self::Folder => "the working folder cannot be entered",
+            Self::Spec => "cannot read the launch spec",
+            Self::Isolation => "cannot set up the isolation",
+            Self::Folder => "cannot enter the working directory",
             Self::Program => "the program is missing or may not be executed",
         })
     }
@@ -92,9 +92,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_read_as_it_was_written() {
-        let ready = Report::Ready(Level::from_code("hm7").unwrap());
-        let failed = Stage::ALL.map(|stage| Report::Failed { stage, errno: 2 });
+    fn launch_report_round_trips() {
+        let ready = Report::Ready(IsolationLevel::from_code("hm7").unwrap());
+        let failed = LaunchStage::ALL.map(|stage| Report::Failed { stage, errno: 2 });
         for report in [ready].into_iter().chain(failed) {
             let line = report.to_string();
             assert_eq!(Report::parse(line.trim_end().as_bytes()), Some(report));

@@ -1,9 +1,9 @@
 //! What a client says, as the transport sees it.
 
+use crate::authorized_client::is_idempotent;
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
-use crate::peer::is_repeatable;
-use crate::turn::Place;
+use crate::send_queue::MessageClass;
 
 /// One message on its way to the server.
 #[derive(Debug)]
@@ -12,29 +12,29 @@ pub(super) struct Message {
     /// Of a request.
     pub(super) id: Option<RequestId>,
     /// Where it queues.
-    pub(super) place: Place,
+    pub(super) class: MessageClass,
     /// Whether it may be sent twice.
-    pub(super) is_repeatable: bool,
+    pub(super) is_idempotent: bool,
 }
 
 impl Message {
     pub(super) fn read(frame: Frame) -> Result<Self, TransportError> {
         let envelope = frame.envelope()?;
         let id = envelope.id().filter(|_| envelope.method.is_some());
-        let place = match envelope.method.as_deref() {
-            None => Place::Answer,
-            Some("initialize") => Place::HandshakeRequest,
-            Some("notifications/initialized") => Place::HandshakeNote,
-            Some(_) if id.is_some() => Place::Request,
-            Some(_) => Place::Note,
+        let class = match envelope.method.as_deref() {
+            None => MessageClass::Response,
+            Some("initialize") => MessageClass::HandshakeRequest,
+            Some("notifications/initialized") => MessageClass::HandshakeNotification,
+            Some(_) if id.is_some() => MessageClass::Request,
+            Some(_) => MessageClass::Notification,
         };
-        let is_repeatable = envelope.method.as_deref().is_some_and(is_repeatable);
+        let is_idempotent = envelope.method.as_deref().is_some_and(is_idempotent);
         drop(envelope);
         Ok(Self {
             frame,
             id,
-            place,
-            is_repeatable,
+            class,
+            is_idempotent,
         })
     }
 }

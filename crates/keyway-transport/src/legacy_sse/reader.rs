@@ -5,10 +5,10 @@ use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue, Method};
 use url::Url;
 
+use crate::authorized_client::{AuthorizedClient, OutboundRequest};
 use crate::error::TransportError;
 use crate::event_stream::{EventStream, StreamEvent};
 use crate::http_client::{Media, Response};
-use crate::peer::{Call, Peer};
 
 /// The stream of a server.
 pub(super) struct Reader {
@@ -17,21 +17,21 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) async fn open(peer: &Peer) -> Result<Self, TransportError> {
-        let call = Call {
+    pub(super) async fn open(server: &AuthorizedClient) -> Result<Self, TransportError> {
+        let call = OutboundRequest {
             method: Method::GET,
-            url: peer.url(),
+            url: server.url(),
             headers: &[(ACCEPT, EVENTS), (CACHE_CONTROL, NO_STORE)],
             body: Bytes::new(),
-            is_repeatable: true,
+            is_idempotent: true,
         };
-        let response = peer.call(&call).await?;
+        let response = server.call(&call).await?;
         if !(200..300).contains(&response.status()) {
             return Err(response.status_error());
         }
         if response.media() != Media::EventStream {
             return Err(TransportError::Protocol {
-                what: "the answer is no event stream",
+                what: "the response is not an event stream",
             });
         }
         let stream = EventStream::new();
@@ -43,7 +43,7 @@ impl Reader {
         let event = self.next().await?;
         if event.name.as_deref() != Some(b"endpoint") {
             return Err(TransportError::Protocol {
-                what: "the stream does not begin with an endpoint",
+                what: "the stream does not start with an `endpoint` event",
             });
         }
         let text = std::str::from_utf8(&event.data).ok();
@@ -51,7 +51,7 @@ impl Reader {
         endpoint
             .filter(|url| url.origin() == base.origin() && url.username().is_empty())
             .ok_or(TransportError::Protocol {
-                what: "the endpoint is in another origin, which would get the credential",
+                what: "the `endpoint` event names another origin",
             })
     }
 

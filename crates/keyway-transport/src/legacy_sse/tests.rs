@@ -30,7 +30,7 @@ async fn server(endpoint: &'static str, events: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn messages_are_posted_to_the_endpoint_and_answers_come_by_the_stream() {
+async fn messages_are_posted_to_the_endpoint_and_responses_arrive_on_the_stream() {
     let events = ": ping\n\ndata: {\"method\":\"notifications/x\"}\n\nevent: other\ndata: x\n\ndata: {\"id\":1.0,\"result\":{}}\n\ndata: {\"id\":9,\"result\":{}}\n\n";
     let server = server("/messages?session=CANARY-session", events).await;
     let mut connection = connect(&server).await.unwrap();
@@ -65,7 +65,7 @@ async fn messages_are_posted_to_the_endpoint_and_answers_come_by_the_stream() {
 }
 
 #[tokio::test]
-async fn stream_and_messages_are_tried_again_while_the_authorizer_has_something_better() {
+async fn stream_and_messages_are_retried_with_each_new_credential() {
     let server = Server::start(|seen| {
         let is_accepted = match seen.method.as_str() {
             "GET" => "CANARY-3",
@@ -113,7 +113,7 @@ async fn c3_endpoint_in_another_origin_is_refused_and_nothing_is_posted() {
 }
 
 #[tokio::test]
-async fn stream_that_begins_with_something_else_is_refused() {
+async fn stream_without_an_endpoint_event_is_refused() {
     for first in ["data: x\n\n", "event: message\ndata: /m\n\n"] {
         let server = Server::start(move |_| Reply::stream("").events(first).hang()).await;
         assert!(connect(&server).await.is_err());
@@ -164,7 +164,7 @@ async fn refused_post_fails_its_request_alone() {
 }
 
 #[tokio::test]
-async fn closing_ends_what_waits_and_then_the_connection() {
+async fn close_fails_pending_requests_then_closes() {
     let server = Server::start(|seen| match seen.method.as_str() {
         "GET" => Reply::stream("")
             .events("event: endpoint\ndata: m\n\n")
@@ -210,7 +210,7 @@ async fn patient(answer_to_initialize: &'static str) -> Server {
 const INITIALIZE: &str = r#"{"id":1,"method":"initialize"}"#;
 
 #[tokio::test]
-async fn after_a_sign_out_the_next_request_opens_a_stream_and_says_the_greeting_again() {
+async fn request_after_a_sign_out_opens_a_stream_and_repeats_initialize() {
     let server = patient(r#""result":{}"#).await;
     let mut connection = connect(&server).await.unwrap();
     send(&connection, INITIALIZE).await;
@@ -237,7 +237,7 @@ async fn after_a_sign_out_the_next_request_opens_a_stream_and_says_the_greeting_
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_begin_again_fails_the_request_and_is_asked_by_the_next() {
+async fn server_that_rejects_the_new_session_fails_the_request_and_the_next_one_tries_again() {
     let server = patient(r#""error":{"code":-32000}"#).await;
     let mut connection = connect(&server).await.unwrap();
     send(&connection, INITIALIZE).await;
@@ -264,7 +264,7 @@ async fn a_server_that_does_not_begin_again_fails_the_request_and_is_asked_by_th
 }
 
 #[tokio::test]
-async fn requests_that_come_at_once_after_a_sign_out_open_one_stream() {
+async fn concurrent_requests_after_a_sign_out_open_one_stream() {
     let server = patient(r#""result":{}"#).await;
     let mut connection = connect(&server).await.unwrap();
     send(&connection, INITIALIZE).await;
@@ -288,7 +288,7 @@ async fn requests_that_come_at_once_after_a_sign_out_open_one_stream() {
 }
 
 #[tokio::test]
-async fn after_the_end_nothing_is_opened_again() {
+async fn closed_connection_opens_no_stream() {
     let server = patient(r#""result":{}"#).await;
     let mut connection = connect(&server).await.unwrap();
     connection.link.end_session().await;
@@ -322,17 +322,17 @@ async fn forgetful(dropped: usize) -> Server {
 }
 
 #[tokio::test]
-async fn who_outlasts_a_dropped_stream_loses_what_waited_and_greets_again_with_the_next_request() {
+async fn dropped_stream_fails_pending_requests_and_the_next_request_initializes_again() {
     let server = forgetful(1).await;
     let mut connection = connect(&server).await.unwrap();
-    connection.link.outlast_streams();
+    connection.link.reopen_lost_streams();
     send(&connection, INITIALIZE).await;
     assert_eq!(next_text(&mut connection).await, r#"{"id":1,"result":{}}"#);
     send(&connection, INITIALIZED).await;
     send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
     let error = next_error(&mut connection).await;
     assert!(matches!(error, TransportError::StreamLost), "{error}");
-    assert_eq!(error.to_string(), "the stream of the server was lost");
+    assert_eq!(error.to_string(), "the event stream was lost");
     send(&connection, r#"{"id":3,"method":"tools/call"}"#).await;
     assert_eq!(next_text(&mut connection).await, r#"{"id":3,"result":{}}"#);
     let said: Vec<_> = server.journal().iter().map(Seen::rpc).collect();
@@ -341,7 +341,7 @@ async fn who_outlasts_a_dropped_stream_loses_what_waited_and_greets_again_with_t
 }
 
 #[tokio::test]
-async fn a_stream_that_is_not_given_is_asked_for_three_times_and_later_each_time() {
+async fn stream_that_cannot_be_opened_is_tried_three_times_with_growing_delays() {
     let streams = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |seen| match seen.method.as_str() {
         "GET" => match streams.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
@@ -355,7 +355,7 @@ async fn a_stream_that_is_not_given_is_asked_for_three_times_and_later_each_time
     })
     .await;
     let mut connection = connect(&server).await.unwrap();
-    connection.link.outlast_streams();
+    connection.link.reopen_lost_streams();
     send(&connection, r#"{"id":1,"method":"tools/call"}"#).await;
     let error = next_error(&mut connection).await;
     assert!(matches!(error, TransportError::StreamLost), "{error}");
@@ -370,18 +370,18 @@ async fn a_stream_that_is_not_given_is_asked_for_three_times_and_later_each_time
     }
     errors.sort();
     // One has tried for all of them.
-    let lost = "the stream of the server was lost";
-    assert_eq!(errors, ["the server answered HTTP 503", lost, lost]);
+    let lost = "the event stream was lost";
+    assert_eq!(errors, [lost, lost, "the server answered HTTP 503"]);
     assert!(started.elapsed() >= Duration::from_millis(750));
     let opened = server.journal().into_iter();
     assert_eq!(opened.filter(|seen| seen.method == "GET").count(), 4);
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_a_rule_ends_the_connection_for_whoever_outlasts_streams_too() {
+async fn stream_that_breaks_the_protocol_closes_the_connection_even_with_reopening() {
     let server = server("/m", "data: no message\n\n").await;
     let mut connection = connect(&server).await.unwrap();
-    connection.link.outlast_streams();
+    connection.link.reopen_lost_streams();
     let end = next(&mut connection).await;
     assert!(
         matches!(end, Event::Closed(Some(TransportError::Frame(_)))),

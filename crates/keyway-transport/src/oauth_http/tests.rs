@@ -40,7 +40,7 @@ async fn failure_of(reply: Reply) -> HttpFailure {
 }
 
 #[tokio::test]
-async fn answer_of_any_status_comes_back_whole() {
+async fn response_of_any_status_is_returned_whole() {
     let server = Server::start(|seen| match seen.method.as_str() {
         "POST" => Reply::json_with(400, "DPoP-Nonce: n\r\n", r#"{"error":"invalid_grant"}"#),
         _ => Reply::json(200, "{}"),
@@ -90,7 +90,7 @@ async fn a4_document_that_moved_to_another_origin_is_not_fetched() {
 }
 
 #[tokio::test]
-async fn a4_secret_is_posted_to_one_address_and_never_to_the_next() {
+async fn a4_secret_is_never_posted_to_a_redirect_target() {
     let other = Server::start(|_| Reply::json(200, "{}")).await;
     for status in [301, 302, 303, 307, 308] {
         for target in [
@@ -142,7 +142,7 @@ async fn a4_document_may_move_ten_times_inside_its_origin() {
 }
 
 #[tokio::test]
-async fn a4_redirect_is_the_answer_where_none_is_followed() {
+async fn a4_redirect_is_returned_where_none_is_followed() {
     let server = Server::start(|_| Reply::status(302, "Location: /x\r\n")).await;
     let mut request = HttpRequest::get(at(&server, "/doc"));
     request.redirects = Redirects::None;
@@ -192,7 +192,7 @@ async fn a10_body_ends_at_one_mebibyte() {
 }
 
 #[tokio::test]
-async fn a10_head_is_bounded_too() {
+async fn a10_response_head_is_bounded() {
     for reply in [
         Reply::status(200, &format!("X: {}\r\n", "y".repeat(70_000))),
         Reply::raw("HTTP/1.1 200 OK\r\n").flood("X-A: b\r\n"),
@@ -204,7 +204,7 @@ async fn a10_head_is_bounded_too() {
 }
 
 #[tokio::test]
-async fn a10_compressed_and_ambiguous_answers_are_refused_unread() {
+async fn a10_compressed_and_ambiguous_responses_are_refused_unread() {
     let chunked = "Transfer-Encoding: chunked\r\n";
     for head in [
         format!("Content-Encoding: gzip\r\n{chunked}"),
@@ -280,10 +280,10 @@ async fn failure_says_whether_the_request_may_have_arrived() {
     tokio::time::sleep(Duration::from_millis(20)).await;
     let failure = client.send(post(address)).await.unwrap_err();
     assert_eq!(sent(&failure), Some(false));
-    let shown = failure.to_string();
+    let displayable = failure.to_string();
     assert_eq!(
-        shown,
-        "`127.0.0.1` cannot be reached: the connection was refused"
+        displayable,
+        "`127.0.0.1` cannot be reached: connection refused"
     );
 }
 
@@ -294,7 +294,7 @@ async fn roots_and_the_client_certificate_are_those_of_the_connection() {
     let server = Server::start_with(Some(acceptor), |_| Reply::json(200, "{}")).await;
     let address = url(&format!("https://localhost:{}/mcp", server.port));
     let settings = HttpSettings {
-        trust: authority.trust(),
+        root_certificates: authority.root_certificates(),
         identity: Some(authority.issue("us")),
         ..HttpSettings::default()
     };
@@ -305,7 +305,7 @@ async fn roots_and_the_client_certificate_are_those_of_the_connection() {
 
     let other = Authority::new();
     let settings = HttpSettings {
-        trust: other.trust(),
+        root_certificates: other.root_certificates(),
         ..HttpSettings::default()
     };
     let stranger = HttpClient::new(settings).unwrap();
@@ -313,7 +313,7 @@ async fn roots_and_the_client_certificate_are_those_of_the_connection() {
     let failure = client.send(post(address)).await.unwrap_err();
     assert_eq!(
         failure.to_string(),
-        "`localhost` cannot be reached: no agreement on TLS"
+        "`localhost` cannot be reached: TLS handshake failed"
     );
     assert!(matches!(
         failure,

@@ -8,14 +8,14 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use super::patience::Busy;
+use super::timeouts::ActiveRequest;
 
 /// What is still to be sent.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct ResponseBody {
     content: Content,
     /// Ends the request when the body has been sent.
-    _busy: Busy,
+    _busy: ActiveRequest,
 }
 
 /// What an answer carries.
@@ -25,8 +25,8 @@ pub(super) enum Content {
     Pieces(mpsc::Receiver<Bytes>),
 }
 
-impl Outgoing {
-    pub(super) const fn new(content: Content, busy: Busy) -> Self {
+impl ResponseBody {
+    pub(super) const fn new(content: Content, busy: ActiveRequest) -> Self {
         Self {
             content,
             _busy: busy,
@@ -34,7 +34,7 @@ impl Outgoing {
     }
 }
 
-impl Body for Outgoing {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 

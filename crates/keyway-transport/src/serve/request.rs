@@ -12,17 +12,17 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::body::{Content, Outgoing};
-use super::patience::Busy;
-use super::sockets::Guest;
-use super::{Ends, owner};
-use crate::gather::Gathered;
+use super::body::{Content, ResponseBody};
+use super::sockets::Peer;
+use super::timeouts::ActiveRequest;
+use super::{SocketPair, peer_user};
+use crate::body_buffer::BodyBuffer;
 
 /// A request whose body has not been read yet.
 #[derive(Debug)]
 pub struct Inbound {
     /// Who sent it.
-    pub guest: Guest,
+    pub peer: Peer,
     /// The method.
     pub method: Method,
     /// The address; with an authority in HTTP/2, or where a client sent a whole address.
@@ -30,15 +30,18 @@ pub struct Inbound {
     /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
-    ends: Option<Ends>,
+    addresses: Option<SocketPair>,
 }
 
 impl Inbound {
-    pub(super) fn new((guest, ends): (Guest, Option<Ends>), request: Request<Incoming>) -> Self {
+    pub(super) fn new(
+        (peer, addresses): (Peer, Option<SocketPair>),
+        request: Request<Incoming>,
+    ) -> Self {
         let (head, body) = request.into_parts();
         Self {
-            ends,
-            guest,
+            addresses,
+            peer,
             method: head.method,
             uri: head.uri,
             headers: head.headers,
@@ -51,46 +54,46 @@ impl Inbound {
     ///
     /// Looks through a table of the kernel: not for every request.
     #[must_use]
-    pub fn is_of_another_user(&self) -> bool {
-        let Some((theirs, ours)) = self.ends else {
+    pub fn is_from_other_user(&self) -> bool {
+        let Some((theirs, ours)) = self.addresses else {
             return false;
         };
         let own = rustix::process::geteuid().as_raw();
-        owner::of(theirs, ours).is_some_and(|user| user != own && user != 0)
+        peer_user::of(theirs, ours).is_some_and(|user| user != own && user != 0)
     }
 
     /// Reads the body; called again, it returns nothing.
     ///
     /// # Errors
     ///
-    /// Returns [`BodyFault::TooLarge`] above [`MAX_BODY_BYTES`], and [`BodyFault::TooSlow`] if
+    /// Returns [`BodyError::TooLarge`] above [`MAX_BODY_BYTES`], and [`BodyError::TooSlow`] if
     /// nothing comes for half a minute.
-    pub async fn body(&mut self) -> Result<Bytes, BodyFault> {
+    pub async fn body(&mut self) -> Result<Bytes, BodyError> {
         let told = self.headers.get(CONTENT_LENGTH);
         let told = told.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
         if told.is_some_and(|length| length > MAX_BODY_BYTES) {
-            return Err(BodyFault::TooLarge);
+            return Err(BodyError::TooLarge);
         }
-        let mut body = Gathered::told(told);
+        let mut body = BodyBuffer::with_expected_len(told);
         while !self.body.is_end_stream() {
             let Some(piece) = self.piece().await? else {
                 break;
             };
             if body.len() + piece.len() > MAX_BODY_BYTES {
-                return Err(BodyFault::TooLarge);
+                return Err(BodyError::TooLarge);
             }
             body.push(piece);
         }
         Ok(body.finish())
     }
 
-    async fn piece(&mut self) -> Result<Option<Bytes>, BodyFault> {
+    async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
             let frame = timeout(PIECE_TIME, frame).await;
-            match frame.map_err(|_| BodyFault::TooSlow)? {
+            match frame.map_err(|_| BodyError::TooSlow)? {
                 None => return Ok(None),
-                Some(Err(_)) => return Err(BodyFault::Broken),
+                Some(Err(_)) => return Err(BodyError::Broken),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));
@@ -147,8 +150,8 @@ impl Reply {
         self.status
     }
 
-    pub(super) fn into_response(self, busy: Busy) -> Response<Outgoing> {
-        let mut response = Response::new(Outgoing::new(self.content, busy));
+    pub(super) fn into_response(self, busy: ActiveRequest) -> Response<ResponseBody> {
+        let mut response = Response::new(ResponseBody::new(self.content, busy));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response
@@ -158,15 +161,15 @@ impl Reply {
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BodyFault {
+pub enum BodyError {
     /// Larger than [`MAX_BODY_BYTES`].
-    #[error("the body is too large")]
+    #[error("request body too large")]
     TooLarge,
     /// Nothing came for too long.
-    #[error("the body did not come in time")]
+    #[error("timed out reading the request body")]
     TooSlow,
-    /// The guest went away.
-    #[error("the body is incomplete")]
+    /// The peer went away.
+    #[error("request body incomplete")]
     Broken,
 }
 

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 /// Who sent a request, as far as the machine vouches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Guest {
+pub enum Peer {
     /// Anybody on this machine, a web page included; the port that was reached.
     Loopback {
         /// The port.
@@ -49,10 +49,10 @@ pub(super) enum Accepted {
 }
 
 impl Accepted {
-    pub(super) const fn guest(&self) -> Guest {
+    pub(super) const fn peer(&self) -> Peer {
         match self {
-            Self::Tcp(_, port) => Guest::Loopback { port: *port },
-            Self::Unix(_) => Guest::SameUser,
+            Self::Tcp(_, port) => Peer::Loopback { port: *port },
+            Self::Unix(_) => Peer::SameUser,
         }
     }
 }
@@ -294,7 +294,7 @@ pub enum ListenError {
         address: SocketAddr,
     },
     /// Somebody has the port.
-    #[error("`{address}` is in use, or its port is on the other loopback address")]
+    #[error("`{address}` is in use on 127.0.0.1 or [::1]")]
     Busy {
         /// The address.
         address: SocketAddr,
@@ -306,7 +306,7 @@ pub enum ListenError {
         path: PathBuf,
     },
     /// What was handed to us is not what we listen on.
-    #[error("the sockets that were handed over are not those of a gateway")]
+    #[error("the inherited sockets do not belong together")]
     Foreign,
     /// The system refused.
     #[error("cannot listen")]

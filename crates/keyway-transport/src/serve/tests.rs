@@ -8,7 +8,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{Notify, oneshot};
 
 use super::*;
-use crate::testing::PATIENCE;
+use crate::testing::DEADLINE;
 
 /// Answers with how many bytes it was sent; `/slow` waits for a sign, `/big` is much to read.
 #[derive(Debug, Default)]
@@ -72,12 +72,12 @@ async fn send(port: u16, text: &str) -> TcpStream {
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
-    drop(timeout(PATIENCE, read).await.expect("the end"));
+    drop(timeout(DEADLINE, read).await.expect("the end"));
     String::from_utf8(bytes).unwrap()
 }
 
 #[tokio::test]
-async fn only_loopback_addresses_are_listened_on() {
+async fn only_loopback_addresses_are_accepted() {
     for address in [
         "0.0.0.0:0",
         "[::]:0",
@@ -98,7 +98,7 @@ async fn only_loopback_addresses_are_listened_on() {
 }
 
 #[tokio::test]
-async fn both_loopback_addresses_lead_here() {
+async fn both_loopback_addresses_accept_connections() {
     let running = start();
     for host in ["127.0.0.1", "::1"] {
         let Ok(mut stream) = TcpStream::connect((host, running.port)).await else {
@@ -119,7 +119,7 @@ async fn a_body_above_the_limit_is_refused_before_it_is_read() {
     let text = format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
     let mut stream = send(running.port, &text).await;
     let mut piece = [0; 64];
-    let read = timeout(PATIENCE, stream.read(&mut piece)).await;
+    let read = timeout(DEADLINE, stream.read(&mut piece)).await;
     let read = read.unwrap().unwrap();
     assert!(piece[..read].starts_with(b"HTTP/1.1 413"));
 }
@@ -133,7 +133,7 @@ async fn a_head_above_the_limit_is_refused() {
     drop(stream.write_all(long.as_bytes()).await);
     drop(stream.write_all(b"\r\n\r\n").await);
     let mut piece = [0; 64];
-    let read = timeout(PATIENCE, stream.read(&mut piece)).await;
+    let read = timeout(DEADLINE, stream.read(&mut piece)).await;
     // Whoever is refused while still writing may find the connection gone.
     if let Ok(read) = read.expect("a refusal") {
         assert!(read == 0 || piece[..read].starts_with(b"HTTP/1.1 431"));
@@ -141,7 +141,7 @@ async fn a_head_above_the_limit_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_that_does_not_finish_its_head_is_gone_after_five_seconds() {
+async fn client_that_does_not_finish_the_request_head_is_closed_after_five_seconds() {
     let running = start();
     for text in ["", "GET / HTTP/1.1\r\nHo"] {
         let begun = tokio::time::Instant::now();
@@ -169,7 +169,7 @@ async fn a_guest_that_does_not_finish_its_head_is_gone_after_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guest_that_does_not_read_its_answer_is_gone_after_half_a_minute() {
+async fn client_that_does_not_read_the_response_is_closed_after_thirty_seconds() {
     let running = start();
     let request = "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
     let mut patient = send(running.port, request).await;
@@ -185,7 +185,7 @@ async fn a_guest_that_does_not_read_its_answer_is_gone_after_half_a_minute() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_answered_before_everything_ends() {
+async fn request_in_flight_is_answered_before_shutdown() {
     let running = start();
     let mut stream = send(running.port, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await;
     running.service.begun.notified().await;
@@ -200,7 +200,7 @@ async fn a_request_under_way_is_answered_before_everything_ends() {
 }
 
 #[tokio::test]
-async fn whoever_comes_when_all_places_are_taken_waits_for_one() {
+async fn connection_above_the_limit_waits_for_a_slot() {
     let running = start_with_room(2);
     let ask = "GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     let (first, second) = (send(running.port, "").await, send(running.port, "").await);
@@ -218,7 +218,7 @@ async fn whoever_comes_when_all_places_are_taken_waits_for_one() {
     reason = "somebody else is another process"
 )]
 #[tokio::test]
-async fn somebody_else_is_not_let_in_even_where_the_file_would_let_them() {
+async fn other_user_is_refused_even_if_file_permissions_allow() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
     if !rustix::process::geteuid().is_root() {
@@ -272,7 +272,7 @@ except OSError:
 }
 
 #[tokio::test]
-async fn a_socket_file_is_for_its_owner_and_is_replaced_only_if_nobody_listens() {
+async fn socket_file_is_owner_only_and_replaced_only_if_unused() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.sock");
@@ -284,7 +284,7 @@ async fn a_socket_file_is_for_its_owner_and_is_replaced_only_if_nobody_listens()
         Err(ListenError::Taken { .. })
     ));
     let accepted = tokio::join!(listener.accept(), UnixStream::connect(&path)).0;
-    assert_eq!(accepted.guest(), Guest::SameUser);
+    assert_eq!(accepted.peer(), Peer::SameUser);
     drop(listener);
     assert!(!path.exists());
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());

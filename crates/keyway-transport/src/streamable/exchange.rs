@@ -9,23 +9,23 @@ use keyway_secret::printable;
 use tokio::time::timeout;
 
 use super::Shared;
-use super::listen::Cursor;
-use super::outgoing::{Kind, Method, Outgoing};
-use super::repeated::Repeated;
+use super::listen::StreamCursor;
+use super::outgoing::{MessageKind, Method, Outgoing};
+use super::request_metadata::RequestMetadata;
 use super::session::{SESSION_ID, Session, VERSION};
 use super::tool_headers::next_cursor;
-use crate::answer::{self, Message};
+use crate::authorized_client::OutboundRequest;
 use crate::connection::{Event, deliver};
 use crate::error::TransportError;
 use crate::event_stream::EventStream;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{Media, Response};
-use crate::peer::Call;
+use crate::responses::{self, ServerMessage};
 
 impl Shared {
     /// Sends a request and reports its answer or its failure.
     pub(super) async fn exchange(self: &Arc<Self>, message: &Outgoing, id: &RequestId) {
-        let outcome = self.answer(message, id).await;
+        let outcome = self.request(message, id).await;
         if let Err(error) = outcome
             && self.in_flight.end(id)
         {
@@ -35,7 +35,7 @@ impl Shared {
     }
 
     /// Sends a notification or an answer of ours; nobody waits for what becomes of it.
-    pub(super) async fn note(self: &Arc<Self>, message: &Outgoing) {
+    pub(super) async fn post_notification(self: &Arc<Self>, message: &Outgoing) {
         let session = self.sessions.current();
         if session.as_ref().is_some_and(|session| session.has_ended()) {
             // Nobody is there to hear it, and a session is not begun for a note.
@@ -46,21 +46,21 @@ impl Shared {
         };
         let is_accepted = (200..300).contains(&response.status());
         response.finish().await;
-        if is_accepted && message.kind == Kind::Initialized {
-            self.sessions.completed(&message.frame);
+        if is_accepted && message.kind == MessageKind::Initialized {
+            self.sessions.set_initialized(&message.frame);
             self.listen();
         }
     }
 
-    async fn answer(
+    async fn request(
         self: &Arc<Self>,
         message: &Outgoing,
         id: &RequestId,
     ) -> Result<(), TransportError> {
-        let (mut may_begin_anew, mut may_ask_for_tools) = (true, true);
+        let (mut may_replace_session, mut may_refresh_tools) = (true, true);
         loop {
             let session = match (&message.kind, &message.routing) {
-                (Kind::Initialize(_), _) | (_, Some(_)) => None,
+                (MessageKind::Initialize(_), _) | (_, Some(_)) => None,
                 _ => self.sessions.current(),
             };
             if let Some(over) = session.as_ref().filter(|session| session.has_ended()) {
@@ -76,7 +76,7 @@ impl Shared {
             // so the request was not looked at.
             let lost = session.filter(|session| status == 404 && session.id.is_some());
             if let Some(lost) = lost
-                && std::mem::take(&mut may_begin_anew)
+                && std::mem::take(&mut may_replace_session)
             {
                 response.finish().await;
                 // Boxed like everything rare here: the task of every call would be as large.
@@ -84,9 +84,9 @@ impl Shared {
                 continue;
             }
             let frame = Box::pin(error_of(response, id)).await?;
-            if answer::error_code(&frame) == Some(HEADER_MISMATCH)
-                && std::mem::take(&mut may_ask_for_tools)
-                && Box::pin(self.relearn(message)).await
+            if responses::error_code(&frame) == Some(HEADER_MISMATCH)
+                && std::mem::take(&mut may_refresh_tools)
+                && Box::pin(self.refresh_tools(message)).await
             {
                 continue;
             }
@@ -105,20 +105,25 @@ impl Shared {
         headers.push((ACCEPT, JSON_OR_EVENTS));
         if let Some(routing) = &message.routing {
             headers.push((VERSION, routing.version.clone()));
-            headers.push((Repeated::METHOD, routing.method.clone()));
-            headers.extend(routing.name.clone().map(|name| (Repeated::NAME, name)));
+            headers.push((RequestMetadata::METHOD, routing.method.clone()));
+            headers.extend(
+                routing
+                    .name
+                    .clone()
+                    .map(|name| (RequestMetadata::NAME, name)),
+            );
             headers.extend(self.tool_headers(message));
         } else if let Some(session) = session {
             headers.extend(session.headers());
         }
-        let call = Call {
+        let call = OutboundRequest {
             method: http::Method::POST,
-            url: self.peer.url(),
+            url: self.server.url(),
             headers: &headers,
             body: message.frame.bytes().clone(),
-            is_repeatable: message.is_repeatable(),
+            is_idempotent: message.is_idempotent(),
         };
-        self.peer.call(&call).await
+        self.server.call(&call).await
     }
 
     fn tool_headers(&self, message: &Outgoing) -> Vec<(HeaderName, HeaderValue)> {
@@ -145,27 +150,27 @@ impl Shared {
             Media::Json => {
                 let session_id = response.headers().get(SESSION_ID).cloned();
                 let body = response.collect(MAX_FRAME_BYTES).await?;
-                match answer::read(body, id)? {
-                    Message::Answer(frame) => {
+                match responses::classify(body, id)? {
+                    ServerMessage::Response(frame) => {
                         self.deliver(frame, message, session_id.as_ref()).await
                     }
                     _ => Err(NO_ANSWER),
                 }
             }
-            Media::EventStream => Box::pin(self.follow(response, message, id)).await,
+            Media::EventStream => Box::pin(self.read_stream(response, message, id)).await,
             Media::Other => Err(NO_ANSWER),
         }
     }
 
     /// Reads an event stream up to the answer, over as many connections as that takes.
-    async fn follow(
+    async fn read_stream(
         &self,
         mut response: Response,
         message: &Outgoing,
         id: &RequestId,
     ) -> Result<(), TransportError> {
         let session_id = response.headers().get(SESSION_ID).cloned();
-        let mut cursor = Cursor::default();
+        let mut cursor = StreamCursor::default();
         loop {
             let mut stream = EventStream::new();
             while let Ok(Some(piece)) = response.chunk().await {
@@ -174,14 +179,14 @@ impl Shared {
                     if event.name.is_some() {
                         continue;
                     }
-                    match answer::read(event.data, id)? {
-                        Message::Answer(frame) => {
+                    match responses::classify(event.data, id)? {
+                        ServerMessage::Response(frame) => {
                             self.deliver(frame, message, session_id.as_ref()).await?;
                             response.finish().await;
                             return Ok(());
                         }
-                        Message::Other(frame) => self.report(Event::Frame(frame)).await,
-                        Message::Stray => {}
+                        ServerMessage::Other(frame) => self.report(Event::Frame(frame)).await,
+                        ServerMessage::Unrelated => {}
                     }
                 }
             }
@@ -202,15 +207,15 @@ impl Shared {
         session_id: Option<&HeaderValue>,
     ) -> Result<(), TransportError> {
         match &message.kind {
-            Kind::Initialize(_) if frame.envelope()?.result.is_some() => {
+            MessageKind::Initialize(_) if frame.envelope()?.result.is_some() => {
                 let session = Session::new(session_id, &frame);
                 self.sessions.begin(session, &message.frame);
             }
-            Kind::Request {
+            MessageKind::Request {
                 method: Method::ListTools { from_start },
                 ..
             } if message.routing.is_some() => {
-                frame = Box::pin(self.learn(frame, *from_start)).await?;
+                frame = Box::pin(self.learn_tools(frame, *from_start)).await?;
             }
             _ => {}
         }
@@ -222,7 +227,7 @@ impl Shared {
         Ok(())
     }
 
-    async fn learn(&self, frame: Frame, from_start: bool) -> Result<Frame, TransportError> {
+    async fn learn_tools(&self, frame: Frame, from_start: bool) -> Result<Frame, TransportError> {
         let (frame, dropped) = self.tools.learn(frame, from_start)?;
         for dropped in dropped {
             let tool = printable(&dropped.tool);
@@ -235,7 +240,7 @@ impl Shared {
     /// Asks for the tools again and says whether a call would now carry other headers.
     ///
     /// 2026-07-28, "Client Behavior": what to do when the server misses a header.
-    async fn relearn(&self, message: &Outgoing) -> bool {
+    async fn refresh_tools(&self, message: &Outgoing) -> bool {
         if message.routing.is_none() || message.method() != Method::CallTool {
             return false;
         }
@@ -245,12 +250,16 @@ impl Shared {
             let Some(request) = message.list_tools(cursor.as_deref()) else {
                 break;
             };
-            let Ok(page) = self.ask(&request, OWN_TIME).await.map(|(page, _)| page) else {
+            let Ok(page) = self
+                .own_request(&request, OWN_TIME)
+                .await
+                .map(|(page, _)| page)
+            else {
                 break;
             };
             cursor = next_cursor(&page);
             if self
-                .learn(page, request.method() == FIRST_PAGE)
+                .learn_tools(page, request.method() == FIRST_PAGE)
                 .await
                 .is_err()
                 || cursor.is_none()
@@ -265,7 +274,7 @@ impl Shared {
     async fn replace_session(
         self: &Arc<Self>,
         lost: &Arc<Session>,
-        patience: Duration,
+        limit: Duration,
     ) -> Result<(), TransportError> {
         let _replacing = self.sessions.replacing.lock().await;
         let current = self.sessions.current();
@@ -274,25 +283,26 @@ impl Shared {
         }
         let (initialize, initialized) = self.sessions.handshake().ok_or(NO_ANSWER)?;
         let request = Outgoing::read(initialize, true)?;
-        let (frame, session_id) = self.ask(&request, patience).await?;
+        let (frame, session_id) = self.own_request(&request, limit).await?;
         if frame.envelope()?.result.is_none() {
             return Err(TransportError::Protocol {
-                what: "a session that has ended cannot be begun again",
+                what: "it rejected the `initialize` that replaces a lost session",
             });
         }
         let session = Session::new(session_id.as_ref(), &frame);
         self.sessions.begin(session, &request.frame);
         if let Some(initialized) = initialized {
-            self.note(&Outgoing::read(initialized, true)?).await;
+            self.post_notification(&Outgoing::read(initialized, true)?)
+                .await;
         }
         Ok(())
     }
 
     /// Sends a request of our own and waits for its answer, and the session it may begin.
-    async fn ask(
+    async fn own_request(
         &self,
         request: &Outgoing,
-        patience: Duration,
+        limit: Duration,
     ) -> Result<(Frame, Option<HeaderValue>), TransportError> {
         let asking = async {
             let id = request.id().ok_or(NO_ANSWER)?;
@@ -303,8 +313,8 @@ impl Shared {
             let session_id = response.headers().get(SESSION_ID).cloned();
             if response.media() == Media::Json {
                 let body = response.collect(MAX_FRAME_BYTES).await?;
-                return match answer::read(body, id)? {
-                    Message::Answer(frame) => Ok((frame, session_id)),
+                return match responses::classify(body, id)? {
+                    ServerMessage::Response(frame) => Ok((frame, session_id)),
                     _ => Err(NO_ANSWER),
                 };
             }
@@ -312,7 +322,7 @@ impl Shared {
             while let Some(piece) = response.chunk().await? {
                 stream.push(piece);
                 while let Some(event) = stream.next_event()? {
-                    if let Message::Answer(frame) = answer::read(event.data, id)? {
+                    if let ServerMessage::Response(frame) = responses::classify(event.data, id)? {
                         response.finish().await;
                         return Ok((frame, session_id));
                     }
@@ -320,10 +330,10 @@ impl Shared {
             }
             Err(TransportError::Closed)
         };
-        timeout(patience, asking)
+        timeout(limit, asking)
             .await
             .unwrap_or(Err(TransportError::Timeout {
-                seconds: patience.as_secs(),
+                seconds: limit.as_secs(),
             }))
     }
 
@@ -338,13 +348,13 @@ async fn error_of(mut response: Response, id: &RequestId) -> Result<Frame, Trans
     let error = response.status_error();
     let body = timeout(ERROR_TIME, response.collect(MAX_ERROR_BYTES)).await;
     let body = body.ok().and_then(Result::ok).unwrap_or_default();
-    answer::read_error(body, id).ok_or(error)
+    responses::error_response(body, id).ok_or(error)
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const NO_ANSWER: TransportError = TransportError::Protocol {
-    what: "a request was answered with something that is no answer to it",
+    what: "the response does not answer the request",
 };
 const FIRST_PAGE: Method = Method::ListTools { from_start: true };
 /// 2026-07-28, "Server Validation".

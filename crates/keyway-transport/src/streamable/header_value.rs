@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64_between_the_markers_is_refused() {
+    fn invalid_base64_between_the_markers_is_refused() {
         for text in [
             "=?base64?SGVsbG8?=",
             "=?base64?SGVs!!!bG8=?=",

@@ -11,22 +11,22 @@ use tokio::time::{Instant, sleep};
 
 use super::Shared;
 use super::session::SESSION_ID;
-use crate::answer::one_line;
+use crate::authorized_client::OutboundRequest;
 use crate::connection::Event;
 use crate::error::TransportError;
 use crate::event_stream::EventStream;
 use crate::frame::Frame;
 use crate::http_client::{Media, Response};
-use crate::peer::Call;
+use crate::responses::without_line_breaks;
 
 /// Where a stream goes on after its connection ended.
 #[derive(Debug, Default)]
-pub(super) struct Cursor {
+pub(super) struct StreamCursor {
     last_id: Option<HeaderValue>,
     retry: Option<Duration>,
 }
 
-impl Cursor {
+impl StreamCursor {
     /// Takes over what the server said about going on.
     pub(super) fn advance(&mut self, stream: &EventStream) {
         if let Some(id) = stream.last_id() {
@@ -56,7 +56,7 @@ impl Shared {
     /// Opens the rest of a stream whose connection ended before the answer.
     pub(super) async fn resume(
         &self,
-        cursor: &mut Cursor,
+        cursor: &mut StreamCursor,
         session_id: Option<&HeaderValue>,
     ) -> Result<Response, TransportError> {
         if cursor.last_id.is_none() {
@@ -66,8 +66,8 @@ impl Shared {
             sleep(cursor.delay(failures)).await;
             match self.open(cursor, session_id).await {
                 Ok(Opened::Stream(response)) => return Ok(response),
-                Ok(Opened::Never) => break,
-                Ok(Opened::NotNow { wait }) => sleep(wait).await,
+                Ok(Opened::Unsupported) => break,
+                Ok(Opened::RetryLater { wait }) => sleep(wait).await,
                 Err(error) if error.is_transient() => {}
                 Err(error) => return Err(error),
             }
@@ -76,19 +76,21 @@ impl Shared {
     }
 
     async fn keep_listening(&self) {
-        let mut cursor = Cursor::default();
+        let mut cursor = StreamCursor::default();
         let mut failures = 0;
         while failures < MAX_FAILURES {
             failures += 1;
             match self.open(&cursor, None).await {
                 Ok(Opened::Stream(response)) => {
                     let began = Instant::now();
-                    if self.pass_on(response, &mut cursor).await || began.elapsed() > GOOD_TIME {
+                    if self.forward_events(response, &mut cursor).await
+                        || began.elapsed() > GOOD_TIME
+                    {
                         failures = 0;
                     }
                 }
-                Ok(Opened::Never) => return,
-                Ok(Opened::NotNow { wait }) => sleep(wait).await,
+                Ok(Opened::Unsupported) => return,
+                Ok(Opened::RetryLater { wait }) => sleep(wait).await,
                 Err(error) if error.is_transient() => {}
                 Err(_) => return,
             }
@@ -98,7 +100,7 @@ impl Shared {
 
     async fn open(
         &self,
-        cursor: &Cursor,
+        cursor: &StreamCursor,
         session_id: Option<&HeaderValue>,
     ) -> Result<Opened, TransportError> {
         let mut headers = vec![(ACCEPT, EVENTS)];
@@ -109,27 +111,27 @@ impl Shared {
         if let Some(id) = &cursor.last_id {
             headers.push((LAST_EVENT_ID, id.clone()));
         }
-        let call = Call {
+        let call = OutboundRequest {
             method: Method::GET,
-            url: self.peer.url(),
+            url: self.server.url(),
             headers: &headers,
             body: Bytes::new(),
-            is_repeatable: false,
+            is_idempotent: false,
         };
-        let response = self.peer.call(&call).await?;
+        let response = self.server.call(&call).await?;
         Ok(match response.status() {
             200..=299 if response.media() == Media::EventStream => Opened::Stream(response),
             408 | 425 | 429 | 500.. if response.status() != 501 => {
                 let wait = Duration::from_secs(response.retry_after().unwrap_or_default());
                 let wait = wait.min(LONGEST_WAIT);
-                Opened::NotNow { wait }
+                Opened::RetryLater { wait }
             }
-            _ => Opened::Never,
+            _ => Opened::Unsupported,
         })
     }
 
     /// Passes requests and notifications on; says whether the stream brought anything.
-    async fn pass_on(&self, mut response: Response, cursor: &mut Cursor) -> bool {
+    async fn forward_events(&self, mut response: Response, cursor: &mut StreamCursor) -> bool {
         response.forget_head();
         let mut stream = EventStream::new();
         let mut brought = false;
@@ -145,7 +147,7 @@ impl Shared {
                 if event.name.is_some() {
                     continue;
                 }
-                let Ok(frame) = Frame::new(one_line(event.data)) else {
+                let Ok(frame) = Frame::new(without_line_breaks(event.data)) else {
                     continue;
                 };
                 // Answers belong to the streams of their requests.
@@ -167,12 +169,12 @@ impl Shared {
 enum Opened {
     Stream(Response),
     /// The server is in trouble.
-    NotNow {
-        /// What it asks to wait, beside our own patience.
+    RetryLater {
+        /// What it asks to wait, beside our own limit.
         wait: Duration,
     },
     /// The server offers none.
-    Never,
+    Unsupported,
 }
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");

@@ -7,23 +7,23 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::header_value;
-use super::repeated::Repeated;
+use super::request_metadata::RequestMetadata;
+use crate::authorized_client::is_idempotent;
 use crate::error::TransportError;
 use crate::frame::{Envelope, Frame, Raw, RequestId};
-use crate::peer::is_repeatable;
 
 /// A message with what decides how it is sent.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) frame: Frame,
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     /// What the protocol since 2026-07-28 repeats in headers; `None` for older messages.
-    pub(super) routing: Option<Routing>,
+    pub(super) routing: Option<RoutingHeaders>,
 }
 
 /// What a message is to the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// The request that begins a session, up to 2025-11-25.
     Initialize(RequestId),
     /// The notification that ends the handshake.
@@ -33,9 +33,9 @@ pub(super) enum Kind {
     /// A notification that a request is given up, with its id.
     Cancelled(Option<RequestId>),
     /// Another notification.
-    Note,
+    Notification,
     /// An answer to the server, which must not wait for anything.
-    Answer,
+    Response,
 }
 
 /// The methods that the transport treats differently.
@@ -53,7 +53,7 @@ pub(super) enum Method {
 
 /// Values of the headers that repeat parts of a request (2026-07-28, "Request Metadata").
 #[derive(Debug)]
-pub(super) struct Routing {
+pub(super) struct RoutingHeaders {
     pub(super) version: HeaderValue,
     pub(super) method: HeaderValue,
     pub(super) name: Option<HeaderValue>,
@@ -77,7 +77,7 @@ impl Outgoing {
     /// Returns the id, if an answer is expected.
     pub(super) const fn id(&self) -> Option<&RequestId> {
         match &self.kind {
-            Kind::Initialize(id) | Kind::Request { id, .. } => Some(id),
+            MessageKind::Initialize(id) | MessageKind::Request { id, .. } => Some(id),
             _ => None,
         }
     }
@@ -85,26 +85,26 @@ impl Outgoing {
     /// Returns the method, if the transport treats it differently.
     pub(super) const fn method(&self) -> Method {
         match &self.kind {
-            Kind::Request { method, .. } => *method,
+            MessageKind::Request { method, .. } => *method,
             _ => Method::Other,
         }
     }
 
     /// Says whether the message does no harm if it arrives twice.
-    pub(super) const fn is_repeatable(&self) -> bool {
+    pub(super) const fn is_idempotent(&self) -> bool {
         matches!(self.method(), Method::ListTools { .. } | Method::Repeatable)
     }
 
     /// Returns the arguments of a tool call.
     pub(super) fn arguments(&self) -> Option<serde_json::Value> {
         let envelope = self.frame.envelope().ok()?;
-        Repeated::read(envelope.params).arguments()
+        RequestMetadata::read(envelope.params).arguments()
     }
 
     /// Makes a request for the list of tools on behalf of this one.
     pub(super) fn list_tools(&self, cursor: Option<&str>) -> Option<Self> {
         let envelope = self.frame.envelope().ok()?;
-        let meta = Repeated::read(envelope.params).meta?;
+        let meta = RequestMetadata::read(envelope.params).meta?;
         let meta: BTreeMap<&str, &RawValue> = serde_json::from_str(meta.get()).ok()?;
         let meta: BTreeMap<_, _> = meta
             .into_iter()
@@ -122,46 +122,48 @@ impl Outgoing {
     }
 }
 
-fn describe(envelope: &Envelope<'_>, is_legacy: bool) -> (Kind, Option<Routing>) {
+fn describe(envelope: &Envelope<'_>, is_legacy: bool) -> (MessageKind, Option<RoutingHeaders>) {
     let Some(method) = envelope.method.as_deref() else {
-        return (Kind::Answer, None);
+        return (MessageKind::Response, None);
     };
     let Some(id) = envelope.id() else {
         let kind = match method {
-            "notifications/initialized" => Kind::Initialized,
-            "notifications/cancelled" => Kind::Cancelled(envelope.params.and_then(cancelled_id)),
-            _ => Kind::Note,
+            "notifications/initialized" => MessageKind::Initialized,
+            "notifications/cancelled" => {
+                MessageKind::Cancelled(envelope.params.and_then(cancelled_id))
+            }
+            _ => MessageKind::Notification,
         };
         return (kind, None);
     };
     if method == "initialize" {
-        return (Kind::Initialize(id), None);
+        return (MessageKind::Initialize(id), None);
     }
     if is_legacy {
-        let method = Method::of(method, &Repeated::default());
-        return (Kind::Request { id, method }, None);
+        let method = Method::of(method, &RequestMetadata::default());
+        return (MessageKind::Request { id, method }, None);
     }
-    let params = Repeated::read(envelope.params);
-    let routing = Routing::of(method, &params);
+    let params = RequestMetadata::read(envelope.params);
+    let routing = RoutingHeaders::of(method, &params);
     let method = Method::of(method, &params);
-    (Kind::Request { id, method }, routing)
+    (MessageKind::Request { id, method }, routing)
 }
 
 impl Method {
-    fn of(method: &str, params: &Repeated<'_>) -> Self {
+    fn of(method: &str, params: &RequestMetadata<'_>) -> Self {
         match method {
             "tools/list" => Self::ListTools {
                 from_start: params.cursor.is_none(),
             },
             "tools/call" => Self::CallTool,
-            _ if is_repeatable(method) => Self::Repeatable,
+            _ if is_idempotent(method) => Self::Repeatable,
             _ => Self::Other,
         }
     }
 }
 
-impl Routing {
-    fn of(method: &str, params: &Repeated<'_>) -> Option<Self> {
+impl RoutingHeaders {
+    fn of(method: &str, params: &RequestMetadata<'_>) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
             #[serde(rename = "io.modelcontextprotocol/protocolVersion")]

@@ -82,7 +82,7 @@ impl Sessions {
     }
 
     /// Keeps the notification that ends the handshake.
-    pub(super) fn completed(&self, initialized: &Frame) {
+    pub(super) fn set_initialized(&self, initialized: &Frame) {
         self.lock().initialized = Some(initialized.detached());
     }
 

@@ -111,7 +111,7 @@ fn annotated(seen: &Seen) -> Reply {
 }
 
 #[tokio::test]
-async fn annotations_are_learned_and_invalid_tools_left_out() {
+async fn annotations_are_learned_and_invalid_tools_dropped() {
     let server = Server::start(annotated).await;
     let mut connection = server.connect();
     send(&connection, modern(1, "tools/list", "")).await;
@@ -135,7 +135,7 @@ async fn annotations_are_learned_and_invalid_tools_left_out() {
 }
 
 #[tokio::test]
-async fn header_that_the_server_misses_is_looked_up_and_the_call_repeated_once() {
+async fn missing_tool_header_is_learned_and_the_call_repeated_once() {
     let server = Server::start(annotated).await;
     let mut connection = server.connect();
     send(
@@ -168,7 +168,7 @@ async fn header_that_the_server_misses_is_looked_up_and_the_call_repeated_once()
 }
 
 #[tokio::test]
-async fn json_rpc_error_with_an_http_error_is_the_answer() {
+async fn json_rpc_error_in_an_http_error_is_the_response() {
     const LATER: &str =
         "Date: Sun, 06 Nov 1994 12:00:00 GMT\r\nRetry-After: Sun, 06 Nov 1994 12:01:30 GMT\r\n";
     let server = Server::start(|seen| match seen.id().as_str() {
@@ -214,7 +214,7 @@ async fn json_rpc_error_with_an_http_error_is_the_answer() {
 }
 
 #[tokio::test]
-async fn thousand_calls_at_once_are_all_answered() {
+async fn thousand_concurrent_calls_all_get_responses() {
     let server = Server::start(|seen| seen.ok().wait(1)).await;
     let mut connection = server.connect();
     let link = Arc::clone(&connection.link);
@@ -234,7 +234,7 @@ async fn thousand_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again() {
+async fn connections_are_reused() {
     let server = Server::start(|seen| match seen.id().as_str() {
         "1" => seen.ok(),
         _ => Reply::stream("")
@@ -277,7 +277,7 @@ async fn abandoned_request_closes_its_stream_and_says_nothing_more() {
 }
 
 #[tokio::test]
-async fn what_waits_when_the_connection_is_closed_has_failed() {
+async fn close_fails_pending_requests() {
     let server = Server::start(|_| Reply::stream("").hang()).await;
     let mut connection = server.connect();
     send(&connection, modern(1, "slow", "")).await;
@@ -296,7 +296,7 @@ async fn what_waits_when_the_connection_is_closed_has_failed() {
 }
 
 #[tokio::test]
-async fn answers_of_ours_do_not_wait_for_the_handshake() {
+async fn responses_to_the_server_do_not_wait_for_the_handshake() {
     let both = Arc::new(Barrier::new(2));
     let server = Server::start(move |seen| match seen.rpc().as_str() {
         "initialize" => Reply::stream("")
@@ -320,7 +320,7 @@ async fn answers_of_ours_do_not_wait_for_the_handshake() {
 #[tokio::test]
 async fn task_of_a_call_is_small() {
     let server = Server::start(|seen| seen.ok()).await;
-    let shared = Arc::new(Shared::new(server.peer(), mpsc::channel(1).0));
+    let shared = Arc::new(Shared::new(server.server(), mpsc::channel(1).0));
     let frame = Frame::new(modern(1, "tools/call", "")).unwrap();
     let message = Outgoing::read(frame, false).unwrap();
     let size = size_of_val(&shared.exchange(&message, &RequestId::number(1)));

@@ -15,8 +15,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::header_value;
-use crate::answer::place_of;
 use crate::frame::{Frame, FrameError};
+use crate::responses::range_in;
 
 /// What is known of the tools of one server.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl ToolHeaders {
         }
         let places: Vec<_> = tools
             .iter()
-            .map(|tool| place_of(frame.bytes(), tool))
+            .map(|tool| range_in(frame.bytes(), tool))
             .collect();
         let kept = without(&frame, &places, &cut)?;
         Ok((kept, dropped))
@@ -161,7 +161,7 @@ fn annotations_of(tool: &RawValue) -> Result<(String, Vec<Annotation>), Dropped>
     }
     let unreadable = |_| Dropped {
         tool: String::new(),
-        why: "its definition cannot be read",
+        why: "invalid tool definition",
     };
     let tool: Tool = serde_json::from_str(tool.get()).map_err(unreadable)?;
     let mut found = Vec::new();
@@ -192,12 +192,12 @@ fn collect(
     for (keyword, value) in members {
         match keyword.as_str() {
             ANNOTATION if !is_reachable => {
-                return Err("a header annotation where no call can be read for it");
+                return Err("a header annotation on a parameter that no call can carry");
             }
             ANNOTATION => {
                 let header = header_of(value, schema)?;
                 if found.iter().any(|other| other.header == header) {
-                    return Err("two parameters for one header");
+                    return Err("two parameters use the same header");
                 }
                 let path = path.clone();
                 found.push(Annotation { header, path });
@@ -236,7 +236,7 @@ fn header_of(annotation: &Value, schema: &Value) -> Result<HeaderName, &'static 
         None => false,
     };
     if !fits {
-        return Err("a header annotation on a parameter that is no string, integer or boolean");
+        return Err("a header annotation on a parameter that is not a string, integer or boolean");
     }
     HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes())
         .map_err(|_| "a header annotation that is no header name")
@@ -271,14 +271,14 @@ fn without(frame: &Frame, places: &[Range<usize>], cut: &[usize]) -> Result<Fram
     let mut kept = BytesMut::with_capacity(bytes.len());
     kept.extend_from_slice(bytes.get(..first.start).unwrap_or_default());
     let mut is_first = true;
-    for (index, place) in places.iter().enumerate() {
+    for (index, class) in places.iter().enumerate() {
         if cut.contains(&index) {
             continue;
         }
         if !std::mem::take(&mut is_first) {
             kept.extend_from_slice(b",");
         }
-        kept.extend_from_slice(bytes.get(place.clone()).unwrap_or_default());
+        kept.extend_from_slice(bytes.get(class.clone()).unwrap_or_default());
     }
     kept.extend_from_slice(bytes.get(last.end..).unwrap_or_default());
     Frame::new(kept.freeze())

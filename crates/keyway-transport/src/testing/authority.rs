@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio_rustls::TlsAcceptor;
 
-use crate::http_client::{ClientIdentity, Trust};
+use crate::http_client::{ClientIdentity, RootCertificates};
 
 /// An authority, and the folder with its certificate.
 pub(crate) struct Authority {
@@ -29,8 +29,8 @@ impl Authority {
         Self { issuer, folder }
     }
 
-    pub(crate) fn trust(&self) -> Trust {
-        Trust {
+    pub(crate) fn root_certificates(&self) -> RootCertificates {
+        RootCertificates {
             system: false,
             files: vec![self.folder.path().join("ca.pem")],
         }

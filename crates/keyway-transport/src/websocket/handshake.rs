@@ -9,21 +9,21 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
+use crate::authorized_client::{AuthorizedClient, OutboundRequest};
 use crate::error::TransportError;
 use crate::http_client::Upgraded;
-use crate::peer::{Call, Peer};
 
 /// Asks for a WebSocket with the subprotocol `mcp` and checks the answer.
 ///
 /// The server may leave the subprotocol out, as many do, but not choose another.
-pub(super) async fn open(peer: &Peer) -> Result<Upgraded, TransportError> {
+pub(super) async fn open(server: &AuthorizedClient) -> Result<Upgraded, TransportError> {
     let key = generate_key();
     let nonce = HeaderValue::from_str(&key).map_err(|_| TransportError::Settings {
-        what: "no random number for the handshake",
+        what: "cannot generate a WebSocket key",
     })?;
-    let call = Call {
+    let call = OutboundRequest {
         method: Method::GET,
-        url: peer.url(),
+        url: server.url(),
         headers: &[
             (CONNECTION, HeaderValue::from_static("Upgrade")),
             (UPGRADE, WEBSOCKET),
@@ -32,9 +32,9 @@ pub(super) async fn open(peer: &Peer) -> Result<Upgraded, TransportError> {
             (SEC_WEBSOCKET_PROTOCOL, MCP),
         ],
         body: Bytes::new(),
-        is_repeatable: true,
+        is_idempotent: true,
     };
-    let response = peer.call(&call).await?;
+    let response = server.call(&call).await?;
     if response.status() != 101 {
         return Err(response.status_error());
     }
@@ -46,17 +46,17 @@ pub(super) async fn open(peer: &Peer) -> Result<Upgraded, TransportError> {
 /// Checks what the server agreed to; the error is the rule it broke.
 fn check(headers: &HeaderMap, accept: &str) -> Result<(), &'static str> {
     if !has_token(headers, &UPGRADE, "websocket") || !has_token(headers, &CONNECTION, "upgrade") {
-        return Err("the answer changes to another protocol than WebSocket");
+        return Err("the response does not upgrade to WebSocket");
     }
     if only(headers, &SEC_WEBSOCKET_ACCEPT).is_none_or(|value| value != accept) {
-        return Err("the answer is not to this handshake");
+        return Err("wrong `Sec-WebSocket-Accept`");
     }
     if headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
-        return Err("an extension that nobody asked for");
+        return Err("an extension that was not requested");
     }
     let has_protocol = headers.contains_key(SEC_WEBSOCKET_PROTOCOL);
     if has_protocol && only(headers, &SEC_WEBSOCKET_PROTOCOL) != Some(&MCP) {
-        return Err("another subprotocol than `mcp`");
+        return Err("a subprotocol other than `mcp`");
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_is_accepted_with_the_subprotocol_or_without_one() {
+    fn upgrade_is_accepted_with_the_subprotocol_or_without_one() {
         let base = [
             ("upgrade", "WebSocket"),
             ("connection", "keep-alive, Upgrade"),

@@ -12,20 +12,20 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::ending::Ending;
-use super::pulse::Watch;
-use super::{GOODBYE_TIME, Phase, Shared, Socket};
-use crate::answer::{one_line, with_id};
+use super::close_reason::CloseReason;
+use super::liveness::LivenessCheck;
+use super::{CLOSE_TIMEOUT, Phase, Shared, Socket};
 use crate::connection::{Event, deliver};
 use crate::error::TransportError;
 use crate::frame::Frame;
+use crate::responses::{with_id, without_line_breaks};
 
 /// Everything that is read comes through here.
 pub(super) struct Reader {
     shared: Arc<Shared>,
     stream: SplitStream<Socket>,
     events: mpsc::Sender<Event>,
-    watch: Watch,
+    watch: LivenessCheck,
     ticks: Interval,
 }
 
@@ -42,19 +42,19 @@ impl Reader {
             shared,
             stream,
             events,
-            watch: Watch::default(),
+            watch: LivenessCheck::default(),
             ticks,
         }
     }
 
     /// Passes on what comes, then ends the connection and every request on it.
     pub(super) async fn run(mut self, writing: JoinHandle<()>) {
-        let ending = self.pass_on().await;
-        self.shared.end(Phase::Ending(ending.code));
+        let ending = self.forward().await;
+        self.shared.end(Phase::Closing(ending.code));
         // Reading goes on, since the server may not read before it has written.
         let drained = async { while let Some(Ok(_)) = self.stream.next().await {} };
         let goodbye = async { tokio::join!(writing, drained) };
-        drop(timeout(GOODBYE_TIME, goodbye).await);
+        drop(timeout(CLOSE_TIMEOUT, goodbye).await);
         drop(self.stream);
         let failed = self.shared.in_flight.close();
         self.shared.phase.send_replace(Phase::Done);
@@ -66,7 +66,7 @@ impl Reader {
     }
 
     /// Passes messages on until there is a reason to end.
-    async fn pass_on(&mut self) -> Ending {
+    async fn forward(&mut self) -> CloseReason {
         let shared = Arc::clone(&self.shared);
         let events = self.events.clone();
         let ending = shared.ending();
@@ -79,7 +79,7 @@ impl Reader {
                 room = events.reserve() => room,
             };
             let Ok(room) = room else {
-                return Ending::ours();
+                return CloseReason::normal();
             };
             let read = tokio::select! {
                 phase = &mut ending => return ended(phase),
@@ -102,38 +102,38 @@ impl Reader {
     }
 
     /// Waits for a message to pass on; `None` is one that concerns nobody else.
-    async fn next(&mut self) -> Result<Option<Frame>, Ending> {
+    async fn next(&mut self) -> Result<Option<Frame>, CloseReason> {
         let message = tokio::select! {
             biased;
             message = self.stream.next() => message,
             _ = self.ticks.tick() => {
-                if !self.watch.is_alive(&self.shared.beats) {
-                    return Err(Ending::gone());
+                if !self.watch.is_alive(&self.shared.traffic) {
+                    return Err(CloseReason::lost());
                 }
                 self.shared.ping.notify_one();
                 return Ok(None);
             }
         };
         match message {
-            None => Err(Ending::gone()),
-            Some(Err(error)) => Err(Ending::fault(&error)),
+            None => Err(CloseReason::lost()),
+            Some(Err(error)) => Err(CloseReason::from_error(&error)),
             Some(Ok(Message::Text(text))) => {
                 let read = self.read(text.into());
-                read.map_err(|error| Ending::failed(CloseCode::Invalid, error))
+                read.map_err(|error| CloseReason::failed(CloseCode::Invalid, error))
             }
             Some(Ok(Message::Binary(_))) => {
                 let what = "a binary message";
                 let error = TransportError::Protocol { what };
-                Err(Ending::failed(CloseCode::Unsupported, error))
+                Err(CloseReason::failed(CloseCode::Unsupported, error))
             }
-            Some(Ok(Message::Close(frame))) => Err(Ending::told(frame.as_ref())),
+            Some(Ok(Message::Close(frame))) => Err(CloseReason::from_server(frame.as_ref())),
             // A ping has been answered by the time it is seen here.
             Some(Ok(_)) => Ok(None),
         }
     }
 
     fn read(&self, text: Bytes) -> Result<Option<Frame>, TransportError> {
-        let frame = Frame::new(one_line(text))?;
+        let frame = Frame::new(without_line_breaks(text))?;
         let (id, is_answer) = {
             let envelope = frame.envelope()?;
             (envelope.id(), envelope.method.is_none())
@@ -151,9 +151,9 @@ impl Reader {
 }
 
 /// Explains an end that the other tasks began.
-fn ended(phase: Phase) -> Ending {
+fn ended(phase: Phase) -> CloseReason {
     match phase {
-        Phase::Broken => Ending::gone(),
-        _ => Ending::ours(),
+        Phase::Broken => CloseReason::lost(),
+        _ => CloseReason::normal(),
     }
 }

@@ -161,7 +161,7 @@ async fn messages_go_both_ways_and_the_handshake_carries_headers_and_subprotocol
 }
 
 #[tokio::test]
-async fn thousand_calls_at_once_get_their_own_answers() {
+async fn thousand_concurrent_calls_get_their_own_responses() {
     let server = WsServer::start(echo).await;
     let mut connection = server.connect().await;
     for id in 0..1000 {
@@ -182,7 +182,7 @@ async fn thousand_calls_at_once_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn line_breaks_and_other_spellings_of_an_id_are_mended_and_strays_dropped() {
+async fn line_breaks_and_id_spellings_are_normalised_and_unrelated_responses_dropped() {
     let server = WsServer::start(|mut socket| async move {
         socket.next().await.unwrap().unwrap();
         for text in [

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{GOODBYE_TIME, Phase, Shared, Socket};
+use super::{CLOSE_TIMEOUT, Phase, Shared, Socket};
 
 /// Everything that is written goes through here.
 pub(super) struct Writer {
@@ -51,8 +51,8 @@ impl Writer {
             }
         };
         self.queued.close();
-        if let Phase::Ending(code) = phase {
-            drop(timeout(GOODBYE_TIME, self.say_goodbye(code)).await);
+        if let Phase::Closing(code) = phase {
+            drop(timeout(CLOSE_TIMEOUT, self.send_close(code)).await);
         }
     }
 
@@ -71,9 +71,9 @@ impl Writer {
             }
         }
         self.batch.reverse();
-        self.shared.beats.set_writing(true);
+        self.shared.traffic.set_writing(true);
         self.write_batch().await?;
-        self.shared.beats.set_writing(false);
+        self.shared.traffic.set_writing(false);
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Writer {
     }
 
     /// Writes what is queued, if the end is in good order, and the close frame.
-    async fn say_goodbye(&mut self, code: CloseCode) -> Result<(), Error> {
+    async fn send_close(&mut self, code: CloseCode) -> Result<(), Error> {
         if code == CloseCode::Normal {
             // A server that has closed takes nothing more; then only its close frame is answered.
             while self.write_batch().await.is_ok() {

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use keyway_auth::ports::HelperRunner;
 use keyway_auth::{HelperFault, parse_helper_output};
 use keyway_transport::{
-    ChildEnv, EnvReader, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Inherit,
+    ChildEnv, ChildKind, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, Inherit,
 };
 use tempfile::TempDir;
 
-use crate::{CHILD, LogLines, PATH, PATIENCE, is_alive, launcher, program, until};
+use crate::{CHILD, DEADLINE, LogLines, PATH, is_alive, launcher, program, until};
 
 /// The child of the tests as a helper, by its words.
 pub(crate) fn helper(args: &[&str]) -> Helper {
@@ -82,12 +82,12 @@ async fn d07_every_kind_of_bad_output_is_refused() {
 async fn d07_too_much_output_is_refused_at_once() {
     for args in [vec!["helper", "bytes", "65537"], vec!["helper", "flood"]] {
         let begin = Instant::now();
-        let fault = helper(&args).run(10 * PATIENCE).await.unwrap_err();
+        let fault = helper(&args).run(10 * DEADLINE).await.unwrap_err();
         assert!(matches!(
             fault,
             HelperFault::TooMuchOutput { limit: 65_536 }
         ));
-        assert!(begin.elapsed() < PATIENCE);
+        assert!(begin.elapsed() < DEADLINE);
     }
     let limit = helper(&["helper", "bytes", "65536"])
         .run(HELPER_TIMEOUT)
@@ -132,13 +132,13 @@ async fn d07_a_helper_that_takes_too_long_is_killed_with_its_children() {
             Ok(pid) => break pid,
             Err(_) => limit *= 2,
         }
-        assert!(limit < PATIENCE.as_secs(), "it never has one");
+        assert!(limit < DEADLINE.as_secs(), "it never has one");
     };
     until(|| !is_alive(child)).await;
 }
 
 #[tokio::test]
-async fn d07_what_a_helper_leaves_behind_is_killed_and_does_not_delay_its_output() {
+async fn d07_leftover_children_of_a_helper_are_killed_and_do_not_delay_its_output() {
     let folder = TempDir::new().unwrap();
     let pid_file = folder.path().join("pid");
     let leaving = helper(&["helper", "leave-behind", pid_file.to_str().unwrap()]);
@@ -148,7 +148,7 @@ async fn d07_what_a_helper_leaves_behind_is_killed_and_does_not_delay_its_output
 }
 
 #[tokio::test]
-async fn a_helper_finds_its_input_empty_and_stands_in_its_folder() {
+async fn helper_has_empty_stdin_and_runs_in_its_directory() {
     assert_eq!(
         run(&helper(&["helper", "input"])).await.unwrap(),
         [pair("x-input", "[]")]
@@ -170,7 +170,7 @@ async fn d09_a_helper_gets_exactly_its_environment() {
     };
     let granted = ["SIGNING".to_owned()];
     let rules = EnvRules {
-        reader: EnvReader::Helper,
+        reader: ChildKind::Helper,
         inherit: Inherit::Listed,
         declared: &[],
         granted: &granted,
@@ -250,7 +250,7 @@ fn put_unexecutable(path: &Path) {
 }
 
 #[tokio::test]
-async fn a_shell_line_is_run_by_the_shell_and_a_missing_command_is_told() {
+async fn shell_line_is_run_by_the_shell_and_a_missing_command_is_reported() {
     let shell = |line: &str| Helper {
         command: HelperCommand::Shell(line.to_owned()),
         ..helper(&[])
@@ -266,7 +266,7 @@ async fn a_shell_line_is_run_by_the_shell_and_a_missing_command_is_told() {
 
 /// Threat D11.
 #[tokio::test]
-async fn d11_a_changed_helper_gives_nothing() {
+async fn d11_changed_helper_is_not_run() {
     let mut changed = helper(&["helper", "print", "{\"X\": \"a\"}"]);
     changed.verify = Some(std::sync::Arc::new(|| Err("h.sh".to_owned())));
     assert_eq!(code(&changed).await, "pending-trust");

@@ -7,13 +7,16 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use keyway_auth::ports::HelperRunner;
-use keyway_transport::{Event, Isolation, Level, Mechanism, Profile, TransportError, harden_self};
+use keyway_transport::{
+    Event, Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, TransportError,
+    harden_self,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::helper::helper;
 use crate::stdio::{call, next, server};
-use crate::{CHILD, PATIENCE, launcher};
+use crate::{CHILD, DEADLINE, launcher};
 
 /// A home with what Keyway keeps in it.
 struct Home {
@@ -60,7 +63,7 @@ impl Home {
         self.at(path).to_str().unwrap().to_owned()
     }
 
-    fn isolation(&self, profile: Profile, mechanism: Mechanism) -> Isolation {
+    fn isolation(&self, profile: IsolationProfile, mechanism: IsolationMechanism) -> Isolation {
         Isolation {
             profile,
             mechanism,
@@ -85,7 +88,11 @@ impl Home {
         })
     }
 
-    async fn level(&self, profile: Profile, mechanism: Mechanism) -> Level {
+    async fn level(
+        &self,
+        profile: IsolationProfile,
+        mechanism: IsolationMechanism,
+    ) -> IsolationLevel {
         let isolation = self.isolation(profile, mechanism);
         launcher().probe(&isolation).await.unwrap()
     }
@@ -113,7 +120,7 @@ fn put(path: &Path, text: &str) {
 }
 
 /// Asserts that nothing but the argument list was reached.
-fn assert_denied(probes: &Value, level: Level) {
+fn assert_denied(probes: &Value, level: IsolationLevel) {
     for (probe, reached) in probes.as_object().unwrap() {
         if reached.is_null() {
             println!("SKIPPED probe `{probe}`: no Python here");
@@ -141,8 +148,8 @@ fn assert_denied(probes: &Value, level: Level) {
 async fn p2_a_hostile_server_reaches_nothing_but_the_argument_list() {
     harden_self().unwrap();
     let home = Home::new();
-    for profile in [Profile::Hide, Profile::Confine] {
-        for mechanism in [Mechanism::Best, Mechanism::Landlock] {
+    for profile in [IsolationProfile::Hide, IsolationProfile::Confine] {
+        for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
             let mut server = server();
             server.program.isolation = home.isolation(profile, mechanism);
             let folder_of_child = Path::new(CHILD).parent().unwrap();
@@ -159,11 +166,11 @@ async fn p2_a_hostile_server_reaches_nothing_but_the_argument_list() {
 async fn p2_a_hostile_helper_reaches_nothing_but_the_argument_list() {
     harden_self().unwrap();
     let home = Home::new();
-    let isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let isolation = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
     let level = launcher().probe(&isolation).await.unwrap();
     let mut helper = helper(&["helper", "probe", &home.params().to_string()]);
     helper.isolation = isolation;
-    let output = helper.run(PATIENCE).await.unwrap();
+    let output = helper.run(DEADLINE).await.unwrap();
     let output: Value = serde_json::from_slice(output.expose()).unwrap();
     let probes = serde_json::from_str(output["X-Probes"].as_str().unwrap()).unwrap();
     assert_denied(&probes, level);
@@ -174,7 +181,7 @@ async fn p2_a_hostile_helper_reaches_nothing_but_the_argument_list() {
 async fn without_isolation_the_probes_get_through() {
     let home = Home::new();
     let mut server = server();
-    server.program.isolation = home.isolation(Profile::None, Mechanism::Best);
+    server.program.isolation = home.isolation(IsolationProfile::None, IsolationMechanism::Best);
     let (mut connection, level) = server.open(&launcher()).await.unwrap();
     assert!(!level.hides_files());
     let probes = call(&mut connection, "probe", home.params()).await;
@@ -193,12 +200,16 @@ async fn without_isolation_the_probes_get_through() {
 #[tokio::test]
 async fn a_hidden_file_beside_other_files_is_hidden_alone() {
     let home = Home::new();
-    for mechanism in [Mechanism::Best, Mechanism::Landlock] {
-        if !home.level(Profile::Hide, mechanism).await.hides_files() {
+    for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
+        if !home
+            .level(IsolationProfile::Hide, mechanism)
+            .await
+            .hides_files()
+        {
             println!("SKIPPED: this system has no {mechanism:?}");
             continue;
         }
-        let isolation = home.isolation(Profile::Hide, mechanism);
+        let isolation = home.isolation(IsolationProfile::Hide, mechanism);
         let (output, code) = home
             .shell(isolation, "cat HOME/mine.txt HOME/elsewhere.key")
             .await;
@@ -208,17 +219,17 @@ async fn a_hidden_file_beside_other_files_is_hidden_alone() {
 
 /// What breaks less: with mounts a fresh home works, with Landlock alone it does not.
 #[tokio::test]
-async fn new_files_can_be_made_beside_what_is_hidden() {
+async fn new_files_can_be_created_beside_hidden_ones() {
     let home = Home::new();
     if !home
-        .level(Profile::Hide, Mechanism::Mounts)
+        .level(IsolationProfile::Hide, IsolationMechanism::Mounts)
         .await
         .hides_files()
     {
         println!("SKIPPED: no private mounts here");
         return;
     }
-    let isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let isolation = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
     let script = "mkdir HOME/.npm && echo x > HOME/.npm/y && cat HOME/.npm/y && \
                   mv HOME/.npm HOME/keyway/.npm && ls -a HOME/keyway && rm -r HOME/keyway/.npm";
     let (output, code) = home.shell(isolation, script).await;
@@ -226,9 +237,9 @@ async fn new_files_can_be_made_beside_what_is_hidden() {
 }
 
 #[tokio::test]
-async fn covers_cannot_be_taken_off_or_looked_behind() {
+async fn hiding_mounts_cannot_be_removed_or_bypassed() {
     let home = Home::new();
-    let isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let isolation = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
     let level = launcher().probe(&isolation).await.unwrap();
     if !level.is_complete() {
         println!("SKIPPED: {level}");
@@ -249,14 +260,17 @@ async fn covers_cannot_be_taken_off_or_looked_behind() {
 #[tokio::test]
 async fn a_folder_granted_inside_a_hidden_one_can_be_used() {
     let home = Home::new();
-    for mechanism in [Mechanism::Best, Mechanism::Landlock] {
+    for mechanism in [IsolationMechanism::Best, IsolationMechanism::Landlock] {
         let granted = Isolation {
             granted: vec![home.at("keyway/data/plugins/p"), home.at("work")],
-            ..home.isolation(Profile::Hide, mechanism)
+            ..home.isolation(IsolationProfile::Hide, mechanism)
         };
         let script = "echo note > HOME/keyway/data/plugins/p/n; cat HOME/keyway/data/store.db";
         let (output, code) = home.shell(granted, script).await;
-        let is_hidden = home.level(Profile::Hide, mechanism).await.hides_files();
+        let is_hidden = home
+            .level(IsolationProfile::Hide, mechanism)
+            .await
+            .hides_files();
         assert_eq!(code == 1, is_hidden, "{output}");
         let note = fs::read_to_string(home.at("keyway/data/plugins/p/n")).unwrap();
         assert_eq!(note, "note\n");
@@ -268,7 +282,7 @@ async fn a_confined_child_uses_the_system_and_what_was_granted() {
     let home = Home::new();
     let confined = Isolation {
         granted: vec![home.at("work")],
-        ..home.isolation(Profile::Confine, Mechanism::Best)
+        ..home.isolation(IsolationProfile::Confine, IsolationMechanism::Best)
     };
     if !launcher().probe(&confined).await.unwrap().hides_processes() {
         println!("SKIPPED: no Landlock here");
@@ -287,7 +301,7 @@ async fn a_confined_child_uses_the_system_and_what_was_granted() {
     );
     child.folder = home.at("work");
     child.isolation = confined;
-    let output = child.run(PATIENCE).await.unwrap();
+    let output = child.run(DEADLINE).await.unwrap();
     assert_eq!(String::from_utf8_lossy(output.expose()), "x\nok\n");
     assert!(!home.at("g").exists());
 }
@@ -296,7 +310,8 @@ async fn a_confined_child_uses_the_system_and_what_was_granted() {
 async fn a_program_that_isolation_keeps_from_being_executed_says_so() {
     let home = Home::new();
     let mut confined = server();
-    confined.program.isolation = home.isolation(Profile::Confine, Mechanism::Best);
+    confined.program.isolation =
+        home.isolation(IsolationProfile::Confine, IsolationMechanism::Best);
     // This checkout may itself lie in a folder that the program does not see.
     confined.program.folder = "/".into();
     let (mut connection, level) = match confined.open(&launcher()).await {
@@ -326,7 +341,7 @@ async fn a_program_that_isolation_keeps_from_being_executed_says_so() {
 #[tokio::test]
 async fn a_folder_that_is_not_there_yet_is_made_so_that_it_can_be_hidden() {
     let home = Home::new();
-    let mut isolation = home.isolation(Profile::Hide, Mechanism::Best);
+    let mut isolation = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
     isolation.hidden.push(home.at("later/deep"));
     launcher().probe(&isolation).await.unwrap();
     let mode = fs::metadata(home.text("later/deep"))

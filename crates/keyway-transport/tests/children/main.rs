@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use keyway_transport::{
-    ChildEnv, EnvReader, EnvRules, HostEnv, Inherit, Isolation, Launcher, Log, Profile, Program,
+    ChildEnv, ChildKind, EnvRules, HostEnv, Inherit, Isolation, IsolationProfile, Launcher, Log,
+    Program,
 };
 
 /// Where the children of the tests look for programs.
@@ -29,7 +30,7 @@ fn launcher() -> Launcher {
 fn program(args: &[&str]) -> Program {
     let declared = [("DECLARED".to_owned(), "value".to_owned().into())];
     let rules = EnvRules {
-        reader: EnvReader::Server,
+        reader: ChildKind::Server,
         inherit: Inherit::Listed,
         declared: &declared,
         granted: &[],
@@ -49,7 +50,7 @@ fn program(args: &[&str]) -> Program {
         ),
         folder: "/".into(),
         isolation: Isolation {
-            profile: Profile::None,
+            profile: IsolationProfile::None,
             ..Isolation::default()
         },
     }
@@ -69,13 +70,13 @@ fn is_alive(pid: u32) -> bool {
 async fn until(condition: impl Fn() -> bool) {
     let started = Instant::now();
     while !condition() {
-        assert!(started.elapsed() < PATIENCE, "it never happened");
+        assert!(started.elapsed() < DEADLINE, "it never happened");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
 /// How long what must happen is waited for: only what hangs takes longer, on any machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Collects what a child prints beside the protocol.
 #[derive(Clone, Default)]

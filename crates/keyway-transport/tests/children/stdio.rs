@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use keyway_transport::{Connection, Event, Frame, RequestId, StdioServer, TransportError};
 use serde_json::{Value, json};
 
-use crate::{LogLines, PATH, PATIENCE, is_alive, launcher, program, until};
+use crate::{DEADLINE, LogLines, PATH, is_alive, launcher, program, until};
 
 pub(crate) fn server() -> StdioServer {
     StdioServer {
@@ -27,7 +27,7 @@ fn request(id: u64, method: &str, params: &Value) -> Frame {
 }
 
 pub(crate) async fn next(connection: &mut Connection) -> Event {
-    tokio::time::timeout(PATIENCE, connection.events.recv())
+    tokio::time::timeout(DEADLINE, connection.events.recv())
         .await
         .unwrap()
         .unwrap()
@@ -52,7 +52,7 @@ pub(crate) async fn call(connection: &mut Connection, method: &str, params: Valu
 }
 
 #[tokio::test]
-async fn a_request_is_answered_and_closing_is_quick_and_quiet() {
+async fn request_gets_a_response_and_closing_is_quick() {
     let mut connection = open(server()).await;
     assert_eq!(
         call(&mut connection, "echo", json!({"a": 1})).await,
@@ -131,7 +131,7 @@ async fn a_character_cut_across_reads_arrives_whole() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_logged_redacted_and_not_forwarded() {
+async fn stray_output_is_logged_redacted_and_not_forwarded() {
     let log = LogLines::default();
     let mut connection = open(StdioServer {
         log: Some(log.sink()),
@@ -153,7 +153,7 @@ async fn what_is_no_message_is_logged_redacted_and_not_forwarded() {
 }
 
 #[tokio::test]
-async fn a_child_that_ends_fails_what_is_outstanding_and_says_why() {
+async fn child_exit_fails_outstanding_requests_with_its_status() {
     let mut connection = open(server()).await;
     for id in [7, 8] {
         connection
@@ -189,7 +189,7 @@ async fn a_child_that_ends_fails_what_is_outstanding_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_child_that_is_killed_fails_what_is_outstanding() {
+async fn killed_child_fails_outstanding_requests() {
     let mut connection = open(server()).await;
     let script = "(sleep 0.1; kill -9 $PPID) >/dev/null 2>&1 & echo $PPID";
     let pid = call(&mut connection, "shell", json!(script)).await;
@@ -225,7 +225,7 @@ async fn a_server_that_closes_its_output_is_ended() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_is_reported_by_the_system_s_word() {
+async fn missing_program_is_reported_as_the_system_error() {
     let mut missing = server();
     missing.program.command = "no-such-program".to_owned().into();
     let error = missing.open(&launcher()).await.unwrap_err();
@@ -273,13 +273,13 @@ async fn a_child_ends_when_its_host_is_killed() {
 }
 
 #[tokio::test]
-async fn a_child_that_ignores_every_polite_request_is_killed() {
+async fn child_that_ignores_sigterm_is_killed() {
     let mut connection = open(server()).await;
     call(&mut connection, "stubborn", json!(0)).await;
     let begin = Instant::now();
     connection.link.close().await;
     let took = begin.elapsed();
-    assert!(took > Duration::from_secs(4) && took < PATIENCE, "{took:?}");
+    assert!(took > Duration::from_secs(4) && took < DEADLINE, "{took:?}");
     assert!(matches!(next(&mut connection).await, Event::Closed(None)));
 }
 

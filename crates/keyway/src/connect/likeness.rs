@@ -11,7 +11,7 @@ use blake2::{Blake2b, Digest as _};
 use keyway_config::declared::{Helper, HelperCommand, Refresh};
 use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, SpecEndpoint};
 use keyway_secret::Secret;
-use keyway_transport::EnvReader;
+use keyway_transport::ChildKind;
 
 use super::{Host, Target, exposed, host_env};
 use crate::trust::Files;
@@ -89,11 +89,11 @@ impl Host {
         let reader = match &spec.endpoint {
             SpecEndpoint::Local(local) => {
                 hasher.local(local);
-                Some(EnvReader::Server)
+                Some(ChildKind::Server)
             }
             SpecEndpoint::Remote(remote) => {
                 hasher.remote(remote);
-                remote.helper.as_ref().map(|_| EnvReader::Helper)
+                remote.helper.as_ref().map(|_| ChildKind::Helper)
             }
             _ => None,
         };
@@ -112,7 +112,7 @@ impl Host {
     }
 
     /// Adds what a program of the entry would see.
-    fn hash_child(&self, hasher: &mut Hasher, reader: EnvReader, target: Target<'_>) {
+    fn hash_child(&self, hasher: &mut Hasher, reader: ChildKind, target: Target<'_>) {
         let host = target.host;
         for folder in [&host.plugin_root, &host.plugin_data, &host.project_dir] {
             hasher.field("folder", folder.as_os_str().as_encoded_bytes());

@@ -350,7 +350,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
         ),
         NetworkCause::Tls => (
             "tls-failed",
-            format!("{host} was reached, and no encrypted connection came about"),
+            format!("{host} was reached, but the TLS handshake failed"),
             "check the port in `url`, and whether the server wants a client certificate",
         ),
         NetworkCause::Proxy { status } => (

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keyway_transport::{Inherit, Isolation, Mechanism, Profile};
+use keyway_transport::{Inherit, Isolation, IsolationMechanism, IsolationProfile};
 
 use super::words::{SandboxMechanism, SandboxProfile};
 
@@ -42,14 +42,14 @@ impl Confinement {
     pub fn isolation(self, of_process: &Isolation) -> Isolation {
         Isolation {
             profile: match self.profile {
-                SandboxProfile::Hide => Profile::Hide,
-                SandboxProfile::Confine => Profile::Confine,
-                SandboxProfile::Off => Profile::None,
+                SandboxProfile::Hide => IsolationProfile::Hide,
+                SandboxProfile::Confine => IsolationProfile::Confine,
+                SandboxProfile::Off => IsolationProfile::None,
             },
             mechanism: match self.mechanism {
-                SandboxMechanism::Best => Mechanism::Best,
-                SandboxMechanism::Landlock => Mechanism::Landlock,
-                SandboxMechanism::Mounts => Mechanism::Mounts,
+                SandboxMechanism::Best => IsolationMechanism::Best,
+                SandboxMechanism::Landlock => IsolationMechanism::Landlock,
+                SandboxMechanism::Mounts => IsolationMechanism::Mounts,
             },
             ..of_process.clone()
         }

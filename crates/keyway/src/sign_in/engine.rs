@@ -13,7 +13,7 @@ use keyway_auth::ports::{HelperRunner as _, Redirect};
 use keyway_config::resolve::RemoteSpec;
 use keyway_secret::Secret;
 use keyway_transport::{
-    ChildEnv, EnvReader, EnvRules, Helper, HelperCommand, HostEnv, Inherit, Isolation,
+    ChildEnv, ChildKind, EnvRules, Helper, HelperCommand, HostEnv, Inherit, Isolation,
 };
 
 use super::Accounts;
@@ -209,7 +209,7 @@ fn secret(host: &Host, source: &SecretSource) -> Assertion {
 fn program(host: &Host, words: Vec<String>) -> Helper {
     let own = HostEnv::default();
     let rules = EnvRules {
-        reader: EnvReader::Helper,
+        reader: ChildKind::Helper,
         inherit: Inherit::DangerousEverything,
         declared: &[],
         granted: &[],

@@ -1,7 +1,7 @@
 //! Headers that repeat what a request says have to say the same (2026-07-28, "Server Validation").
 
 use http::{HeaderMap, HeaderName};
-use keyway_transport::{Envelope, Repeated, ToolHeaders, read_header_text};
+use keyway_transport::{Envelope, RequestMetadata, ToolHeaders, read_header_text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub(super) fn check<'a>(
     envelope: &Envelope<'a>,
     tools: &ToolHeaders,
 ) -> Result<&'a str, Value> {
-    let params = Repeated::read(envelope.params);
+    let params = RequestMetadata::read(envelope.params);
     let meta = params.meta.map_or("{}", RawValue::get);
     let meta: Meta<'_> = serde_json::from_str(meta).unwrap_or_default();
     let (Some(version), Some(capabilities)) = (meta.version, meta.capabilities) else {
@@ -40,11 +40,11 @@ pub(super) fn check<'a>(
         }));
     }
     let method = envelope.method.as_deref().unwrap_or_default();
-    same(Repeated::METHOD, method)?;
+    same(RequestMetadata::METHOD, method)?;
     let Some(name) = params.name(method) else {
         return Ok(capabilities.get());
     };
-    same(Repeated::NAME, &name)?;
+    same(RequestMetadata::NAME, &name)?;
     let arguments = || params.arguments();
     if method == "tools/call" && !tools.agree(&name, arguments, headers) {
         let what = "the headers do not repeat the arguments as the tool demands";

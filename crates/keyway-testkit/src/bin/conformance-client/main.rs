@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words
         .next()
-        .is_some_and(|word| word == keyway::connect::LAUNCH_WORD)
+        .is_some_and(|word| word == keyway::connect::LAUNCH_ARG)
     {
         return keyway::connect::launcher_main();
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn read(text: &str) -> Result<Callback, RedirectFault> {
+fn read(text: &str) -> Result<Callback, RedirectError> {
     let text = Secret::new(text.to_owned());
     read_redirect(&text, "http://localhost:4711/callback", &state())
 }
@@ -29,34 +29,34 @@ fn pasted_address_is_read_as_the_listener_reads_it() {
 fn b4_pasted_address_of_another_sign_in_is_refused_with_its_reason() {
     let base = "http://localhost:4711/callback";
     for (text, fault) in [
-        (format!("{base}?code=x"), RedirectFault::OtherState),
-        (format!("{base}?code=x&state=y"), RedirectFault::OtherState),
-        (format!("{base}?state={STATE}"), RedirectFault::Nothing),
+        (format!("{base}?code=x"), RedirectError::OtherState),
+        (format!("{base}?code=x&state=y"), RedirectError::OtherState),
+        (format!("{base}?state={STATE}"), RedirectError::Nothing),
         (
             format!("{base}?code=a&code=b&state={STATE}"),
-            RedirectFault::Repeated { parameter: "code" },
+            RedirectError::Repeated { parameter: "code" },
         ),
-        (String::new(), RedirectFault::OtherAddress),
-        ("CANARY".to_owned(), RedirectFault::OtherAddress),
+        (String::new(), RedirectError::OtherAddress),
+        ("CANARY".to_owned(), RedirectError::OtherAddress),
         (
             format!("https://evil.test/callback?code=x&state={STATE}"),
-            RedirectFault::OtherAddress,
+            RedirectError::OtherAddress,
         ),
         (
             format!("http://localhost:4712/callback?code=x&state={STATE}"),
-            RedirectFault::OtherAddress,
+            RedirectError::OtherAddress,
         ),
         (
             format!("http://localhost:4711/other?code=x&state={STATE}"),
-            RedirectFault::OtherAddress,
+            RedirectError::OtherAddress,
         ),
         (
             format!("//evil.test/callback?code=x&state={STATE}"),
-            RedirectFault::OtherAddress,
+            RedirectError::OtherAddress,
         ),
         (
             format!("{base}?state={STATE}&code={}", "x".repeat(20_000)),
-            RedirectFault::OtherAddress,
+            RedirectError::OtherAddress,
         ),
     ] {
         assert_eq!(read(&text).unwrap_err(), fault, "{text}");
@@ -65,9 +65,9 @@ fn b4_pasted_address_of_another_sign_in_is_refused_with_its_reason() {
 }
 
 #[test]
-fn b4_empty_state_is_nobodys() {
+fn b4_empty_state_never_matches() {
     let text = Secret::new("http://localhost:1/callback?code=x&state=".to_owned());
     let empty = Secret::new(String::new());
     let got = read_redirect(&text, "http://localhost:1/callback", &empty);
-    assert_eq!(got.unwrap_err(), RedirectFault::OtherState);
+    assert_eq!(got.unwrap_err(), RedirectError::OtherState);
 }

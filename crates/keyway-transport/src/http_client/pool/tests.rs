@@ -25,7 +25,7 @@ fn age(client: &HttpClient, time: Duration) {
 }
 
 #[tokio::test]
-async fn connection_that_nobody_needed_for_long_is_not_used_again() {
+async fn connection_idle_for_too_long_is_not_reused() {
     let server = Server::start(|_| Reply::json(200, "{}")).await;
     let client = client();
     for (time, connections) in [(0, 1), (60, 1), (91, 2), (0, 2)] {
@@ -36,7 +36,7 @@ async fn connection_that_nobody_needed_for_long_is_not_used_again() {
 }
 
 #[tokio::test]
-async fn no_more_than_so_many_connections_wait() {
+async fn idle_connections_are_bounded() {
     let server = Server::start(|_| Reply::json(200, "{}").wait(1)).await;
     let client = client();
     let calls = (0..MAX_IDLE + 20).map(|_| call(&client, &server));

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
-use crate::testing::{Authority, PATIENCE};
+use crate::testing::{Authority, DEADLINE};
 
 struct H2Server {
     port: u16,
@@ -85,7 +85,7 @@ async fn answer(
 
 fn client(authority: &Authority) -> HttpClient {
     let settings = HttpSettings {
-        trust: authority.trust(),
+        root_certificates: authority.root_certificates(),
         ..HttpSettings::default()
     };
     HttpClient::new(settings).unwrap()
@@ -129,7 +129,7 @@ impl Lookup for Slow {
 }
 
 #[tokio::test]
-async fn only_one_connection_finds_out_what_a_server_speaks_and_the_others_follow_at_once() {
+async fn one_connection_negotiates_the_protocol_and_the_others_follow_at_once() {
     let authority = Authority::new();
     let acceptor = authority.acceptor_as("slow.example", false);
     let all = Arc::new(Barrier::new(10));
@@ -141,14 +141,14 @@ async fn only_one_connection_finds_out_what_a_server_speaks_and_the_others_follo
         others: Barrier::new(9),
     };
     let settings = HttpSettings {
-        trust: authority.trust(),
+        root_certificates: authority.root_certificates(),
         lookup: Some(Arc::new(slow)),
         ..HttpSettings::default()
     };
     let client = HttpClient::new(settings).unwrap();
     let url = format!("https://slow.example:{}/", server.port);
     let calls = (0..10).map(|_| get(&client, &url));
-    let answers = timeout(PATIENCE, futures_util::future::join_all(calls)).await;
+    let answers = timeout(DEADLINE, futures_util::future::join_all(calls)).await;
     for answer in answers.expect("they go on together") {
         assert_eq!(answer.unwrap(), 204);
     }
@@ -176,7 +176,7 @@ async fn connection_that_has_ended_is_replaced() {
 }
 
 #[tokio::test]
-async fn connection_that_may_change_its_protocol_speaks_http_1() {
+async fn upgrade_connection_uses_http_1() {
     let authority = Authority::new();
     let server = Server::start_with(Some(authority.acceptor(false)), hello).await;
     let client = client(&authority).for_upgrade().unwrap();

@@ -53,7 +53,7 @@ where
 
 fn client(authority: &Authority, proxy: String) -> HttpClient {
     let settings = HttpSettings {
-        trust: authority.trust(),
+        root_certificates: authority.root_certificates(),
         proxies: ProxySettings {
             all: Some(Secret::new(proxy)),
             none: Some("direct.example".to_owned()),
@@ -67,7 +67,7 @@ fn client(authority: &Authority, proxy: String) -> HttpClient {
 }
 
 #[tokio::test]
-async fn tunnel_is_asked_for_with_the_credential_of_the_proxy_and_shows_nothing_else() {
+async fn tunnel_request_carries_only_the_proxy_credential() {
     let authority = Authority::new();
     let acceptor = authority.acceptor_as("mcp.example", false);
     let server = Server::start_with(Some(acceptor), hello).await;
@@ -110,8 +110,8 @@ async fn proxy_that_refuses_is_named_and_the_request_stays_here() {
         .await
         .unwrap_err();
     assert_eq!(
-        (failed.fate, failed.may_have_arrived),
-        (Fate::Unsent, false)
+        (failed.retry, failed.may_have_arrived),
+        (Retry::Safe, false)
     );
     let source = std::error::Error::source(&failed.error)
         .unwrap()

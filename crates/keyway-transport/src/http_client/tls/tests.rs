@@ -9,9 +9,9 @@ use crate::connection::Connection;
 use crate::http_client::{HttpClient, HttpSettings};
 use crate::testing::*;
 
-fn client(trust: Trust, identity: Option<ClientIdentity>) -> HttpClient {
+fn client(root_certificates: RootCertificates, identity: Option<ClientIdentity>) -> HttpClient {
     let settings = HttpSettings {
-        trust,
+        root_certificates,
         identity,
         ..HttpSettings::default()
     };
@@ -34,17 +34,17 @@ async fn call(connection: &mut Connection) -> Result<String, TransportError> {
 }
 
 #[tokio::test]
-async fn server_is_believed_by_its_authority_and_under_its_name_only() {
+async fn server_certificate_needs_a_trusted_ca_and_the_right_name() {
     let authority = Authority::new();
     let server = Server::start_with(Some(authority.acceptor(false)), |seen| seen.ok()).await;
-    let trusting = client(authority.trust(), None);
+    let trusting = client(authority.root_certificates(), None);
     assert!(
         call(&mut connect(&trusting, "localhost", &server))
             .await
             .is_ok()
     );
     let other = Authority::new();
-    let stranger = client(other.trust(), None);
+    let stranger = client(other.root_certificates(), None);
     for (client, host) in [(&trusting, "127.0.0.1"), (&stranger, "localhost")] {
         let error = call(&mut connect(client, host, &server)).await.unwrap_err();
         assert_eq!(error.code(), "unreachable", "{error}");
@@ -71,14 +71,17 @@ async fn server_is_believed_by_its_authority_and_under_its_name_only() {
 async fn client_certificate_is_shown_and_can_be_replaced() {
     let authority = Authority::new();
     let server = Server::start_with(Some(authority.acceptor(true)), |seen| seen.ok().close()).await;
-    let nobody = client(authority.trust(), None);
+    let nobody = client(authority.root_certificates(), None);
     assert!(
         call(&mut connect(&nobody, "localhost", &server))
             .await
             .is_err()
     );
     assert!(nobody.replace_identity(&authority.issue("first")).is_err());
-    let somebody = client(authority.trust(), Some(authority.issue("first")));
+    let somebody = client(
+        authority.root_certificates(),
+        Some(authority.issue("first")),
+    );
     assert!(
         call(&mut connect(&somebody, "localhost", &server))
             .await
@@ -97,11 +100,11 @@ async fn client_certificate_is_shown_and_can_be_replaced() {
 }
 
 #[tokio::test]
-async fn unusable_certificates_are_named_and_the_old_ones_stay() {
+async fn unusable_certificates_are_reported_and_the_old_ones_stay() {
     let authority = Authority::new();
     let good = authority.issue("a");
     let other = authority.issue("b");
-    let client = client(authority.trust(), Some(good.clone()));
+    let client = client(authority.root_certificates(), Some(good.clone()));
     for (chain, key) in [
         (b"".to_vec(), good.key.clone()),
         (b"CANARY".to_vec(), good.key.clone()),
@@ -122,15 +125,15 @@ async fn unusable_certificates_are_named_and_the_old_ones_stay() {
         )
         .unwrap();
         for file in [file, authority.folder.path().join("missing.pem")] {
-            let trust = Trust {
+            let root_certificates = RootCertificates {
                 system: false,
                 files: vec![file],
             };
-            let tls = Tls::new(&trust, None).unwrap();
+            let tls = Tls::new(&root_certificates, None).unwrap();
             for _ in 0..2 {
                 let error = tls.configs().await.unwrap_err();
                 assert_eq!(error.code(), "config-error");
-                assert!(error.to_string().contains("root certificates"), "{error}");
+                assert!(error.to_string().contains("root certificate"), "{error}");
             }
         }
     }
@@ -140,11 +143,11 @@ async fn unusable_certificates_are_named_and_the_old_ones_stay() {
 #[tokio::test]
 async fn roots_that_cannot_be_read_do_not_stop_plain_connections() {
     let server = Server::start(|seen| seen.ok()).await;
-    let trust = Trust {
+    let root_certificates = RootCertificates {
         system: false,
         files: vec!["/nonexistent/roots.pem".into()],
     };
-    let client = client(trust, None);
+    let client = client(root_certificates, None);
     let url = Secret::new(format!("http://127.0.0.1:{}/mcp", server.port));
     let authorizer = Arc::new(Fixed::new(canary_header()));
     let mut plain = crate::connect_http(&url, authorizer, &client).unwrap();

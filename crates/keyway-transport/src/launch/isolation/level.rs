@@ -2,32 +2,32 @@
 
 use std::fmt;
 
-use super::Profile;
+use super::IsolationProfile;
 
 /// Which isolation is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Level {
-    pub(super) asked: Profile,
+pub struct IsolationLevel {
+    pub(super) requested: IsolationProfile,
     /// Our folders are covered by mounts in a private namespace.
     pub(super) mounts: bool,
     /// The version of Landlock's interface in force; 0 without Landlock.
     pub(super) landlock: u8,
 }
 
-impl Level {
-    pub(super) const fn asked(asked: Profile) -> Self {
+impl IsolationLevel {
+    pub(super) const fn requested(requested: IsolationProfile) -> Self {
         Self {
-            asked,
+            requested,
             mounts: false,
             landlock: 0,
         }
     }
 
-    /// Says whether everything that was asked for is in force.
+    /// Says whether everything that was requested is in force.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        match self.asked {
-            Profile::None => true,
+        match self.requested {
+            IsolationProfile::None => true,
             _ => self.hides_sockets() && self.hides_processes(),
         }
     }
@@ -52,35 +52,39 @@ impl Level {
 
     /// Returns the level in one word that holds no blank.
     pub(in crate::launch) fn code(self) -> String {
-        let asked = self.asked.as_byte().escape_ascii();
+        let requested = self.requested.as_byte().escape_ascii();
         let mounts = if self.mounts { 'm' } else { '-' };
-        format!("{asked}{mounts}{}", self.landlock)
+        format!("{requested}{mounts}{}", self.landlock)
     }
 
-    /// Reads what [`Level::code`] wrote.
+    /// Reads what [`IsolationLevel::code`] wrote.
     pub(in crate::launch) fn from_code(code: &str) -> Option<Self> {
-        let (asked, rest) = code.split_at_checked(1)?;
+        let (requested, rest) = code.split_at_checked(1)?;
         let (mounts, landlock) = rest.split_at_checked(1)?;
         Some(Self {
-            asked: Profile::from_byte(asked.as_bytes())?,
+            requested: IsolationProfile::from_byte(requested.as_bytes())?,
             mounts: mounts == "m",
             landlock: landlock.parse().ok()?,
         })
     }
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for IsolationLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.asked == Profile::None {
+        if self.requested == IsolationProfile::None {
             return f.write_str("not isolated, as configured");
         }
         if !self.hides_files() {
             return f
                 .write_str("not isolated: this system offers neither Landlock nor private mounts");
         }
-        f.write_str(match self.asked {
-            Profile::Confine if self.landlock > 0 => "confined to system and granted folders",
-            Profile::Confine => "not confined, for want of Landlock; Keyway's files are hidden",
+        f.write_str(match self.requested {
+            IsolationProfile::Confine if self.landlock > 0 => {
+                "confined to system and granted folders"
+            }
+            IsolationProfile::Confine => {
+                "not confined, for want of Landlock; Keyway's files are hidden"
+            }
             _ => "Keyway's files are hidden",
         })?;
         f.write_str(match (self.mounts, self.landlock) {
@@ -94,7 +98,7 @@ impl fmt::Display for Level {
         if !self.hides_processes() {
             f.write_str("; its processes can be signalled")?;
         }
-        if !self.mounts && self.asked == Profile::Hide {
+        if !self.mounts && self.requested == IsolationProfile::Hide {
             f.write_str("; nothing new can be created in folders that lead to them")?;
         }
         Ok(())
@@ -110,30 +114,30 @@ const SOCKETS_BY_PATH: u8 = 9;
 mod tests {
     use super::*;
 
-    fn level(asked: Profile, mounts: bool, landlock: u8) -> Level {
-        Level {
-            asked,
+    fn level(requested: IsolationProfile, mounts: bool, landlock: u8) -> IsolationLevel {
+        IsolationLevel {
+            requested,
             mounts,
             landlock,
         }
     }
 
     #[test]
-    fn a_level_is_read_as_it_was_written() {
-        for asked in Profile::ALL {
+    fn isolation_level_round_trips() {
+        for requested in IsolationProfile::ALL {
             for mounts in [false, true] {
-                let level = level(asked, mounts, 7);
-                assert_eq!(Level::from_code(&level.code()), Some(level));
+                let level = level(requested, mounts, 7);
+                assert_eq!(IsolationLevel::from_code(&level.code()), Some(level));
             }
         }
         for code in ["", "h", "hm", "xm7", "hmx", "é"] {
-            assert_eq!(Level::from_code(code), None, "{code}");
+            assert_eq!(IsolationLevel::from_code(code), None, "{code}");
         }
     }
 
     #[test]
-    fn a_level_says_in_words_what_is_missing() {
-        use Profile::{Confine, Hide};
+    fn isolation_level_names_what_is_missing() {
+        use IsolationProfile::{Confine, Hide};
         for (level, words) in [
             (
                 level(Hide, true, 7),
@@ -157,7 +161,7 @@ mod tests {
                 "not isolated: this system offers neither Landlock nor private mounts",
             ),
             (
-                level(Profile::None, false, 0),
+                level(IsolationProfile::None, false, 0),
                 "not isolated, as configured",
             ),
         ] {

@@ -10,13 +10,13 @@ use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
-use super::{Places, Profile};
+use super::{IsolatedPaths, IsolationProfile};
 
 /// Covers what is hidden, and says so; an error means that this system does not allow it.
 ///
-/// Under [`Profile::Confine`] the child also gets a `/tmp` of its own, unless something in the
+/// Under [`IsolationProfile::Confine`] the child also gets a `/tmp` of its own, unless something in the
 /// common one was granted.
-pub(super) fn cover(places: &Places, profile: Profile) -> io::Result<bool> {
+pub(super) fn cover(places: &IsolatedPaths, profile: IsolationProfile) -> io::Result<bool> {
     enter_namespace()?;
     // New mounts of the person still arrive here; ours never get out.
     let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
@@ -29,14 +29,14 @@ pub(super) fn cover(places: &Places, profile: Profile) -> io::Result<bool> {
             cover_file(path)?;
         }
     }
-    if profile == Profile::Confine && has_private_tmp(places) {
+    if profile == IsolationProfile::Confine && has_private_tmp(places) {
         rustix::mount::mount("tmpfs", TMP, "tmpfs", SETTLED, c"mode=1777")?;
     }
     Ok(true)
 }
 
 /// Says whether `/tmp` can be replaced without hiding something that was granted.
-pub(super) fn has_private_tmp(places: &Places) -> bool {
+pub(super) fn has_private_tmp(places: &IsolatedPaths) -> bool {
     !places.granted.iter().any(|path| path.starts_with(TMP))
 }
 
@@ -84,7 +84,7 @@ struct Exposed {
 }
 
 impl Exposed {
-    fn of(places: &Places) -> io::Result<Vec<Self>> {
+    fn of(places: &IsolatedPaths) -> io::Result<Vec<Self>> {
         let is_inside = |path: &Path| places.hidden.iter().any(|hidden| path.starts_with(hidden));
         let inside = places.granted.iter().filter(|path| is_inside(path));
         inside

@@ -1,5 +1,5 @@
 //! What Landlock adds: our processes cannot be read, traced or signalled, and under
-//! [`Profile::Confine`], or where mounts are not to be had, it guards files as well.
+//! [`IsolationProfile::Confine`], or where mounts are not to be had, it guards files as well.
 
 use std::fs;
 use std::io;
@@ -12,13 +12,13 @@ use landlock::{
 };
 use rustix::fs::{Mode, OFlags};
 
-use super::{Level, Places, Profile, mounts};
+use super::{IsolatedPaths, IsolationLevel, IsolationProfile, mounts};
 
 /// Restricts this process for good; returns the version of the interface in force, 0 for none.
-pub(super) fn restrict(places: &Places, level: Level) -> io::Result<u8> {
+pub(super) fn restrict(places: &IsolatedPaths, level: IsolationLevel) -> io::Result<u8> {
     let covered = level.mounts;
-    let outcome = match level.asked {
-        Profile::Confine => confine(places, covered),
+    let outcome = match level.requested {
+        IsolationProfile::Confine => confine(places, covered),
         _ if !covered => grant_around(places),
         _ => scope_only().and_then(|status| match status.ruleset {
             RulesetStatus::NotEnforced => memory_only(),
@@ -50,7 +50,7 @@ fn memory_only() -> Result<RestrictionStatus, RulesetError> {
 }
 
 /// Allows everything beside what is hidden.
-fn grant_around(places: &Places) -> Result<RestrictionStatus, RulesetError> {
+fn grant_around(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = scoped()?.handle_access(everything())?.create()?;
     let mut rules = Rules::new(ruleset, &places.hidden);
     // Also shows the names, and only those, in hidden folders: the price for `ls` in a home.
@@ -63,7 +63,7 @@ fn grant_around(places: &Places) -> Result<RestrictionStatus, RulesetError> {
 }
 
 /// Allows to use the system, and what was granted.
-fn confine(places: &Places, covered: bool) -> Result<RestrictionStatus, RulesetError> {
+fn confine(places: &IsolatedPaths, covered: bool) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = scoped()?.handle_access(everything())?.create()?;
     let hidden: &[PathBuf] = if covered { &[] } else { &places.hidden };
     let mut rules = Rules::new(ruleset, hidden);

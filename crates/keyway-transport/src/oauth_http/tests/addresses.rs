@@ -54,7 +54,7 @@ async fn failure_of(client: &OAuthHttp, text: &str) -> HttpFailure {
 }
 
 #[tokio::test]
-async fn a2_public_server_leads_to_nothing_on_this_machine_however_it_is_spelt() {
+async fn a2_public_server_cannot_refer_to_loopback_in_any_spelling() {
     let victim = Server::start(|_| Reply::json(200, "{}")).await;
     let names = Names::new(&[("mcp.example", "1.1.1.1")]);
     let server = url("https://mcp.example/mcp");
@@ -151,7 +151,7 @@ async fn a2_every_address_of_a_name_is_checked_before_anything_connects() {
 
 /// What is told to a person: a setting helps in one case, and in the other nothing does.
 #[tokio::test]
-async fn a2_what_bars_an_address_says_whether_a_setting_would_allow_it() {
+async fn a2_refused_address_says_whether_a_setting_would_allow_it() {
     // Whoever comes is sent away at once.
     let door = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = door.local_addr().unwrap().port();
@@ -194,7 +194,7 @@ async fn a2_what_bars_an_address_says_whether_a_setting_would_allow_it() {
 }
 
 #[tokio::test]
-async fn a2_without_encryption_only_this_machine_is_asked() {
+async fn a2_plain_http_is_sent_to_loopback_only() {
     let names = Names::new(&[("loop.example", "127.0.0.1")]);
     let server = Server::start(|_| Reply::json(200, "{}")).await;
     let client = OAuthHttp::new(&names.client(ProxySettings::default()), &at(&server, "/"));
@@ -217,7 +217,7 @@ async fn a2_without_encryption_only_this_machine_is_asked() {
 }
 
 #[tokio::test]
-async fn a3_name_that_turns_private_after_the_first_look_is_refused() {
+async fn a3_name_that_turns_private_after_the_first_lookup_is_refused() {
     let victim = Server::start(|_| Reply::json(200, "{}")).await;
     let names = Names::new(&[("mcp.example", "127.0.0.1 1.1.1.1")]);
     let server = url("https://mcp.example/");
@@ -240,7 +240,7 @@ async fn a3_name_that_turns_private_after_the_first_look_is_refused() {
 }
 
 #[tokio::test]
-async fn server_that_nobody_knows_leads_nowhere_until_somebody_does() {
+async fn unresolvable_server_is_retried_on_the_next_request() {
     let names = Names::new(&[]);
     let server = url("https://mcp.example/");
     let client = OAuthHttp::new(&names.client(ProxySettings::default()), &server);
@@ -258,7 +258,7 @@ async fn server_that_nobody_knows_leads_nowhere_until_somebody_does() {
 }
 
 #[tokio::test]
-async fn behind_a_proxy_names_and_literals_are_checked_and_nothing_is_looked_up() {
+async fn behind_a_proxy_hosts_are_checked_without_a_lookup() {
     let proxy = Server::start(|_| Reply::status(502, "")).await;
     let names = Names::new(&[("near.example", "10.0.0.1")]);
     let settings = ProxySettings {

@@ -36,7 +36,7 @@ async fn a4_redirect_to_another_origin_is_refused_and_never_contacted() {
 }
 
 #[tokio::test]
-async fn a4_redirect_of_the_listening_stream_goes_nowhere_either() {
+async fn a4_redirect_of_the_get_stream_is_refused() {
     let other = Server::start(|seen| seen.ok()).await;
     let port = other.port;
     let server = Server::start(move |seen| match seen.method.as_str() {
@@ -87,7 +87,7 @@ async fn redirect_inside_the_origin_keeps_method_body_and_headers_or_is_not_foll
 }
 
 #[tokio::test]
-async fn redirects_in_a_circle_end() {
+async fn redirect_loop_ends() {
     let (error, server) = error_for(Reply::status(307, "Location: /mcp\r\n")).await;
     assert!(matches!(error, TransportError::Protocol { .. }), "{error}");
     assert_eq!(server.journal().len(), 11);
@@ -175,7 +175,7 @@ async fn c11_endless_headers_end() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_fail_the_call() {
+async fn invalid_responses_fail_the_call() {
     for reply in [
         Reply::status(202, ""),
         Reply::status(204, ""),
@@ -200,7 +200,7 @@ async fn answers_that_are_none_fail_the_call() {
 }
 
 #[tokio::test]
-async fn call_whose_connection_breaks_is_not_sent_again_but_a_list_is() {
+async fn lost_call_is_not_resent_but_a_list_is() {
     let server = Server::start(|_| Reply::raw("HTTP/1.").close()).await;
     let mut connection = server.connect();
     send(&connection, modern(1, "tools/call", "")).await;
@@ -212,7 +212,7 @@ async fn call_whose_connection_breaks_is_not_sent_again_but_a_list_is() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_tried_three_times_and_named_without_path() {
+async fn refused_connection_is_tried_three_times_and_named_without_path() {
     let server = Server::start(|seen| seen.ok()).await;
     let mut connection = server.connect();
     drop(server);
@@ -228,7 +228,7 @@ async fn nobody_there_is_tried_three_times_and_named_without_path() {
 }
 
 #[tokio::test]
-async fn slow_answer_does_not_hold_up_the_others() {
+async fn slow_response_does_not_block_others() {
     let server = Server::start(|seen| {
         let answer = seen.answer("{}");
         match seen.rpc().as_str() {

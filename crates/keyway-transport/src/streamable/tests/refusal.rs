@@ -5,7 +5,7 @@ use keyway_auth::Fixed;
 use super::*;
 
 #[tokio::test]
-async fn refused_call_is_sent_again_with_the_new_credential() {
+async fn refused_call_is_resent_with_the_new_credential() {
     for status in [401, 403] {
         let server = Server::start(move |seen| match seen.header("authorization") {
             Some("CANARY-0") => Reply::json(status, "{\"error\":\"invalid_token\"}"),
@@ -26,7 +26,7 @@ async fn refused_call_is_sent_again_with_the_new_credential() {
 }
 
 #[tokio::test]
-async fn refusal_that_stands_is_told_with_its_reason() {
+async fn final_refusal_carries_its_reason() {
     let server = Server::start(|_| {
         Reply::status(
             403,
@@ -56,7 +56,7 @@ async fn refusal_that_stands_is_told_with_its_reason() {
 }
 
 #[tokio::test]
-async fn b10_server_that_is_never_satisfied_is_asked_five_times_and_no_more() {
+async fn b10_request_is_sent_at_most_five_times_after_challenges() {
     for (accepted, answered) in [("CANARY-4", true), ("nothing", false)] {
         let server = Server::start(move |seen| match seen.header("authorization") {
             Some(value) if value == accepted => seen.ok(),
@@ -82,7 +82,7 @@ async fn b10_server_that_is_never_satisfied_is_asked_five_times_and_no_more() {
 }
 
 #[tokio::test]
-async fn refused_static_header_makes_no_further_request() {
+async fn refused_static_header_sends_no_further_request() {
     let server = Server::start(|_| {
         Reply::status(
             401,

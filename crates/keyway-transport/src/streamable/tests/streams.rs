@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn notifications_and_requests_come_before_the_answer() {
+async fn notifications_and_requests_arrive_before_the_response() {
     let server = Server::start(|seen| {
         Reply::stream("")
             .events(": hello\n\nevent: other\ndata: ignored\n\n")
@@ -43,7 +43,7 @@ async fn half_a_character_at_the_end_of_a_piece_is_completed_by_the_next() {
 }
 
 #[tokio::test]
-async fn pretty_printed_and_many_line_answers_become_one_line() {
+async fn multi_line_responses_become_one_line() {
     let server = Server::start(|seen| match seen.id().as_str() {
         "1" => Reply::json(200, "{\r\n \"id\": 1,\n \"result\": {}\n}\n"),
         _ => Reply::stream("")
@@ -60,7 +60,7 @@ async fn pretty_printed_and_many_line_answers_become_one_line() {
 }
 
 #[tokio::test]
-async fn stream_that_ends_without_an_answer_fails_the_call_once() {
+async fn stream_that_ends_without_a_response_fails_the_call_once() {
     for reply in [
         Reply::stream("").end(),
         Reply::stream("").events("data: {\"id\":1,\"resu").close(),
@@ -119,7 +119,7 @@ async fn legacy_stream_is_resumed_after_the_time_the_server_asks_for() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_refused_for_now_is_not_asked_for_before_the_time_that_was_named() {
+async fn get_stream_respects_retry_after() {
     for headers in [
         "retry-after: 1\r\n",
         "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:49:38 GMT\r\n",
@@ -142,7 +142,7 @@ async fn a_stream_that_is_refused_for_now_is_not_asked_for_before_the_time_that_
 }
 
 #[tokio::test]
-async fn server_speaks_on_a_stream_of_its_own_which_is_opened_again() {
+async fn get_stream_delivers_server_messages_and_is_reopened() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.header("last-event-id")) {
         ("GET", None) => Reply::stream("")
             .events("id: 7\nretry: 20\ndata: {\"method\":\"notifications/one\"}\n\n")
@@ -196,7 +196,7 @@ async fn forgetful() -> Server {
 }
 
 #[tokio::test]
-async fn lost_session_is_begun_again_and_nobody_notices() {
+async fn lost_session_is_replaced_transparently() {
     let server = forgetful().await;
     let mut connection = server.connect();
     for text in [INITIALIZE, INITIALIZED] {
@@ -226,7 +226,7 @@ async fn lost_session_is_begun_again_and_nobody_notices() {
 }
 
 #[tokio::test]
-async fn session_that_is_lost_at_once_is_begun_again_only_once() {
+async fn session_lost_again_is_replaced_only_once() {
     let server = Server::start(|seen| match seen.rpc().as_str() {
         "tools/call" => Reply::status(404, ""),
         _ => legacy(seen),

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use super::*;
-use crate::testing::PATIENCE;
+use crate::testing::DEADLINE;
 
 /// A server that waits for a message, says `messages`, and reports the close code it gets.
 async fn saying(messages: Vec<Message>) -> (WsServer, UnboundedReceiver<Option<u16>>) {
@@ -79,7 +79,7 @@ async fn close_codes_of_the_server_are_told_apart() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_ends_the_connection_with_a_code_that_says_so() {
+async fn invalid_message_closes_the_connection_with_its_close_code() {
     for (message, code) in [
         (Message::binary(CALL), 1003),
         (Message::text("no JSON"), 1007),
@@ -126,7 +126,7 @@ async fn frames_that_are_cut_malformed_or_endless_end_every_request() {
 }
 
 #[tokio::test]
-async fn silent_server_is_given_up_after_two_pings_and_a_lively_one_is_not() {
+async fn silent_server_is_closed_after_two_pings_and_an_active_one_is_not() {
     let ping_time = Duration::from_millis(250);
     let silent = WsServer::start(hold).await;
     let started = Instant::now();
@@ -143,7 +143,7 @@ async fn silent_server_is_given_up_after_two_pings_and_a_lively_one_is_not() {
 }
 
 #[tokio::test]
-async fn closing_says_so_and_waits_for_nobody_for_long() {
+async fn close_sends_a_close_frame_and_is_bounded() {
     let (server, mut codes) = saying(Vec::new()).await;
     let mut connection = server.connect().await;
     send(&connection, CALL).await;
@@ -156,7 +156,7 @@ async fn closing_says_so_and_waits_for_nobody_for_long() {
     let mut connection = deaf.connect().await;
     let started = Instant::now();
     connection.link.close().await;
-    assert!(started.elapsed() < PATIENCE);
+    assert!(started.elapsed() < DEADLINE);
     assert!(closed(&mut connection).await.is_none());
 }
 

@@ -85,7 +85,7 @@ async fn helper_runs_once_more_after_a_refusal_and_the_retry_is_accepted() {
 }
 
 #[tokio::test]
-async fn second_refusal_stands_with_what_the_challenge_says() {
+async fn second_refusal_is_final_and_carries_the_challenge() {
     let challenge =
         "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"read write\"\r\n";
     let server = Server::start(move |_| Reply::status(403, challenge)).await;
@@ -108,7 +108,7 @@ async fn second_refusal_stands_with_what_the_challenge_says() {
 }
 
 #[tokio::test]
-async fn handshake_is_tried_again_while_the_authorizer_has_something_better() {
+async fn handshake_is_retried_with_each_new_credential() {
     let answer = |headers: &HeaderMap, response: Response| match headers["authorization"].to_str() {
         Ok("CANARY-4") => Ok(response),
         _ => {
@@ -124,7 +124,7 @@ async fn handshake_is_tried_again_while_the_authorizer_has_something_better() {
 }
 
 #[tokio::test]
-async fn other_answers_than_an_upgrade_are_errors_and_no_redirect_is_followed() {
+async fn other_statuses_than_101_are_errors_and_no_redirect_is_followed() {
     let table = [
         (200, "", "http-error"),
         (404, "", "http-error"),
@@ -158,7 +158,7 @@ async fn upgrade_to_something_else_is_refused() {
 }
 
 #[tokio::test]
-async fn server_may_leave_the_subprotocol_out_but_not_choose_another() {
+async fn server_may_omit_the_subprotocol_but_not_choose_another() {
     let silent = WsServer::start_with(None, |_, response| Ok(response), echo).await;
     let mut connection = silent.connect().await;
     send(&connection, CALL).await;
@@ -176,7 +176,7 @@ async fn server_may_leave_the_subprotocol_out_but_not_choose_another() {
 }
 
 #[tokio::test]
-async fn connection_that_breaks_is_tried_three_times_in_all() {
+async fn failing_connection_is_tried_three_times() {
     let server = Server::start(|_| Reply::raw("").close()).await;
     let error = failed(&ws(&server), &client()).await;
     assert_eq!(error.code(), "unreachable");
@@ -200,13 +200,13 @@ async fn addresses_that_may_not_be_reached_are_refused_before_anything_is_sent()
 }
 
 #[tokio::test]
-async fn wss_believes_its_authority_only() {
+async fn wss_needs_a_trusted_ca() {
     let authority = Authority::new();
     let accept = |_: &HeaderMap, response| Ok(response);
     let server = WsServer::start_with(Some(authority.acceptor(false)), accept, echo).await;
     let url = Secret::new(format!("wss://localhost:{}/mcp?q=CANARY", server.port));
     let trusting = |authority: &Authority| HttpSettings {
-        trust: authority.trust(),
+        root_certificates: authority.root_certificates(),
         ..HttpSettings::default()
     };
     let client = HttpClient::new(trusting(&authority)).unwrap();
@@ -251,7 +251,7 @@ async fn wss_goes_through_the_proxy_as_https_does_and_shows_it_nothing() {
     let server = WsServer::start_with(Some(acceptor), |_, response| Ok(response), echo).await;
     let (port, heard) = proxy(server.port).await;
     let settings = HttpSettings {
-        trust: authority.trust(),
+        root_certificates: authority.root_certificates(),
         proxies: ProxySettings {
             https: Some(Secret::new(format!("http://127.0.0.1:{port}"))),
             ..ProxySettings::default()

@@ -22,12 +22,12 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        [keyway_transport::LAUNCH_WORD] => return keyway_transport::launcher_main(),
+        [keyway_transport::LAUNCH_ARG] => return keyway_transport::launcher_main(),
         ["server"] => server::run(),
         ["helper", rest @ ..] => helper::run(rest),
         ["host"] => host::run(),
         ["true"] => {}
-        other => panic!("unknown errand {other:?}"),
+        other => panic!("unknown mode {other:?}"),
     }
     ExitCode::SUCCESS
 }

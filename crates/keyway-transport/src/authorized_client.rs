@@ -14,17 +14,17 @@ use url::Url;
 
 use crate::challenge::refusal;
 use crate::error::TransportError;
-use crate::http_client::{Fate, HttpClient, Request, Response, SendError};
+use crate::http_client::{HttpClient, Request, Response, Retry, SendError};
 
 /// A configured server. Its credential goes to its origin and nowhere else.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct AuthorizedClient {
     client: HttpClient,
     url: Url,
     authorizer: Arc<dyn Authorizer>,
 }
 
-impl Peer {
+impl AuthorizedClient {
     pub(crate) const fn new(client: HttpClient, url: Url, authorizer: Arc<dyn Authorizer>) -> Self {
         Self {
             client,
@@ -47,7 +47,10 @@ impl Peer {
     /// while that has something better.
     ///
     /// 401 and 403 say that the request was not carried out, so it cannot run twice. The answer has any status but 401 and 403.
-    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Response, TransportError> {
+    pub(crate) async fn call(
+        &self,
+        call: &OutboundRequest<'_>,
+    ) -> Result<Response, TransportError> {
         let mut credential = match self.authorizer.at_hand() {
             Some(credential) => credential,
             None => self.authorizer.obtain().await?,
@@ -66,7 +69,10 @@ impl Peer {
 
     /// Sends a request once with the credential; a refusal is an answer like any other, and asks
     /// nobody for anything.
-    pub(crate) async fn part(&self, call: &Call<'_>) -> Result<Response, TransportError> {
+    pub(crate) async fn part(
+        &self,
+        call: &OutboundRequest<'_>,
+    ) -> Result<Response, TransportError> {
         let credential = match self.authorizer.at_hand() {
             Some(credential) => credential,
             None => self.authorizer.obtain().await?,
@@ -104,7 +110,7 @@ impl Peer {
     /// Sends a request, again while nothing of it left, or if it may be repeated.
     async fn send(
         &self,
-        call: &Call<'_>,
+        call: &OutboundRequest<'_>,
         credential: &Credential,
     ) -> Result<Response, TransportError> {
         let mut tries = 1;
@@ -116,15 +122,15 @@ impl Peer {
                 headers: || call.headers_with(credential),
                 body: call.body.clone(),
             };
-            let SendError { error, fate, .. } = match self.client.send(request).await {
+            let SendError { error, retry, .. } = match self.client.send(request).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
             let started = *started.get_or_insert_with(Instant::now);
-            let may_repeat = match fate {
-                Fate::Unsent => true,
-                Fate::Sent => call.is_repeatable,
-                Fate::Hopeless => false,
+            let may_repeat = match retry {
+                Retry::Safe => true,
+                Retry::IfIdempotent => call.is_idempotent,
+                Retry::Never => false,
             };
             if !may_repeat || tries == MAX_TRIES || started.elapsed() > CONNECT_TIME {
                 return Err(error);
@@ -137,7 +143,7 @@ impl Peer {
 
 /// One request to a server.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct OutboundRequest<'a> {
     pub(crate) method: Method,
     /// In the origin of the server.
     pub(crate) url: &'a Url,
@@ -145,10 +151,10 @@ pub(crate) struct Call<'a> {
     pub(crate) headers: &'a [(HeaderName, HeaderValue)],
     pub(crate) body: Bytes,
     /// A list, a read or a discovery, which does no harm if it arrives twice.
-    pub(crate) is_repeatable: bool,
+    pub(crate) is_idempotent: bool,
 }
 
-impl Call<'_> {
+impl OutboundRequest<'_> {
     fn headers_with(&self, credential: &Credential) -> HeaderMap {
         let own = credential.expose();
         let mut headers = HeaderMap::with_capacity(own.len() + self.headers.len() + 4);
@@ -163,7 +169,7 @@ impl Call<'_> {
 }
 
 /// Says whether a request does no harm if it arrives twice: lists, reads, pings, discovery.
-pub(crate) fn is_repeatable(method: &str) -> bool {
+pub(crate) fn is_idempotent(method: &str) -> bool {
     method.ends_with("/list") || matches!(method, "ping" | "server/discover" | "resources/read")
 }
 
@@ -186,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_grows_and_is_never_the_same_for_all() {
+    fn backoff_grows_and_has_jitter() {
         for (tries, range) in [(1, 100..=200), (2, 200..=400), (3, 400..=800)] {
             let times: Vec<_> = (0..50).map(|_| backoff(tries).as_millis()).collect();
             assert!(times.iter().all(|time| range.contains(time)), "{times:?}");

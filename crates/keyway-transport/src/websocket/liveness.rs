@@ -10,37 +10,37 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much a connection has moved.
 #[derive(Debug, Default)]
-pub(super) struct Beats {
+pub(super) struct Traffic {
     read: AtomicU64,
     written: AtomicU64,
     /// Whether the writer is busy with something larger than a ping.
     is_writing: AtomicBool,
 }
 
-impl Beats {
+impl Traffic {
     pub(super) fn set_writing(&self, is_writing: bool) {
         self.is_writing.store(is_writing, Ordering::Relaxed);
     }
 }
 
-/// Decides from time to time whether the peer is still there.
+/// Decides from time to time whether the server is still there.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct LivenessCheck {
     read: u64,
     written: u64,
     /// Pings since the last sign.
     unanswered: u32,
 }
 
-impl Watch {
-    /// Says whether the peer may still be there, in which case it is to get a ping.
+impl LivenessCheck {
+    /// Says whether the server may still be there, in which case it is to get a ping.
     ///
     /// What leaves is a sign only while a message blocks the pings: the system takes a little even
-    /// for a peer that is gone.
-    pub(super) fn is_alive(&mut self, beats: &Beats) -> bool {
-        let read = beats.read.load(Ordering::Relaxed);
-        let written = beats.written.load(Ordering::Relaxed);
-        let is_writing = beats.is_writing.load(Ordering::Relaxed);
+    /// for a server that is gone.
+    pub(super) fn is_alive(&mut self, traffic: &Traffic) -> bool {
+        let read = traffic.read.load(Ordering::Relaxed);
+        let written = traffic.written.load(Ordering::Relaxed);
+        let is_writing = traffic.is_writing.load(Ordering::Relaxed);
         let moved = read != self.read || (is_writing && written != self.written);
         (self.read, self.written) = (read, written);
         if moved {
@@ -53,18 +53,18 @@ impl Watch {
 
 /// A stream that counts.
 #[derive(Debug)]
-pub(super) struct Pulse<S> {
+pub(super) struct CountingStream<S> {
     inner: S,
-    beats: Arc<Beats>,
+    traffic: Arc<Traffic>,
 }
 
-impl<S> Pulse<S> {
-    pub(super) const fn new(inner: S, beats: Arc<Beats>) -> Self {
-        Self { inner, beats }
+impl<S> CountingStream<S> {
+    pub(super) const fn new(inner: S, traffic: Arc<Traffic>) -> Self {
+        Self { inner, traffic }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Pulse<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -72,12 +72,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pulse<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
-        count(&self.beats.read, buf.filled().len() - before);
+        count(&self.traffic.read, buf.filled().len() - before);
         polled
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Pulse<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -85,7 +85,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Pulse<S> {
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.inner).poll_write(cx, buf);
         if let Poll::Ready(Ok(bytes)) = polled {
-            count(&self.beats.written, bytes);
+            count(&self.traffic.written, bytes);
         }
         polled
     }
@@ -110,27 +110,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_the_end_after_two_missed_answers() {
-        let (beats, mut watch) = (Beats::default(), Watch::default());
-        assert!(watch.is_alive(&beats), "nobody was asked yet");
-        count(&beats.read, 1);
-        assert!(watch.is_alive(&beats));
-        let looks: Vec<_> = (0..2).map(|_| watch.is_alive(&beats)).collect();
+    fn two_unanswered_pings_mean_the_connection_is_dead() {
+        let (traffic, mut watch) = (Traffic::default(), LivenessCheck::default());
+        assert!(watch.is_alive(&traffic), "nobody was asked yet");
+        count(&traffic.read, 1);
+        assert!(watch.is_alive(&traffic));
+        let looks: Vec<_> = (0..2).map(|_| watch.is_alive(&traffic)).collect();
         assert_eq!(looks, [true, false]);
     }
 
     #[test]
-    fn slow_upload_is_no_silence_but_a_ping_that_leaves_is() {
-        let (beats, mut watch) = (Beats::default(), Watch::default());
-        beats.set_writing(true);
+    fn slow_upload_counts_as_activity_but_sent_pings_do_not() {
+        let (traffic, mut watch) = (Traffic::default(), LivenessCheck::default());
+        traffic.set_writing(true);
         for _ in 0..9 {
-            count(&beats.written, 1);
-            assert!(watch.is_alive(&beats));
+            count(&traffic.written, 1);
+            assert!(watch.is_alive(&traffic));
         }
-        beats.set_writing(false);
+        traffic.set_writing(false);
         let looks = (0..2).map(|_| {
-            count(&beats.written, 6);
-            watch.is_alive(&beats)
+            count(&traffic.written, 6);
+            watch.is_alive(&traffic)
         });
         assert_eq!(looks.collect::<Vec<_>>(), [true, false]);
     }

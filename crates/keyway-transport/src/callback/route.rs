@@ -5,21 +5,21 @@ use http::{HeaderMap, Method, Request};
 use keyway_auth::ports::Callback;
 use keyway_secret::Secret;
 
-use super::answer::read_query;
+use super::address::CallbackAddress;
 use super::page::Page;
-use super::sockets::Place;
+use super::redirect::read_query;
 
 /// The one answer that is waited for.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct CallbackRoute {
     path: String,
     /// How a browser names us in `Host`.
     hosts: Vec<String>,
     state: Secret<String>,
 }
 
-impl Gate {
-    pub(super) fn new(place: &Place, state: Secret<String>) -> Self {
+impl CallbackRoute {
+    pub(super) fn new(place: &CallbackAddress, state: Secret<String>) -> Self {
         let port = place.port;
         let names = ["localhost", "127.0.0.1", "[::1]"];
         let mut hosts: Vec<_> = names.map(|name| format!("{name}:{port}")).to_vec();
@@ -34,7 +34,7 @@ impl Gate {
     }
 
     /// Decides about a request, and returns what it brought if it is the answer.
-    pub(super) fn judge<B>(&self, request: &Request<B>) -> (Page, Option<Callback>) {
+    pub(super) fn handle<B>(&self, request: &Request<B>) -> (Page, Option<Callback>) {
         let (uri, headers) = (request.uri(), request.headers());
         let names_us = uri
             .authority()

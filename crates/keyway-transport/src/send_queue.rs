@@ -8,63 +8,63 @@ use crate::error::TransportError;
 
 /// The queues of one connection.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct SendQueue {
     requests: Arc<Semaphore>,
-    notes: Arc<Semaphore>,
+    notifications: Arc<Semaphore>,
     /// Written while a message of the handshake is under way.
     handshake: Arc<RwLock<()>>,
 }
 
 /// What a message is to the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum MessageClass {
     /// A request of the handshake: all others wait until it is done.
     HandshakeRequest,
     /// A notification of the handshake: all others wait until it is done.
-    HandshakeNote,
+    HandshakeNotification,
     /// Another request.
     Request,
     /// Another notification.
-    Note,
+    Notification,
     /// An answer to the server, which waits for no handshake: the server may need it to go on.
-    Answer,
+    Response,
 }
 
 /// What a task holds while it works on a message.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct SendPermit {
     _permit: OwnedSemaphorePermit,
     _handshake: Option<OwnedRwLockWriteGuard<()>>,
 }
 
-impl Turns {
+impl SendQueue {
     pub(crate) fn new() -> Self {
         Self {
             requests: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
             // Apart from the requests, which may themselves wait for an answer of ours.
-            notes: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
+            notifications: Arc::new(Semaphore::new(MAX_UNDER_WAY)),
             handshake: Arc::new(RwLock::new(())),
         }
     }
 
     /// Waits until a message may be sent.
-    pub(crate) async fn wait(&self, place: Place) -> Result<Turn, TransportError> {
-        let handshake = match place {
-            Place::HandshakeRequest | Place::HandshakeNote => {
+    pub(crate) async fn wait(&self, class: MessageClass) -> Result<SendPermit, TransportError> {
+        let handshake = match class {
+            MessageClass::HandshakeRequest | MessageClass::HandshakeNotification => {
                 Some(Arc::clone(&self.handshake).write_owned().await)
             }
-            Place::Request | Place::Note => {
+            MessageClass::Request | MessageClass::Notification => {
                 drop(self.handshake.read().await);
                 None
             }
-            Place::Answer => None,
+            MessageClass::Response => None,
         };
-        let queue = match place {
-            Place::HandshakeRequest | Place::Request => &self.requests,
-            _ => &self.notes,
+        let queue = match class {
+            MessageClass::HandshakeRequest | MessageClass::Request => &self.requests,
+            _ => &self.notifications,
         };
         let permit = Arc::clone(queue).acquire_owned().await;
-        Ok(Turn {
+        Ok(SendPermit {
             _permit: permit.map_err(|_| TransportError::Closed)?,
             _handshake: handshake,
         })

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use keyway_secret::Secret;
 
 use super::Program;
-use super::isolation::{Isolation, Mechanism, Profile};
+use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
 
 /// What the launcher is to do after it has shut itself in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Errand {
+pub(crate) enum LaunchMode {
     /// Become the program; what follows on standard input is for it.
     Server,
     /// Become the program, with an empty standard input.
@@ -20,10 +20,10 @@ pub(crate) enum Errand {
     Probe,
 }
 
-/// A plan as the launcher reads it.
+/// A spec as the launcher reads it.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) errand: Errand,
+pub(super) struct LaunchSpec {
+    pub(super) mode: LaunchMode,
     pub(super) command: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
@@ -31,10 +31,10 @@ pub(super) struct Plan {
     pub(super) isolation: Isolation,
 }
 
-/// Writes a plan with its length in front; `None` if it is above [`MAX_PLAN_BYTES`].
-pub(super) fn encode(program: &Program, errand: Errand) -> Option<Secret<Vec<u8>>> {
+/// Writes a spec with its length in front; `None` if it is above [`MAX_SPEC_BYTES`].
+pub(super) fn encode(program: &Program, mode: LaunchMode) -> Option<Secret<Vec<u8>>> {
     let isolation = &program.isolation;
-    let mut fields: Vec<&[u8]> = vec![errand.as_byte()];
+    let mut fields: Vec<&[u8]> = vec![mode.as_byte()];
     fields.push(isolation.profile.as_byte());
     fields.push(isolation.mechanism.as_byte());
     fields.push(program.folder.as_os_str().as_bytes());
@@ -69,31 +69,31 @@ pub(super) fn encode(program: &Program, errand: Errand) -> Option<Secret<Vec<u8>
             .map(|field| LENGTH_BYTES + field.len())
             .sum::<usize>();
     }
-    if total > MAX_PLAN_BYTES {
+    if total > MAX_SPEC_BYTES {
         return None;
     }
     // In one piece, so that no half-grown copy of a secret is left behind in memory.
-    let mut plan = Vec::with_capacity(LENGTH_BYTES + total);
-    put_length(&mut plan, total);
+    let mut spec = Vec::with_capacity(LENGTH_BYTES + total);
+    put_length(&mut spec, total);
     for field in fields {
-        put(&mut plan, field);
+        put(&mut spec, field);
     }
     for list in &lists {
-        put_length(&mut plan, list.len());
+        put_length(&mut spec, list.len());
         for field in list {
-            put(&mut plan, field);
+            put(&mut spec, field);
         }
     }
-    Some(Secret::new(plan))
+    Some(Secret::new(spec))
 }
 
-impl Plan {
+impl LaunchSpec {
     /// Reads what [`encode`] wrote, without the length in front; `None` if it is anything else.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
-        let errand = Errand::from_byte(reader.field()?)?;
-        let profile = Profile::from_byte(reader.field()?)?;
-        let mechanism = Mechanism::from_byte(reader.field()?)?;
+        let mode = LaunchMode::from_byte(reader.field()?)?;
+        let profile = IsolationProfile::from_byte(reader.field()?)?;
+        let mechanism = IsolationMechanism::from_byte(reader.field()?)?;
         let folder = PathBuf::from(text(reader.field()?));
         let command = text(reader.field()?);
         let args = reader.list()?;
@@ -105,7 +105,7 @@ impl Plan {
         let hidden = reader.list()?.into_iter().map(PathBuf::from).collect();
         let granted = reader.list()?.into_iter().map(PathBuf::from).collect();
         reader.0.is_empty().then_some(Self {
-            errand,
+            mode,
             command,
             args,
             env,
@@ -120,7 +120,7 @@ impl Plan {
     }
 }
 
-impl Errand {
+impl LaunchMode {
     const fn as_byte(self) -> &'static [u8] {
         match self {
             Self::Server => b"s",
@@ -132,7 +132,7 @@ impl Errand {
     fn from_byte(byte: &[u8]) -> Option<Self> {
         [Self::Server, Self::Helper, Self::Probe]
             .into_iter()
-            .find(|errand| errand.as_byte() == byte)
+            .find(|mode| mode.as_byte() == byte)
     }
 }
 
@@ -162,31 +162,31 @@ fn text(field: &[u8]) -> OsString {
     OsString::from_vec(field.to_vec())
 }
 
-fn put(plan: &mut Vec<u8>, field: &[u8]) {
-    put_length(plan, field.len());
-    plan.extend_from_slice(field);
+fn put(spec: &mut Vec<u8>, field: &[u8]) {
+    put_length(spec, field.len());
+    spec.extend_from_slice(field);
 }
 
-fn put_length(plan: &mut Vec<u8>, length: usize) {
+fn put_length(spec: &mut Vec<u8>, length: usize) {
     // Cannot saturate: the sum of all lengths was checked.
     let length = u32::try_from(length).unwrap_or(u32::MAX);
-    plan.extend_from_slice(&length.to_le_bytes());
+    spec.extend_from_slice(&length.to_le_bytes());
 }
 
 /// The length in front of each field and of the whole.
 pub(super) const LENGTH_BYTES: usize = size_of::<u32>();
 /// More than Linux allows for arguments and environment together.
-pub(super) const MAX_PLAN_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MAX_SPEC_BYTES: usize = 8 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::child_env::{ChildEnv, EnvReader, EnvRules, HostEnv, Inherit};
+    use crate::child_env::{ChildEnv, ChildKind, EnvRules, HostEnv, Inherit};
 
     fn program() -> Program {
         let declared = [("A".to_owned(), Secret::new("CANARY=\n".to_owned()))];
         let rules = EnvRules {
-            reader: EnvReader::Server,
+            reader: ChildKind::Server,
             inherit: Inherit::Listed,
             declared: &declared,
             granted: &[],
@@ -198,8 +198,8 @@ mod tests {
             env: ChildEnv::build([], &rules),
             folder: "/x".into(),
             isolation: Isolation {
-                profile: Profile::Hide,
-                mechanism: Mechanism::Landlock,
+                profile: IsolationProfile::Hide,
+                mechanism: IsolationMechanism::Landlock,
                 hidden: vec!["/h".into()],
                 granted: vec![],
             },
@@ -207,34 +207,34 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_arrives_as_it_was_written() {
-        let bytes = encode(&program(), Errand::Helper).unwrap();
+    fn launch_spec_round_trips() {
+        let bytes = encode(&program(), LaunchMode::Helper).unwrap();
         let (length, rest) = bytes.expose().split_first_chunk().unwrap();
         assert_eq!(u32::from_le_bytes(*length) as usize, rest.len());
-        let plan = Plan::decode(rest).unwrap();
-        assert_eq!(plan.errand, Errand::Helper);
-        assert_eq!(plan.command, "./a b");
-        assert_eq!(plan.args, ["", "é"]);
-        assert_eq!(plan.env, [("A".into(), "CANARY=\n".into())]);
-        assert_eq!(plan.folder, PathBuf::from("/x"));
-        assert_eq!(plan.isolation.hidden, [PathBuf::from("/h")]);
+        let spec = LaunchSpec::decode(rest).unwrap();
+        assert_eq!(spec.mode, LaunchMode::Helper);
+        assert_eq!(spec.command, "./a b");
+        assert_eq!(spec.args, ["", "é"]);
+        assert_eq!(spec.env, [("A".into(), "CANARY=\n".into())]);
+        assert_eq!(spec.folder, PathBuf::from("/x"));
+        assert_eq!(spec.isolation.hidden, [PathBuf::from("/h")]);
     }
 
     #[test]
-    fn a_plan_that_was_cut_or_prolonged_is_refused() {
-        let bytes = encode(&program(), Errand::Server).unwrap();
+    fn truncated_or_extended_launch_spec_is_refused() {
+        let bytes = encode(&program(), LaunchMode::Server).unwrap();
         let rest = &bytes.expose()[LENGTH_BYTES..];
         for end in 0..rest.len() {
-            assert!(Plan::decode(&rest[..end]).is_none(), "{end}");
+            assert!(LaunchSpec::decode(&rest[..end]).is_none(), "{end}");
         }
-        assert!(Plan::decode(&[rest, b"x"].concat()).is_none());
+        assert!(LaunchSpec::decode(&[rest, b"x"].concat()).is_none());
     }
 
     #[test]
-    fn a_plan_above_the_limit_is_not_written() {
+    fn launch_spec_above_the_limit_is_not_encoded() {
         let mut program = program();
-        program.args = vec![Secret::new("x".repeat(MAX_PLAN_BYTES))];
-        assert!(encode(&program, Errand::Server).is_none());
+        program.args = vec![Secret::new("x".repeat(MAX_SPEC_BYTES))];
+        assert!(encode(&program, LaunchMode::Server).is_none());
         // Debug of a program shows no argument.
         assert!(!format!("{program:?}").contains("xx"));
     }

@@ -13,13 +13,13 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
 use super::isolation;
-use super::plan::{Errand, LENGTH_BYTES, MAX_PLAN_BYTES, Plan};
-use super::report::{Report, Stage};
+use super::report::{LaunchStage, Report};
+use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 
-/// Reads a plan from standard input, shuts this process in and becomes the program.
+/// Reads a spec from standard input, shuts this process in and becomes the program.
 ///
 /// To be called first thing in `main` when the first argument is
-/// [`LAUNCH_WORD`](crate::LAUNCH_WORD), while there is a single thread. Returns only if there is
+/// [`LAUNCH_ARG`](crate::LAUNCH_ARG), while there is a single thread. Returns only if there is
 /// nothing to become: 0 after a probe, 127 after a failure, which was reported to the parent.
 #[must_use]
 pub fn launcher_main() -> ExitCode {
@@ -38,38 +38,38 @@ pub fn launcher_main() -> ExitCode {
 }
 
 fn launch() -> Result<u8, Failure> {
-    let plan = read_plan().map_err(Failure::at(Stage::Plan))?;
-    let level = isolation::apply(&plan.isolation).map_err(Failure::at(Stage::Isolation))?;
-    if plan.errand == Errand::Probe {
+    let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
+    let level = isolation::apply(&spec.isolation).map_err(Failure::at(LaunchStage::Isolation))?;
+    if spec.mode == LaunchMode::Probe {
         report(&Report::Ready(level));
         return Ok(0);
     }
-    std::env::set_current_dir(&plan.folder).map_err(Failure::at(Stage::Folder))?;
-    if plan.errand == Errand::Helper {
-        empty_input().map_err(Failure::at(Stage::Plan))?;
+    std::env::set_current_dir(&spec.folder).map_err(Failure::at(LaunchStage::Folder))?;
+    if spec.mode == LaunchMode::Helper {
+        empty_input().map_err(Failure::at(LaunchStage::Spec))?;
     }
-    find(&plan).map_err(Failure::at(Stage::Program))?;
+    find(&spec).map_err(Failure::at(LaunchStage::Program))?;
     die_with_parent();
     report(&Report::Ready(level));
-    let error = become_program(&plan);
+    let error = exec_program(&spec);
     // The parent has stopped listening for reports: this is for whoever reads the last lines.
     drop(writeln!(io::stderr(), "cannot be executed: {error}"));
     Ok(NOT_STARTED)
 }
 
-/// Reads exactly the plan: what comes after it belongs to the program.
-fn read_plan() -> io::Result<Plan> {
+/// Reads exactly the spec: what comes after it belongs to the program.
+fn read_spec() -> io::Result<LaunchSpec> {
     // The standard handle reads ahead; a plain file does not.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut length = [0; LENGTH_BYTES];
     input.read_exact(&mut length)?;
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-    if length > MAX_PLAN_BYTES {
+    if length > MAX_SPEC_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut bytes = vec![0; length];
     input.read_exact(&mut bytes)?;
-    Plan::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    LaunchSpec::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn empty_input() -> io::Result<()> {
@@ -80,26 +80,26 @@ fn empty_input() -> io::Result<()> {
     clippy::disallowed_methods,
     reason = "replaces this process; starts none"
 )]
-fn become_program(plan: &Plan) -> io::Error {
+fn exec_program(spec: &LaunchSpec) -> io::Error {
     // Ours are closed anyway; these are what our own parent left open.
     close_fds::set_fds_cloexec(FIRST_BEYOND_STANDARD, &[]);
-    let mut command = Command::new(&plan.command);
-    command.args(&plan.args).env_clear();
-    command.envs(plan.env.iter().map(|(name, value)| (name, value)));
+    let mut command = Command::new(&spec.command);
+    command.args(&spec.args).env_clear();
+    command.envs(spec.env.iter().map(|(name, value)| (name, value)));
     command.exec()
 }
 
 /// Looks the program up as `exec` will, so that the parent learns of a wrong name before anything
 /// is sent.
-fn find(plan: &Plan) -> io::Result<()> {
-    if plan.command.as_bytes().contains(&b'/') {
-        return is_executable(Path::new(&plan.command));
+fn find(spec: &LaunchSpec) -> io::Result<()> {
+    if spec.command.as_bytes().contains(&b'/') {
+        return is_executable(Path::new(&spec.command));
     }
-    let path = plan.env.iter().find(|(name, _)| name == "PATH");
+    let path = spec.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
     let mut outcome = Err(Errno::NOENT.into());
     for folder in std::env::split_paths(path) {
-        match is_executable(&folder.join(&plan.command)) {
+        match is_executable(&folder.join(&spec.command)) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => outcome = Err(error),
             Err(_) => {}
@@ -133,12 +133,12 @@ fn report(report: &Report) {
 }
 
 struct Failure {
-    stage: Stage,
+    stage: LaunchStage,
     source: io::Error,
 }
 
 impl Failure {
-    fn at(stage: Stage) -> impl Fn(io::Error) -> Self {
+    fn at(stage: LaunchStage) -> impl Fn(io::Error) -> Self {
         move |source| Self { stage, source }
     }
 }

@@ -10,14 +10,14 @@ use crate::frame::FrameError;
 
 /// Why a connection ends: what we tell the server, and what the reader of the events.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(super) struct CloseReason {
     pub(super) code: CloseCode,
     pub(super) error: Option<TransportError>,
 }
 
-impl Ending {
+impl CloseReason {
     /// Ends because we are done.
-    pub(super) const fn ours() -> Self {
+    pub(super) const fn normal() -> Self {
         Self {
             code: CloseCode::Normal,
             error: None,
@@ -32,16 +32,16 @@ impl Ending {
     }
 
     /// Ends because the connection is gone.
-    pub(super) const fn gone() -> Self {
+    pub(super) const fn lost() -> Self {
         Self::failed(CloseCode::Away, TransportError::Closed)
     }
 
     /// Ends because the server says so; its reason may hold anything and is not passed on.
-    pub(super) fn told(frame: Option<&CloseFrame>) -> Self {
+    pub(super) fn from_server(frame: Option<&CloseFrame>) -> Self {
         let what = match frame.map(|frame| frame.code) {
-            None | Some(CloseCode::Normal | CloseCode::Away) => return Self::ours(),
+            None | Some(CloseCode::Normal | CloseCode::Away) => return Self::normal(),
             // It may be there again later.
-            Some(CloseCode::Error | CloseCode::Restart | CloseCode::Again) => return Self::gone(),
+            Some(CloseCode::Error | CloseCode::Restart | CloseCode::Again) => return Self::lost(),
             Some(CloseCode::Protocol) => "it closed with code 1002, protocol error",
             Some(CloseCode::Unsupported) => "it closed with code 1003, unsupported data",
             Some(CloseCode::Invalid) => "it closed with code 1007, invalid data",
@@ -56,7 +56,7 @@ impl Ending {
     }
 
     /// Ends because of what was read.
-    pub(super) fn fault(error: &tungstenite::Error) -> Self {
+    pub(super) fn from_error(error: &tungstenite::Error) -> Self {
         use tungstenite::Error;
         let (code, what) = match error {
             Error::Capacity(CapacityError::MessageTooLong { size, .. }) => {
@@ -66,7 +66,7 @@ impl Ending {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
             | Error::ConnectionClosed
             | Error::AlreadyClosed
-            | Error::Io(_) => return Self::gone(),
+            | Error::Io(_) => return Self::lost(),
             Error::Utf8(_) => (CloseCode::Invalid, "a text message that is not UTF-8"),
             _ => (CloseCode::Protocol, "a malformed WebSocket frame"),
         };
@@ -78,25 +78,25 @@ impl Ending {
 mod tests {
     use super::*;
 
-    fn told(code: u16) -> Option<TransportError> {
+    fn from_server(code: u16) -> Option<TransportError> {
         let frame = CloseFrame {
             code: code.into(),
             reason: "secret".into(),
         };
-        Ending::told(Some(&frame)).error
+        CloseReason::from_server(Some(&frame)).error
     }
 
     #[test]
-    fn close_codes_say_whether_it_was_in_order_and_may_get_better() {
-        assert!(Ending::told(None).error.is_none());
+    fn close_codes_map_to_normal_transient_and_permanent() {
+        assert!(CloseReason::from_server(None).error.is_none());
         for code in [1000, 1001] {
-            assert!(told(code).is_none(), "{code}");
+            assert!(from_server(code).is_none(), "{code}");
         }
         for code in [1011, 1012, 1013] {
-            assert!(told(code).unwrap().is_transient(), "{code}");
+            assert!(from_server(code).unwrap().is_transient(), "{code}");
         }
         for code in [1002, 1003, 1007, 1008, 1009, 1010, 3000, 3003, 4001] {
-            let error = told(code).unwrap();
+            let error = from_server(code).unwrap();
             assert_eq!(error.code(), "protocol-error", "{code}");
             assert!(!error.to_string().contains("secret"));
         }

@@ -1,4 +1,4 @@
-//! How long a guest may take: to send the head of a request, to read an answer, to say nothing.
+//! How long a peer may take: to send the head of a request, to read an answer, to say nothing.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,29 +11,29 @@ use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// What a connection is doing, as far as waiting for its guest is concerned.
+/// What a connection is doing, as far as waiting for its peer is concerned.
 #[derive(Debug, Default)]
-pub(super) struct Pulse(AtomicU8);
+pub(super) struct ActivityClock(AtomicU8);
 
 /// The first bytes of a head have to be followed by the rest.
 const HEAD: u8 = 0;
-/// A request is being answered, and nothing is expected of the guest.
+/// A request is being answered, and nothing is expected of the peer.
 const BUSY: u8 = 1;
-/// The guest may send another request.
+/// The peer may send another request.
 const IDLE: u8 = 2;
 /// Requests come side by side, so that nothing can be told from silence.
-const MANY: u8 = 3;
+const MULTIPLEXED: u8 = 3;
 
-impl Pulse {
+impl ActivityClock {
     /// Notes that a head has been read; the request lasts until the value is dropped.
-    pub(super) fn begin(self: &Arc<Self>, version: Version) -> Busy {
+    pub(super) fn begin(self: &Arc<Self>, version: Version) -> ActiveRequest {
         let state = if version == Version::HTTP_2 {
-            MANY
+            MULTIPLEXED
         } else {
             BUSY
         };
         self.0.store(state, Ordering::Relaxed);
-        Busy(Arc::clone(self))
+        ActiveRequest(Arc::clone(self))
     }
 
     fn state(&self) -> u8 {
@@ -41,7 +41,7 @@ impl Pulse {
     }
 
     /// Notes that something arrived.
-    fn heard(&self) {
+    fn data_received(&self) {
         let _other = self
             .0
             .compare_exchange(IDLE, HEAD, Ordering::Relaxed, Ordering::Relaxed);
@@ -50,9 +50,9 @@ impl Pulse {
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(super) struct Busy(Arc<Pulse>);
+pub(super) struct ActiveRequest(Arc<ActivityClock>);
 
-impl Drop for Busy {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let _many = self
             .0
@@ -61,22 +61,22 @@ impl Drop for Busy {
     }
 }
 
-/// A stream that fails when its guest takes too long.
+/// A stream that fails when its peer takes too long.
 #[derive(Debug)]
-pub(super) struct Patient<S> {
+pub(super) struct TimeoutStream<S> {
     stream: S,
-    pulse: Arc<Pulse>,
+    clock: Arc<ActivityClock>,
     /// For which state the clock runs.
     armed: Option<u8>,
     read_clock: Pin<Box<Sleep>>,
     write_clock: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub(super) fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+impl<S> TimeoutStream<S> {
+    pub(super) fn new(stream: S, clock: Arc<ActivityClock>) -> Self {
         Self {
             stream,
-            pulse,
+            clock,
             armed: Some(HEAD),
             read_clock: Box::pin(sleep(HEAD_TIME)),
             write_clock: None,
@@ -85,7 +85,7 @@ impl<S> Patient<S> {
 
     /// Looks at the clock while nothing arrives.
     fn wait_for_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let state = self.pulse.state();
+        let state = self.clock.state();
         let limit = match state {
             HEAD => HEAD_TIME,
             IDLE => IDLE_TIME,
@@ -112,7 +112,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -123,10 +123,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Ready(read) => {
                 if buffer.filled().len() > before {
-                    if this.pulse.state() == IDLE {
+                    if this.clock.state() == IDLE {
                         this.armed = None;
                     }
-                    this.pulse.heard();
+                    this.clock.data_received();
                 }
                 Poll::Ready(read)
             }
@@ -135,7 +135,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

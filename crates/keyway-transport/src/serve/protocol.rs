@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
-/// What a guest speaks.
+/// What a peer speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub(super) enum HttpVersion {
     /// HTTP/1.0 or HTTP/1.1.
     Http1,
     /// HTTP/2, without being asked (RFC 9113 §3.3).
@@ -20,39 +20,39 @@ pub(super) enum Spoken {
 /// They are given out together with what follows them: whoever reads them alone, and needs more,
 /// makes room for as much again.
 #[derive(Debug)]
-pub(super) struct Prelude<S> {
+pub(super) struct PeekedStream<S> {
     stream: S,
     read: [u8; PREFACE.len()],
     length: usize,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Prelude<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> PeekedStream<S> {
     /// Reads until it is known what is spoken; the end of the stream is for others to notice.
-    pub(super) async fn of(mut stream: S) -> io::Result<(Self, Spoken)> {
+    pub(super) async fn of(mut stream: S) -> io::Result<(Self, HttpVersion)> {
         let mut read = [0; PREFACE.len()];
         let mut length = 0;
-        let spoken = loop {
+        let version = loop {
             let more = read.get_mut(length..).unwrap_or_default();
             if more.is_empty() {
-                break Spoken::Http2;
+                break HttpVersion::Http2;
             }
             let count = stream.read(more).await?;
             length += count;
             let so_far = read.get(..length).unwrap_or_default();
             if count == 0 || !PREFACE.starts_with(so_far) {
-                break Spoken::Http1;
+                break HttpVersion::Http1;
             }
         };
-        let prelude = Self {
+        let peeked = Self {
             stream,
             read,
             length,
         };
-        Ok((prelude, spoken))
+        Ok((peeked, version))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Prelude<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for PeekedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -82,7 +82,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Prelude<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Prelude<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for PeekedStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -119,22 +119,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_spoken_is_known_from_the_first_bytes_and_none_is_lost() {
+    async fn protocol_is_detected_from_the_first_bytes_and_no_byte_is_lost() {
         for (text, expected) in [
-            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", Spoken::Http1),
-            ("PRI * HTTP/1.1\r\n\r\n", Spoken::Http1),
-            ("P", Spoken::Http1),
-            ("", Spoken::Http1),
-            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nrest", Spoken::Http2),
+            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", HttpVersion::Http1),
+            ("PRI * HTTP/1.1\r\n\r\n", HttpVersion::Http1),
+            ("P", HttpVersion::Http1),
+            ("", HttpVersion::Http1),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nrest", HttpVersion::Http2),
         ] {
             for size in [1, 1024] {
-                let (mut guest, host) = tokio::io::duplex(size);
+                let (mut peer, host) = tokio::io::duplex(size);
                 let sent = text.as_bytes().to_vec();
                 let sending = tokio::spawn(async move {
-                    drop(tokio::io::AsyncWriteExt::write_all(&mut guest, &sent).await);
+                    drop(tokio::io::AsyncWriteExt::write_all(&mut peer, &sent).await);
                 });
-                let (mut stream, spoken) = Prelude::of(host).await.unwrap();
-                assert_eq!(spoken, expected, "{text:?}");
+                let (mut stream, version) = PeekedStream::of(host).await.unwrap();
+                assert_eq!(version, expected, "{text:?}");
                 let mut all = Vec::new();
                 let mut piece = [0; 7];
                 loop {

@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 /// Where an answer is received.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct CallbackAddress {
     /// Exactly as it has to be sent.
     pub(super) uri: String,
     pub(super) path: String,
@@ -20,7 +20,7 @@ pub(super) struct Place {
 
 /// Where an answer should be received.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct RequestedAddress {
     uri: Url,
     port: Option<u16>,
     addresses: Addresses,
@@ -35,28 +35,28 @@ enum Addresses {
     V6,
 }
 
-impl Place {
+impl CallbackAddress {
     /// Reads what the client was registered with.
-    pub(super) fn wanted(redirect: &Redirect) -> Result<Wanted, InteractionError> {
+    pub(super) fn requested(redirect: &Redirect) -> Result<RequestedAddress, InteractionError> {
         let uri = match &redirect.uri {
             Some(uri) => uri.clone(),
-            None => Url::parse(DEFAULT).map_err(|_| listener("no redirect address"))?,
+            None => Url::parse(DEFAULT).map_err(|_| listener("invalid redirect URL"))?,
         };
         if uri.scheme() != "http" {
-            return Err(listener("the redirect address is not `http`"));
+            return Err(listener("the redirect URL is not `http`"));
         }
         if !uri.username().is_empty() || uri.password().is_some() || uri.fragment().is_some() {
-            return Err(listener("the redirect address has a user or a fragment"));
+            return Err(listener("the redirect URL has user info or a fragment"));
         }
         let addresses = match uri.host() {
             Some(Host::Domain("localhost")) => Addresses::Both,
             Some(Host::Ipv4(Ipv4Addr::LOCALHOST)) => Addresses::V4,
             Some(Host::Ipv6(Ipv6Addr::LOCALHOST)) => Addresses::V6,
-            _ => return Err(listener("the redirect address is not on this machine")),
+            _ => return Err(listener("the redirect URL is not a loopback address")),
         };
         // RFC 8252 §7.3: a loopback address that names no port stands for all of them.
         let port = uri.port().or(redirect.port);
-        Ok(Wanted {
+        Ok(RequestedAddress {
             uri,
             port,
             addresses,
@@ -64,11 +64,11 @@ impl Place {
     }
 }
 
-impl Wanted {
-    fn place(mut self, port: u16) -> Result<Place, InteractionError> {
-        let unwritable = |()| listener("the redirect address takes no port");
+impl RequestedAddress {
+    fn place(mut self, port: u16) -> Result<CallbackAddress, InteractionError> {
+        let unwritable = |()| listener("the redirect URL takes no port");
         self.uri.set_port(Some(port)).map_err(unwritable)?;
-        Ok(Place {
+        Ok(CallbackAddress {
             path: self.uri.path().to_owned(),
             uri: self.uri.into(),
             port,
@@ -84,21 +84,29 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// Takes the wanted port, or any that is free on all addresses.
-    pub(super) fn bind(wanted: Wanted) -> Result<(Place, Self), InteractionError> {
-        let tries = if wanted.port.is_some() { 1 } else { MAX_TRIES };
+    /// Takes the requested port, or any that is free on all addresses.
+    pub(super) fn bind(
+        requested: RequestedAddress,
+    ) -> Result<(CallbackAddress, Self), InteractionError> {
+        let tries = if requested.port.is_some() {
+            1
+        } else {
+            MAX_TRIES
+        };
         let mut failed = None;
         for _ in 0..tries {
-            match Self::open(wanted.port.unwrap_or(0), wanted.addresses) {
-                Ok((port, sockets)) => return Ok((wanted.place(port)?, sockets)),
+            match Self::open(requested.port.unwrap_or(0), requested.addresses) {
+                Ok((port, sockets)) => return Ok((requested.place(port)?, sockets)),
                 Err(error) => failed = Some(error.kind()),
             }
         }
-        Err(match (failed, wanted.port) {
+        Err(match (failed, requested.port) {
             (Some(io::ErrorKind::AddrInUse), Some(port)) => InteractionError::PortBusy { port },
             (Some(io::ErrorKind::AddrInUse), None) => listener("no port is free"),
-            (Some(io::ErrorKind::PermissionDenied), _) => listener("the port is not for everybody"),
-            _ => listener("the loopback interface cannot be listened on"),
+            (Some(io::ErrorKind::PermissionDenied), _) => {
+                listener("permission denied for this port")
+            }
+            _ => listener("cannot listen on the loopback interface"),
         })
     }
 

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_row_of_the_other_end_tells_its_user() {
+    fn table_row_of_the_peer_gives_its_user() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
             0: 0100007F:1517 0100007F:C001 01 00000000:00000000 00:00000000 00000000     7        0 1 1\n   \
             1: 0100007F:C001 0100007F:1517 01 00000000:00000000 00:00000000 00000000  1000        0 2 1\n";
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_connection_of_ours_is_ours() {
+    fn connection_of_our_user_is_found_in_the_table() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(address) else {
                 continue;

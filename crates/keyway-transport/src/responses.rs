@@ -12,13 +12,13 @@ use crate::frame::{Frame, FrameError, RequestId};
 
 /// What a message is to the request that waits.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum ServerMessage {
     /// Its answer, under its id as written.
-    Answer(Frame),
+    Response(Frame),
     /// A request or a notification.
     Other(Frame),
     /// The answer to something else, or no message at all.
-    Stray,
+    Unrelated,
 }
 
 /// Reads what a server sent while `id` waits.
@@ -26,27 +26,27 @@ pub(crate) enum Message {
 /// # Errors
 ///
 /// Returns [`FrameError`] for what is no JSON-RPC message.
-pub(crate) fn read(bytes: Bytes, id: &RequestId) -> Result<Message, TransportError> {
-    let frame = Frame::new(one_line(bytes))?;
+pub(crate) fn classify(bytes: Bytes, id: &RequestId) -> Result<ServerMessage, TransportError> {
+    let frame = Frame::new(without_line_breaks(bytes))?;
     let envelope = frame.envelope()?;
     if envelope.method.is_some() {
-        return Ok(Message::Other(frame));
+        return Ok(ServerMessage::Other(frame));
     }
     if !envelope.is_response() {
-        return Ok(Message::Stray);
+        return Ok(ServerMessage::Unrelated);
     }
     Ok(match envelope.id() {
-        Some(other) if other == *id => Message::Answer(frame),
-        Some(other) if is_same(&other, id) => Message::Answer(with_id(&frame, id)?),
-        _ => Message::Stray,
+        Some(other) if other == *id => ServerMessage::Response(frame),
+        Some(other) if same_id(&other, id) => ServerMessage::Response(with_id(&frame, id)?),
+        _ => ServerMessage::Unrelated,
     })
 }
 
 /// Reads the body of an HTTP error as the JSON-RPC error that answers `id`, if it is one.
 ///
 /// A server that could not read the request sends an error without an id; it is ours all the same.
-pub(crate) fn read_error(body: Bytes, id: &RequestId) -> Option<Frame> {
-    let frame = Frame::new(one_line(body)).ok()?;
+pub(crate) fn error_response(body: Bytes, id: &RequestId) -> Option<Frame> {
+    let frame = Frame::new(without_line_breaks(body)).ok()?;
     let envelope = frame.envelope().ok()?;
     if envelope.method.is_some() {
         return None;
@@ -55,7 +55,7 @@ pub(crate) fn read_error(body: Bytes, id: &RequestId) -> Option<Frame> {
     error_code(&frame)?;
     match envelope.id() {
         Some(other) if other == *id => Some(frame),
-        Some(other) if !is_same(&other, id) => None,
+        Some(other) if !same_id(&other, id) => None,
         _ => with_id(&frame, id).ok(),
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn error_code(frame: &Frame) -> Option<i64> {
 }
 
 /// Replaces line breaks between tokens by blanks; inside a JSON string there are none.
-pub(crate) fn one_line(bytes: Bytes) -> Bytes {
+pub(crate) fn without_line_breaks(bytes: Bytes) -> Bytes {
     let text = bytes.trim_ascii();
     if memchr2(b'\n', b'\r', text).is_none() {
         return bytes;
@@ -88,7 +88,7 @@ pub(crate) fn one_line(bytes: Bytes) -> Bytes {
 }
 
 /// Says whether two ids mean the same: a server may escape or count differently than we wrote.
-pub(crate) fn is_same(left: &RequestId, right: &RequestId) -> bool {
+pub(crate) fn same_id(left: &RequestId, right: &RequestId) -> bool {
     let value = |id: &RequestId| serde_json::from_str::<serde_json::Value>(id.as_json()).ok();
     match (value(left), value(right)) {
         (Some(left), Some(right)) => {
@@ -110,7 +110,7 @@ pub(crate) fn with_id(frame: &Frame, id: &RequestId) -> Result<Frame, FrameError
     let located: Located<'_> = serde_json::from_slice(bytes).map_err(|_| FrameError::NotJsonRpc)?;
     let id = id.as_json();
     let mut changed = BytesMut::with_capacity(bytes.len() + id.len() + 8);
-    match located.id.map(|old| place_of(bytes, old)) {
+    match located.id.map(|old| range_in(bytes, old)) {
         Some(place) => {
             changed.extend_from_slice(bytes.get(..place.start).unwrap_or_default());
             changed.extend_from_slice(id.as_bytes());
@@ -128,7 +128,7 @@ pub(crate) fn with_id(frame: &Frame, id: &RequestId) -> Result<Frame, FrameError
 }
 
 /// Returns where in `bytes` a value was read from.
-pub(crate) fn place_of(bytes: &[u8], value: &RawValue) -> Range<usize> {
+pub(crate) fn range_in(bytes: &[u8], value: &RawValue) -> Range<usize> {
     let start = value.get().as_ptr() as usize - bytes.as_ptr() as usize;
     start..start + value.get().len()
 }
@@ -151,14 +151,16 @@ mod tests {
     }
 
     fn answer(text: &'static str, waiting: &str) -> Option<String> {
-        match read(Bytes::from_static(text.as_bytes()), &id(waiting)).unwrap() {
-            Message::Answer(frame) => Some(String::from_utf8(frame.bytes().to_vec()).unwrap()),
+        match classify(Bytes::from_static(text.as_bytes()), &id(waiting)).unwrap() {
+            ServerMessage::Response(frame) => {
+                Some(String::from_utf8(frame.bytes().to_vec()).unwrap())
+            }
             _ => None,
         }
     }
 
     #[test]
-    fn answer_is_recognised_and_carries_the_id_as_it_was_written() {
+    fn response_is_matched_and_carries_the_id_as_sent() {
         let same = r#"{"id":7,"result":{}}"#;
         assert_eq!(answer(same, "7").as_deref(), Some(same));
         for (text, waiting, expected) in [
@@ -187,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn error_without_an_id_gets_ours() {
+    fn error_without_an_id_gets_the_request_id() {
         let read = |text: &'static str| {
-            read_error(Bytes::from_static(text.as_bytes()), &id("\"x\""))
+            error_response(Bytes::from_static(text.as_bytes()), &id("\"x\""))
                 .map(|frame| String::from_utf8(frame.bytes().to_vec()).unwrap())
         };
         for (text, expected) in [
@@ -216,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_between_tokens_become_blanks() {
+    fn line_breaks_between_tokens_become_spaces() {
         let pretty = Bytes::from_static(b"{\r\n  \"id\": 1,\n  \"result\": \"a\\nb\"\n}\n");
         let expected = "{    \"id\": 1,   \"result\": \"a\\nb\" }";
         assert_eq!(
-            Frame::new(one_line(pretty)).unwrap().bytes(),
+            Frame::new(without_line_breaks(pretty)).unwrap().bytes(),
             expected.as_bytes()
         );
         let plain = Bytes::from_static(b"{\"id\":1}\n");
-        assert_eq!(one_line(plain.clone()).as_ptr(), plain.as_ptr());
+        assert_eq!(without_line_breaks(plain.clone()).as_ptr(), plain.as_ptr());
     }
 }

@@ -6,18 +6,18 @@ use bytes::{Bytes, BytesMut};
 ///
 /// A message that comes in one piece is not copied, and one in several only once.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct BodyBuffer {
     /// Mostly the only piece.
     first: Bytes,
     all: Vec<u8>,
-    told: usize,
+    expected: usize,
 }
 
-impl Gathered {
+impl BodyBuffer {
     /// Begins with a message that is said to have so many bytes.
-    pub(crate) fn told(length: Option<usize>) -> Self {
+    pub(crate) fn with_expected_len(length: Option<usize>) -> Self {
         Self {
-            told: length.unwrap_or_default(),
+            expected: length.unwrap_or_default(),
             ..Self::default()
         }
     }
@@ -37,17 +37,17 @@ impl Gathered {
             self.first = piece;
             return;
         }
-        self.make_room(piece.len());
+        self.reserve_for(piece.len());
         self.all.extend_from_slice(&std::mem::take(&mut self.first));
         self.all.extend_from_slice(&piece);
     }
 
-    fn make_room(&mut self, more: usize) {
+    fn reserve_for(&mut self, more: usize) {
         let needed = self.len() + more;
         if needed <= self.all.capacity() {
             return;
         }
-        let wanted = roomy(needed.max(self.told));
+        let wanted = capacity_for(needed.max(self.expected));
         // Where so much may not even be reserved, it grows as it comes.
         let _grows = self.all.try_reserve(wanted - self.all.len());
     }
@@ -64,7 +64,7 @@ impl Gathered {
 
 /// Makes room for `more` bytes behind those that are there.
 pub(crate) fn reserve(buffer: &mut BytesMut, more: usize) {
-    let wanted = roomy(buffer.len() + more);
+    let wanted = capacity_for(buffer.len() + more);
     let mut moved = Vec::new();
     if wanted < NEVER_KEPT_BYTES
         || buffer.capacity() - buffer.len() >= more
@@ -77,7 +77,7 @@ pub(crate) fn reserve(buffer: &mut BytesMut, more: usize) {
 }
 
 /// Returns how much room a message of so many bytes gets.
-fn roomy(bytes: usize) -> usize {
+fn capacity_for(bytes: usize) -> usize {
     if bytes <= KEPT_BYTES {
         return bytes;
     }
@@ -95,8 +95,8 @@ const NEVER_KEPT_BYTES: usize = 33 * 1024 * 1024;
 mod tests {
     use super::*;
 
-    fn gathered(told: Option<usize>, pieces: &[usize]) -> Gathered {
-        let mut body = Gathered::told(told);
+    fn filled(expected: Option<usize>, pieces: &[usize]) -> BodyBuffer {
+        let mut body = BodyBuffer::with_expected_len(expected);
         for (number, &length) in pieces.iter().enumerate() {
             let byte = u8::try_from(number).unwrap();
             body.push(vec![byte; length].into());
@@ -105,25 +105,25 @@ mod tests {
     }
 
     #[test]
-    fn one_piece_is_not_copied() {
+    fn single_chunk_is_not_copied() {
         let piece = Bytes::from(vec![1; 100]);
-        let mut body = Gathered::told(None);
+        let mut body = BodyBuffer::with_expected_len(None);
         body.push(piece.clone());
         assert_eq!(body.finish().as_ptr(), piece.as_ptr());
     }
 
     #[test]
-    fn pieces_are_put_together_in_their_order() {
-        for told in [None, Some(3), Some(6), Some(60)] {
-            let body = gathered(told, &[1, 2, 3]);
+    fn chunks_are_joined_in_order() {
+        for expected in [None, Some(3), Some(6), Some(60)] {
+            let body = filled(expected, &[1, 2, 3]);
             assert_eq!(body.len(), 6);
             assert_eq!(&body.finish()[..], [0, 1, 1, 2, 2, 2]);
         }
-        assert!(Gathered::told(Some(9)).finish().is_empty());
+        assert!(BodyBuffer::with_expected_len(Some(9)).finish().is_empty());
     }
 
     #[test]
-    fn a_buffer_keeps_what_it_has_and_grows_once() {
+    fn buffer_keeps_its_content_and_grows_once() {
         let mut buffer = BytesMut::from(&b"begun"[..]);
         reserve(&mut buffer, 1000);
         assert!((1005..KEPT_BYTES).contains(&buffer.capacity()));
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn a_large_message_lies_where_the_allocator_keeps_nothing() {
-        let room = |told, pieces: &[usize]| gathered(told, pieces).all.capacity();
+    fn large_message_uses_memory_the_allocator_returns() {
+        let room = |expected, pieces: &[usize]| filled(expected, pieces).all.capacity();
         assert!(room(Some(5_000_000), &[1, 1]) >= NEVER_KEPT_BYTES);
         assert!(room(None, &[KEPT_BYTES, 1]) >= NEVER_KEPT_BYTES);
         assert!(room(Some(40_000_000), &[1, 1]) >= 40_000_000);

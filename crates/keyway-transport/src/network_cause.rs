@@ -48,7 +48,8 @@ impl TransportError {
         })
         // What TLS itself says comes first: it knows more than that it failed.
         .or_else(|| {
-            let is_tls = |cause: &(dyn Error + 'static)| cause.is::<NoTls>().then_some(());
+            let is_tls =
+                |cause: &(dyn Error + 'static)| cause.is::<TlsHandshakeFailed>().then_some(());
             find_cause(source.as_ref(), is_tls).map(|()| NetworkCause::Tls)
         })
     }
@@ -88,7 +89,7 @@ const fn of_tls(error: &rustls::Error) -> NetworkCause {
 
 /// The name service knows no such name, or does not answer.
 #[derive(Debug, ThisError)]
-#[error("the name cannot be resolved")]
+#[error("cannot resolve the host name")]
 pub(crate) struct NameNotFound {
     #[source]
     pub(crate) source: io::Error,
@@ -96,8 +97,8 @@ pub(crate) struct NameNotFound {
 
 /// The other side was reached, and spoke no TLS with us.
 #[derive(Debug, ThisError)]
-#[error("no encrypted connection came about")]
-pub(crate) struct NoTls {
+#[error("TLS handshake failed")]
+pub(crate) struct TlsHandshakeFailed {
     #[source]
     pub(crate) source: io::Error,
 }

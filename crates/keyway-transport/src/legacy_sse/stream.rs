@@ -11,14 +11,14 @@ use url::Url;
 use super::Shared;
 use super::message::Message;
 use super::reader::Reader;
-use crate::answer::{is_same, one_line};
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
-use crate::turn::Place;
+use crate::responses::{same_id, without_line_breaks};
+use crate::send_queue::MessageClass;
 
 /// The stream in force and what was said to begin its session.
 #[derive(Debug, Default)]
-pub(super) struct Current {
+pub(super) struct CurrentStream {
     state: Mutex<State>,
     /// Held while another stream is opened, so that one serves all.
     opening: tokio::sync::Mutex<()>,
@@ -38,12 +38,16 @@ struct Stream {
     reading: JoinHandle<()>,
 }
 
-impl Current {
+impl CurrentStream {
     /// Keeps what begins a session.
     pub(super) fn note(&self, message: &Message) {
-        match message.place {
-            Place::HandshakeRequest => self.lock().initialize = Some(message.frame.detached()),
-            Place::HandshakeNote => self.lock().initialized = Some(message.frame.detached()),
+        match message.class {
+            MessageClass::HandshakeRequest => {
+                self.lock().initialize = Some(message.frame.detached())
+            }
+            MessageClass::HandshakeNotification => {
+                self.lock().initialized = Some(message.frame.detached())
+            }
             _ => {}
         }
     }
@@ -54,12 +58,12 @@ impl Current {
     }
 
     /// Lets the connection outlast its streams.
-    pub(super) fn outlast(&self) {
-        self.lock().losses.are_outlasted = true;
+    pub(super) fn enable_reopening(&self) {
+        self.lock().losses.is_enabled = true;
     }
 
     /// Notes that the server answered.
-    pub(super) fn worked(&self) {
+    pub(super) fn reset_losses(&self) {
         self.lock().losses.count = 0;
     }
 
@@ -82,14 +86,15 @@ impl Shared {
     /// Opens the stream, and begins its session as the client did before, if it did.
     pub(super) async fn open(
         self: &Arc<Self>,
-        greeting: Option<(Frame, Option<Frame>)>,
-        patience: Duration,
+        handshake_to_repeat: Option<(Frame, Option<Frame>)>,
+        limit: Duration,
     ) -> Result<Url, TransportError> {
         let opening = async {
-            let mut reader = Reader::open(&self.peer).await?;
-            let endpoint = reader.endpoint(self.peer.url()).await?;
-            if let Some((initialize, initialized)) = greeting {
-                self.greet(&mut reader, &endpoint, &initialize).await?;
+            let mut reader = Reader::open(&self.server).await?;
+            let endpoint = reader.endpoint(self.server.url()).await?;
+            if let Some((initialize, initialized)) = handshake_to_repeat {
+                self.initialize_again(&mut reader, &endpoint, &initialize)
+                    .await?;
                 if let Some(initialized) = initialized {
                     let response = self.send(&endpoint, &initialized, false).await?;
                     response.finish().await;
@@ -98,10 +103,10 @@ impl Shared {
             Ok((reader, endpoint))
         };
         let (reader, endpoint) =
-            timeout(patience, opening)
+            timeout(limit, opening)
                 .await
                 .unwrap_or(Err(TransportError::Timeout {
-                    seconds: patience.as_secs(),
+                    seconds: limit.as_secs(),
                 }))?;
         let mut state = self.current.lock();
         // Whoever closes takes the stream out of force afterwards.
@@ -125,16 +130,16 @@ impl Shared {
         match self.current.endpoint() {
             None if message.id.is_none() => Ok(None),
             // Boxed because it is rare, and the task of every message would be as large.
-            None => Box::pin(self.open_anew(message.place)).await.map(Some),
+            None => Box::pin(self.reopen(message.class)).await.map(Some),
             known => Ok(known),
         }
     }
 
     /// Takes a stream out of force that broke off, and returns what waited for an answer; `None`
     /// if the connection ends with it.
-    pub(super) fn lose(&self, error: &TransportError) -> Option<Vec<RequestId>> {
+    pub(super) fn stream_lost(&self, error: &TransportError) -> Option<Vec<RequestId>> {
         let mut state = self.current.lock();
-        if !state.losses.are_outlasted || !error.is_transient() || self.in_flight.is_closed() {
+        if !state.losses.is_enabled || !error.is_transient() || self.in_flight.is_closed() {
             return None;
         }
         state.stream = None;
@@ -143,13 +148,13 @@ impl Shared {
         Some(self.in_flight.drain())
     }
 
-    async fn open_anew(self: &Arc<Self>, place: Place) -> Result<Url, TransportError> {
-        let known = self.current.lock().losses.rounds;
+    async fn reopen(self: &Arc<Self>, class: MessageClass) -> Result<Url, TransportError> {
+        let known = self.current.lock().losses.failed_rounds;
         let _opening = self.current.opening.lock().await;
         if let Some(endpoint) = self.current.endpoint() {
             return Ok(endpoint);
         }
-        if self.current.lock().losses.rounds != known {
+        if self.current.lock().losses.failed_rounds != known {
             // Whoever was first has tried it for all who waited.
             return Err(TransportError::StreamLost);
         }
@@ -157,29 +162,29 @@ impl Shared {
         loop {
             let pause = self.current.lock().losses.pause();
             tokio::time::sleep_until(pause).await;
-            let greeting = match place {
-                Place::HandshakeRequest => None,
+            let handshake_to_repeat = match class {
+                MessageClass::HandshakeRequest => None,
                 _ => self.current.handshake(),
             };
-            let error = match self.open(greeting, ENTRY_TIME).await {
+            let error = match self.open(handshake_to_repeat, ENTRY_TIME).await {
                 Ok(endpoint) => return Ok(endpoint),
                 Err(error) => error,
             };
             let losses = &mut self.current.lock().losses;
-            if !losses.are_outlasted || !error.is_transient() {
+            if !losses.is_enabled || !error.is_transient() {
                 return Err(error);
             }
             losses.add();
             left -= 1;
             if left == 0 {
-                losses.rounds += 1;
+                losses.failed_rounds += 1;
                 return Err(error);
             }
         }
     }
 
     /// Sends the first request of a session again and waits for its answer, which the client has.
-    async fn greet(
+    async fn initialize_again(
         &self,
         reader: &mut Reader,
         endpoint: &Url,
@@ -196,13 +201,13 @@ impl Shared {
             if event.name.is_some() {
                 continue;
             }
-            let frame = Frame::new(one_line(event.data))?;
+            let frame = Frame::new(without_line_breaks(event.data))?;
             let envelope = frame.envelope()?;
             let answered = envelope.id().filter(|_| envelope.method.is_none());
             match (answered, &own) {
-                (Some(id), Some(own)) if is_same(own, &id) => {
+                (Some(id), Some(own)) if same_id(own, &id) => {
                     return envelope.result.map(drop).ok_or(TransportError::Protocol {
-                        what: "a session that has ended cannot be begun again",
+                        what: "it rejected the `initialize` that replaces a lost session",
                     });
                 }
                 // What is said before the session begins concerns none that the client knows.
@@ -216,11 +221,11 @@ impl Shared {
 #[derive(Debug, Default)]
 struct Losses {
     /// Whether another is opened at all.
-    are_outlasted: bool,
+    is_enabled: bool,
     count: u32,
     last: Option<Instant>,
     /// How often all tries of a request were in vain.
-    rounds: u64,
+    failed_rounds: u64,
 }
 
 impl Losses {

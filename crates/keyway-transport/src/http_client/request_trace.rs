@@ -8,13 +8,13 @@ use url::Url;
 use super::{Request, Response, SendError};
 
 /// A request whose answer is waited for.
-pub(super) struct Noted<'a> {
+pub(super) struct RequestTrace<'a> {
     observer: &'a dyn Observer,
     what: String,
     started: Instant,
 }
 
-impl<'a> Noted<'a> {
+impl<'a> RequestTrace<'a> {
     /// Notes what is about to be sent.
     pub(super) fn begin<H: Fn() -> HeaderMap>(
         observer: &'a dyn Observer,
@@ -22,7 +22,7 @@ impl<'a> Noted<'a> {
         url: &Url,
     ) -> Self {
         let origin = url.origin().ascii_serialization();
-        let what = in_words(&request.method, &origin, &(request.headers)());
+        let what = describe_exit(&request.method, &origin, &(request.headers)());
         Self {
             observer,
             what,
@@ -43,7 +43,7 @@ impl<'a> Noted<'a> {
     }
 }
 
-fn in_words(method: &Method, origin: &str, headers: &HeaderMap) -> String {
+fn describe_exit(method: &Method, origin: &str, headers: &HeaderMap) -> String {
     let names = headers
         .iter()
         .map(|(name, value)| format!("{name} ({} bytes)", value.len()));

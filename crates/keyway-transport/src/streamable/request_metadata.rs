@@ -9,7 +9,7 @@ use crate::frame::Raw;
 
 /// The parameters of a request that its headers repeat, or that say how it is sent.
 #[derive(Debug, Default, Deserialize)]
-pub struct Repeated<'a> {
+pub struct RequestMetadata<'a> {
     /// What the request says of itself.
     #[serde(borrow, rename = "_meta")]
     pub meta: Option<&'a RawValue>,
@@ -26,7 +26,7 @@ pub struct Repeated<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-impl<'a> Repeated<'a> {
+impl<'a> RequestMetadata<'a> {
     /// The header with the method.
     pub const METHOD: HeaderName = HeaderName::from_static("mcp-method");
     /// The header with what [`Self::name`] returns.

@@ -16,12 +16,12 @@ pub fn read_redirect(
     text: &Secret<String>,
     redirect_uri: &str,
     state: &Secret<String>,
-) -> Result<Callback, RedirectFault> {
+) -> Result<Callback, RedirectError> {
     let text = text.expose().trim();
     if text.len() > MAX_TEXT {
-        return Err(RedirectFault::OtherAddress);
+        return Err(RedirectError::OtherAddress);
     }
-    let own = Url::parse(redirect_uri).map_err(|_| RedirectFault::OtherAddress)?;
+    let own = Url::parse(redirect_uri).map_err(|_| RedirectError::OtherAddress)?;
     let given = if text.starts_with(['?', '/']) {
         own.join(text)
     } else if text.contains("://") {
@@ -29,13 +29,13 @@ pub fn read_redirect(
     } else {
         Url::parse(&format!("http://{text}"))
     };
-    let given = given.map_err(|_| RedirectFault::OtherAddress)?;
+    let given = given.map_err(|_| RedirectError::OtherAddress)?;
     let is_ours = is_loopback(&given)
         && given.scheme() == own.scheme()
         && given.port_or_known_default() == own.port_or_known_default()
         && given.path() == own.path();
     if !is_ours {
-        return Err(RedirectFault::OtherAddress);
+        return Err(RedirectError::OtherAddress);
     }
     read_query(given.query().unwrap_or_default(), state)
 }
@@ -43,31 +43,31 @@ pub fn read_redirect(
 /// Why a redirect address is not the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum RedirectFault {
+pub enum RedirectError {
     /// It is the address of something else.
-    #[error("this is not the address that the browser was sent back to")]
+    #[error("not the redirect URL of this sign-in")]
     OtherAddress,
     /// It has no `state`, or that of another sign-in.
-    #[error("the address belongs to another sign-in")]
+    #[error("the redirect URL belongs to another sign-in")]
     OtherState,
     /// It says a thing twice (RFC 6749 §3.1).
-    #[error("the address says `{parameter}` twice")]
+    #[error("the redirect URL contains `{parameter}` twice")]
     Repeated {
         /// Which parameter.
         parameter: &'static str,
     },
     /// It has neither a usable code nor an error.
-    #[error("the address holds neither a code nor an error")]
+    #[error("the redirect URL contains neither a code nor an error")]
     Nothing,
 }
 
 /// Reads the query of a redirect.
 ///
 /// The `state` is looked at first: what comes without it is not worth a reason.
-pub(super) fn read_query(query: &str, state: &Secret<String>) -> Result<Callback, RedirectFault> {
-    let given = only(query, "state")?.ok_or(RedirectFault::OtherState)?;
+pub(super) fn read_query(query: &str, state: &Secret<String>) -> Result<Callback, RedirectError> {
+    let given = only(query, "state")?.ok_or(RedirectError::OtherState)?;
     if state.expose().is_empty() || !Secret::new(given).is_same_as(state) {
-        return Err(RedirectFault::OtherState);
+        return Err(RedirectError::OtherState);
     }
     let code = only(query, "code")?.map(Secret::new);
     let iss = only(query, "iss")?;
@@ -82,7 +82,7 @@ pub(super) fn read_query(query: &str, state: &Secret<String>) -> Result<Callback
     // A refusal stands, whatever else is there.
     let code = code.filter(|code| error.is_none() && is_code(code));
     if code.is_none() && error.is_none() {
-        return Err(RedirectFault::Nothing);
+        return Err(RedirectError::Nothing);
     }
     Ok(Callback {
         code,
@@ -93,12 +93,12 @@ pub(super) fn read_query(query: &str, state: &Secret<String>) -> Result<Callback
 }
 
 /// Returns a parameter that is there at most once; an empty one is none.
-fn only(query: &str, parameter: &'static str) -> Result<Option<String>, RedirectFault> {
+fn only(query: &str, parameter: &'static str) -> Result<Option<String>, RedirectError> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     let mut values = pairs.filter(|(name, _)| name == parameter);
     let value = values.next();
     if values.next().is_some() {
-        return Err(RedirectFault::Repeated { parameter });
+        return Err(RedirectError::Repeated { parameter });
     }
     let value = value.map(|(_, value)| value.into_owned());
     Ok(value.filter(|value| !value.is_empty()))
