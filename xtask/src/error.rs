@@ -35,6 +35,9 @@ pub(crate) enum XtaskError {
         #[source]
         source: io::Error,
     },
+    /// The workspace has no crate of this name.
+    #[error("no crate `{name}` in the workspace")]
+    CrateUnknown { name: String },
     /// A source file is not Rust.
     #[error("cannot split `{path}` into Rust tokens")]
     Tokens { path: PathBuf },

@@ -13,6 +13,7 @@
 
 mod bench;
 mod budget;
+mod check;
 mod child;
 mod conformance;
 mod deny;
@@ -57,6 +58,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             let missing = tools::Missing::from_flag(setup);
             suite::run(&workspace, missing, fuzz::seconds(None, long))
         }
+        Task::Check { crates } => check::run(&workspace, &crates),
         Task::Tools { setup } => tools::ensure(&workspace, tools::Missing::from_flag(setup)),
         Task::Bench {
             what: Benchmark::Check { setup, runs },
@@ -128,6 +130,12 @@ enum Task {
         /// Fuzz each target for ten minutes
         #[arg(long)]
         long: bool,
+    },
+    /// Check what changed since `main`: format, layers, budget, lints and unit tests
+    Check {
+        /// Only this crate, changed or not; may be repeated
+        #[arg(short, long = "package", value_name = "CRATE")]
+        crates: Vec<String>,
     },
     /// Look for the tools that the checks need
     Tools {

@@ -100,6 +100,14 @@ pub(crate) struct Package {
     manifest_path: PathBuf,
 }
 
+impl Package {
+    /// Says whether other crates can use it.
+    pub(crate) fn has_library(&self) -> bool {
+        let mut kinds = self.targets.iter().flat_map(|target| &target.kind);
+        kinds.any(|kind| kind == "lib")
+    }
+}
+
 /// Something that is built from a package.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Target {

@@ -95,11 +95,7 @@ fn surfaces(workspace: &Workspace) -> Result<Vec<Surface>, XtaskError> {
 
 /// Says whether others can build on it: what only our own programs and tests use cannot.
 fn is_library(package: &Package) -> bool {
-    let has_library = |package: &Package| {
-        let kinds = package.targets.iter().flat_map(|target| &target.kind);
-        kinds.into_iter().any(|kind| kind == "lib")
-    };
-    has_library(package) && !INTERNAL.contains(&package.name.as_str())
+    package.has_library() && !INTERNAL.contains(&package.name.as_str())
 }
 
 fn lines(json: &Path) -> Result<Vec<String>, XtaskError> {
