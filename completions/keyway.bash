@@ -43,6 +43,9 @@ _keyway() {
             keyway,explain)
                 cmd="keyway__subcmd__explain"
                 ;;
+            keyway,help)
+                cmd="keyway__subcmd__help"
+                ;;
             keyway,install)
                 cmd="keyway__subcmd__install"
                 ;;
@@ -173,7 +176,7 @@ _keyway() {
 
     case "${cmd}" in
         keyway)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version demo check run serve service open token env tools resources prompts call read login logout install uninstall probe doctor explain mtls trust vault migrate rotate readme status schema client-metadata completions man docs"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --help --version demo check run serve service open token env tools resources prompts call read login logout install uninstall probe doctor explain mtls trust vault migrate rotate readme status schema client-metadata completions man help docs"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -658,6 +661,36 @@ _keyway() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        keyway__subcmd__help)
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --all --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debug)
+                    COMPREPLY=($(compgen -W "config oauth helper transport" -- "${cur}"))
+                    return 0
+                    ;;
+                --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         keyway__subcmd__install)
             opts="-q -v -y -h -V --color --quiet --verbose --events --debug --debug-file --project --server --all --mcp-remote --replace --config --env-file --profile --yes --dry-run --help --version claude-code claude-desktop codex cursor gemini-cli vs-code"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -705,7 +738,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__login)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --no-browser --device --scopes --format --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --no-browser --device --scopes --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -724,6 +757,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -763,7 +800,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__logout)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --all --format --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --all --format --config --env-file --profile --account --trust --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -782,6 +819,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -877,13 +918,17 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__migrate__subcmd__env)
-            opts="-q -v -h -V --server --write --offline --trust --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --server --config --write --offline --trust --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -915,13 +960,17 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__migrate__subcmd__oauth)
-            opts="-q -v -h -V --server --write --offline --trust --format --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --server --config --write --offline --trust --format --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1037,7 +1086,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__probe)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1056,6 +1105,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1091,7 +1144,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__prompts)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1110,6 +1163,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1203,7 +1260,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__readme)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --write --check --format --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --config --write --check --format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1222,6 +1279,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1237,7 +1298,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__resources)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1256,6 +1317,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1291,7 +1356,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__rotate)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --variable --no-browser --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --variable --no-browser --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1310,6 +1375,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1517,12 +1586,16 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__service__subcmd__install)
-            opts="-y -q -v -h -V --listen --profile --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-y -q -v -h -V --config --listen --profile --yes --dry-run --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --listen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1619,7 +1692,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__status)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --config --env-file --format --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --config --env-file --format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1638,6 +1711,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1797,7 +1874,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__tools)
-            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --format --config --trust --env-file --profile --account --browser --help --version"
+            opts="-q -v -h -V --color --quiet --verbose --events --debug --debug-file --server --format --config --trust --env-file --profile --account --browser --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1816,6 +1893,10 @@ _keyway() {
                     return 0
                     ;;
                 --debug-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1881,12 +1962,16 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__grant)
-            opts="-q -v -h -V --env --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --server --all --env --config --profile --trust --env-file --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --env)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1895,11 +1980,11 @@ _keyway() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --env-file)
+                --profile)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --profile)
+                --env-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1935,7 +2020,7 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__list)
-            opts="-q -v -h -V --format --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --format --profile --config --trust --env-file --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1945,15 +2030,15 @@ _keyway() {
                     COMPREPLY=($(compgen -W "human json" -- "${cur}"))
                     return 0
                     ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --env-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --profile)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1989,21 +2074,21 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__reset)
-            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --profile --config --trust --env-file --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --env-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --profile)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2039,21 +2124,25 @@ _keyway() {
             return 0
             ;;
         keyway__subcmd__trust__subcmd__revoke)
-            opts="-q -v -h -V --config --trust --env-file --profile --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
+            opts="-q -v -h -V --server --config --profile --trust --env-file --account --browser --color --quiet --verbose --events --debug --debug-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --env-file)
+                --profile)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --profile)
+                --env-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    call, check, client_metadata, completions, demo, docs, doctor, env, explain, install, login,
-    logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve, service, status,
-    token, tools, trust, uninstall, vault,
+    call, check, client_metadata, completions, demo, docs, doctor, env, explain, help, install,
+    login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve, service,
+    status, token, tools, trust, uninstall, vault,
 };
 use crate::debug::About;
 use crate::help::WIDEST;
 
-/// Checks and supplies credentials for MCP servers
+/// Sign in to MCP servers once and share the connections with every client
 #[derive(Debug, Parser)]
 #[command(name = "keyway", version, max_term_width = WIDEST)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
@@ -28,21 +28,21 @@ pub(crate) struct Arguments {
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// When to use colour; otherwise as in `config.toml`, otherwise `auto`
+    /// When to use color [default: `color` in config.toml, else auto]
     #[arg(long, global = true, value_enum, value_name = "WHEN")]
     pub(crate) color: Option<Color>,
     /// Print errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print notes as well
+    /// Also print notes
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Add what changes to this file, as JSON lines
+    /// Append events to FILE as JSON Lines
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Write what happens to standard error: all of it, or what is about these topics
+    /// Log to standard error: everything, or only these topics
     #[arg(
         long,
         global = true,
@@ -52,14 +52,14 @@ pub(crate) struct Global {
     )]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = EVERYTHING)]
     pub(crate) debug: Option<Vec<About>>,
-    /// Add that to this file instead
+    /// Append the log to FILE instead
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) debug_file: Option<PathBuf>,
 }
 
 const EVERYTHING: &str = "config,oauth,helper,transport";
 
-/// When to use colour.
+/// When to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set
@@ -81,11 +81,22 @@ pub(crate) enum Command {
     Open(Later<open::Open>),
     Token(Later<token::Token>),
     Env(Later<env::Env>),
-    /// List the tools of a server
+    /// List the tools of servers
+    #[command(after_help = "\
+Examples:
+  keyway tools docs
+  keyway tools
+  keyway tools docs --format json")]
     Tools(Later<tools::List>),
-    /// List the resources of a server
+    /// List the resources of servers
+    #[command(after_help = "\
+Examples:
+  keyway resources docs")]
     Resources(Later<tools::List>),
-    /// List the prompts of a server
+    /// List the prompts of servers
+    #[command(after_help = "\
+Examples:
+  keyway prompts docs")]
     Prompts(Later<tools::List>),
     Call(Later<call::Call>),
     Read(Later<call::Read>),
@@ -107,6 +118,7 @@ pub(crate) enum Command {
     ClientMetadata(Later<client_metadata::ClientMetadata>),
     Completions(Later<completions::Completions>),
     Man(Later<man::Man>),
+    Help(Later<help::Help>),
     Docs(Later<docs::Docs>),
 }
 
@@ -129,6 +141,11 @@ impl Command {
         };
         format == tools::Format::Json
     }
+}
+
+/// Keeps a flag that means nothing to a command, for scripts that give it, out of the help.
+pub(crate) fn hidden(flag: clap::Arg) -> clap::Arg {
+    flag.hide(true)
 }
 
 /// The flags of a command, which are only looked at when it is the one that was given.

@@ -9,6 +9,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod env;
 pub(crate) mod explain;
+pub(crate) mod help;
 pub(crate) mod install;
 pub(crate) mod login;
 pub(crate) mod logout;
@@ -75,6 +76,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Man(man) => man::run(man, context),
         Command::Doctor(doctor) => doctor::run(doctor, context),
         Command::Explain(explain) => explain::run(explain, context),
+        Command::Help(help) => help::run(help, context),
         Command::Docs(docs) => docs::run(docs, context),
     }
 }

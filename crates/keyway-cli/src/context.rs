@@ -151,6 +151,12 @@ impl CommandContext {
         self.print_chain(error, error.last_lines(), error.hint().as_deref());
     }
 
+    /// Prints the same for one of several servers.
+    pub(crate) fn print_failure_of(&self, server: &str, error: &CliError) {
+        self.print_aside(&format!("\n`{}`:\n", printable(server)));
+        self.print_failure(error);
+    }
+
     /// Prints an error with what lies behind it and what to do next.
     pub(crate) fn print_error(&self, error: &dyn Error, hint: Option<&str>) {
         self.print_chain(error, &[], hint);

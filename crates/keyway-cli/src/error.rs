@@ -44,6 +44,9 @@ pub(crate) enum CliError {
     /// There is no entry of that name.
     #[error("there is no server `{name}`")]
     UnknownServer { name: String, near: Option<String> },
+    /// A word is the name of a server here, and a folder or file with servers of its own.
+    #[error("`{word}` is a server of this plugin, and a plugin of its own")]
+    ServerOrPath { word: String },
     /// Two plugins have one name, so that no token could tell them apart.
     #[error(
         "the plugins at `{}` and `{}` are both called `{}`",
@@ -146,6 +149,7 @@ impl CliError {
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
             | Self::UnknownServer { .. }
+            | Self::ServerOrPath { .. }
             | Self::PluginNameCollision { .. }
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
@@ -173,6 +177,7 @@ impl CliError {
             Self::Usage { .. }
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
+            | Self::ServerOrPath { .. }
             | Self::PluginNameCollision { .. }
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
@@ -301,6 +306,9 @@ impl CliError {
                 "tokens tell plugins apart by their names: change `name` in the manifest of one, or its folder's"
                     .to_owned(),
             ),
+            Self::ServerOrPath { word } => Some(format!(
+                "write `--server {word}` for the server, `./{word}` for the plugin"
+            )),
             Self::DuplicatePlugin { .. } => Some("name it once".to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),

@@ -1,21 +1,39 @@
-//! What `keyway --help` shows: the commands in groups, by what a person wants to do.
+//! What `keyway --help` shows: the commands that most people need; `keyway help --all` has the rest.
 
 use clap::Command;
 
-/// Returns the program with its commands in groups. Only who asks for help pays for it.
-pub(crate) fn in_groups(mut program: Command) -> Command {
-    // Until now, commands know nothing but their names.
+/// How many commands the help screen lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Screen {
+    /// The commands that most people need.
+    Short,
+    /// Every command, in groups.
+    All,
+}
+
+/// Returns the program with a help screen of its own. Building it costs time that only help may
+/// take.
+pub(crate) fn with_screen(mut program: Command, screen: Screen) -> Command {
+    // Before that, commands know nothing but their names.
     program.build();
     let heading = *program.get_styles().get_header();
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let width = terminal.map_or(WIDEST, |width| width.min(WIDEST));
     let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
-    for (title, names) in GROUPS {
+    let groups = match screen {
+        Screen::Short => SHORT,
+        Screen::All => GROUPS,
+    };
+    for (title, names) in groups {
         text.push_str(&format!("\n{heading}{title}:{heading:#}\n"));
         for name in *names {
             text.push_str(&line(&program, name, width));
         }
     }
+    text.push_str(match screen {
+        Screen::Short => MORE,
+        Screen::All => "",
+    });
     text.push_str(&format!("\n{heading}Options:{heading:#}\n{{options}}"));
     program.help_template(text)
 }
@@ -41,9 +59,21 @@ fn line(program: &Command, name: &str, width: usize) -> String {
     text
 }
 
+/// The first screen: at most ten commands, in the order in which a newcomer needs them.
+const SHORT: &[(&str, &[&str])] = &[(
+    "Commands",
+    &[
+        "demo", "status", "login", "tools", "call", "doctor", "install", "serve", "trust", "check",
+    ],
+)];
+
+const MORE: &str = "
+Run `keyway help --all` for all commands, `keyway help COMMAND` for one with examples.
+";
+
 /// Every command that is shown, in one group each.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Look around", &["demo", "status", "doctor", "explain"]),
+    ("Get started", &["demo", "status", "doctor", "explain"]),
     (
         "Use servers",
         &[
@@ -71,14 +101,14 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "Keep approvals and secrets",
+        "Manage approvals and secrets",
         &["trust", "env", "rotate", "vault"],
     ),
     (
         "Write plugins",
         &["check", "migrate", "readme", "schema", "client-metadata"],
     ),
-    ("More", &["completions", "man"]),
+    ("More", &["completions", "man", "help"]),
 ];
 
 /// The longest name.
@@ -91,7 +121,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::arguments::{Arguments, visible};
 
     #[test]
     fn every_command_is_in_one_group_and_shown_with_what_it_is_for() {
@@ -114,7 +144,8 @@ mod tests {
             !more.is_empty() && more.iter().all(|it| it.len() <= 60),
             "{folded}"
         );
-        let help = in_groups(program.clone()).render_help().to_string();
+        let help = with_screen(program.clone(), Screen::All);
+        let help = help.clone().render_help().to_string();
         for name in shown {
             let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
             let own: Vec<&str> = lines
@@ -129,5 +160,65 @@ mod tests {
             assert!(help.contains(&format!("\n{title}:\n")), "{title}");
         }
         assert!(help.contains("--debug-file"), "{help}");
+    }
+
+    #[test]
+    fn the_first_screen_has_at_most_ten_commands_and_says_where_the_others_are() {
+        let help = with_screen(Arguments::command(), Screen::Short);
+        let help = help.clone().render_help().to_string();
+        let after = help.split_once("Commands:\n").unwrap().1;
+        let listed = after.lines().take_while(|line| !line.is_empty());
+        let listed = listed.filter(|line| !line.starts_with("   ")).count();
+        assert!((5..=10).contains(&listed), "{listed}: {help}");
+        assert!(help.contains("keyway help --all"), "{help}");
+    }
+
+    #[test]
+    fn every_command_has_an_example_of_itself_in_its_help() {
+        let mut program = Arguments::command();
+        program.build();
+        for command in visible(&program) {
+            let name = command.get_bin_name().unwrap();
+            let examples = command.get_after_help().map(ToString::to_string);
+            let examples = examples.unwrap_or_default();
+            let lines = examples.lines().filter(|line| line.starts_with("  "));
+            let own = lines.filter(|line| line.contains(name)).count();
+            assert!(
+                examples.starts_with("Examples:\n") && own > 0,
+                "{name}: {examples}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_flag_that_means_nothing_to_a_command_is_accepted_and_not_shown() {
+        for (command, flag) in [
+            (&["keyway", "logout", "x"][..], "--browser=firefox"),
+            (&["keyway", "logout", "x"], "--trust"),
+            (&["keyway", "probe", "x"], "--browser=firefox"),
+            (&["keyway", "doctor", "x"], "--browser=firefox"),
+            (&["keyway", "trust", "list"], "--trust"),
+            (&["keyway", "trust", "list"], "--config=."),
+            (&["keyway", "trust", "grant", "x"], "--account=me"),
+            (&["keyway", "trust", "revoke", "x"], "--env-file=.env"),
+            (&["keyway", "trust", "reset"], "--browser=firefox"),
+            (&["keyway", "run"], "--server=x"),
+            (&["keyway", "doctor"], "--server=x"),
+            (&["keyway", "install", "cursor"], "--server=x"),
+            (&["keyway", "uninstall", "cursor"], "--server=x"),
+            (&["keyway", "migrate", "oauth"], "--server=x"),
+        ] {
+            let words = command.iter().copied().chain([flag]);
+            let taken = Arguments::command().try_get_matches_from(words);
+            assert!(taken.is_ok(), "{command:?} {flag}: {taken:?}");
+            let words = command.iter().copied().chain(["--help"]);
+            let help = Arguments::command()
+                .try_get_matches_from(words)
+                .unwrap_err();
+            let name = flag.split('=').next().unwrap();
+            let shown = help.to_string();
+            let is_shown = shown.lines().any(|line| line.trim().starts_with(name));
+            assert!(!is_shown, "{command:?} {flag}: {shown}");
+        }
     }
 }

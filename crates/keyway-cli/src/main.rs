@@ -23,6 +23,7 @@ mod panics;
 mod reach;
 mod report;
 mod selection;
+mod server_args;
 mod service_manager;
 mod settings;
 mod shared;
@@ -41,6 +42,7 @@ use crate::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::help::Screen;
 
 fn main() -> ExitCode {
     panics::end_at_once(hidden_input::show_again);
@@ -55,7 +57,8 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let again = help::in_groups(Arguments::command()).try_get_matches();
+            let program = help::with_screen(Arguments::command(), Screen::Short);
+            let again = program.try_get_matches();
             let error = again.err().unwrap_or(error);
             // Help that nobody reads to its end is no failure.
             drop(error.print());

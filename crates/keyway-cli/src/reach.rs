@@ -41,25 +41,23 @@ pub(crate) use self::tail::Tail;
 /// The flags of every command that connects.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Reach {
-    /// Plugin folder or file; without it, this folder or the nearest above it in the same
-    /// repository
+    /// Plugin folder or file [default: this folder, or the nearest above it in the repository]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
-    /// Approve what the entry runs and sends, for this time only
+    /// Approve this entry for this run only
     #[arg(long)]
     trust: bool,
-    /// Take variables that are not in the environment from this file
+    /// Read unset variables from FILE
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
-    /// Whose approvals to use; otherwise `KEYWAY_PROFILE`, otherwise as in `config.toml`,
-    /// otherwise `default`
+    /// Profile whose approvals and sign-ins to use [default: `KEYWAY_PROFILE`, else config.toml,
+    /// else `default`]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Which of several accounts at one server
+    /// Account to use if several are signed in
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
-    /// The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise
-    /// the desktop's
+    /// Command that opens pages [default: `BROWSER`, else config.toml, else the desktop's browser]
     #[arg(long, value_name = "COMMAND")]
     browser: Option<String>,
     /// Whoever serves clients does not stop for a question at the terminal.

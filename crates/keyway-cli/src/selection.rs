@@ -15,8 +15,8 @@ use crate::error::CliError;
 /// The flags that select plugins.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Selection {
-    /// Plugin folders or files, `-` for standard input; without any, this folder or the nearest
-    /// above it in the same repository
+    /// Plugin folders or files, `-` for standard input [default: this folder, or the nearest above
+    /// it in the repository]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The same as PATH
@@ -25,6 +25,12 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Selects the plugins at these paths.
+    pub(crate) const fn at(paths: Vec<PathBuf>) -> Self {
+        let config = Vec::new();
+        Self { paths, config }
+    }
+
     /// Reads what was selected, and tells the context of it; each path fails on its own.
     pub(crate) fn read(&self, context: &CommandContext) -> (Vec<Loaded>, Vec<LoadError>) {
         let mut plugins = Vec::new();
@@ -74,17 +80,24 @@ impl Selection {
 /// The flag that selects one plugin, for commands that write.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct One {
-    /// Plugin folder or file; without it, this folder or the nearest above it in the same
-    /// repository
-    #[arg(value_name = "PATH")]
+    /// Plugin folder or file [default: this folder, or the nearest above it in the repository]
+    #[arg(value_name = "PATH", conflicts_with = "config")]
     path: Option<PathBuf>,
+    /// The same as PATH
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
 }
 
 impl One {
+    /// Selects the plugin at a path, or the nearest.
+    pub(crate) const fn at(path: Option<PathBuf>) -> Self {
+        Self { path, config: None }
+    }
+
     /// Reads the whole plugin, and says which of its documents were selected.
     pub(crate) fn load(&self) -> Result<(Loaded, Vec<Arc<str>>), CliError> {
         let loader = Loader::default().home(ProcessEnvironment::home());
-        let path = match &self.path {
+        let path = match self.path.as_ref().or(self.config.as_ref()) {
             Some(path) if is_stdin(path) => {
                 let what = "standard input has no plugin around it; name a folder or a file";
                 return Err(CliError::Usage { what });

@@ -43,7 +43,7 @@ fn a_misspelled_code_is_wrong_usage_and_the_right_one_is_named() {
 
 /// Asked for it ends well; given because nothing was said it is wrong usage.
 #[test]
-fn help_shows_the_commands_in_groups() {
+fn help_shows_ten_commands_and_the_rest_in_groups_when_asked_for_all() {
     let folder = Folder::new();
     let keyway = || Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
     let asked = keyway().args(["--help"]).run();
@@ -51,11 +51,28 @@ fn help_shows_the_commands_in_groups() {
     assert_eq!((asked.code, asked.stderr.as_str()), (0, ""));
     assert_eq!((given.code, given.stdout.as_str()), (2, ""));
     for text in [asked.stdout, given.stderr] {
-        assert!(text.contains("\nConnect clients:\n  run "), "{text}");
+        assert!(text.contains("\nCommands:\n  demo "), "{text}");
+        assert!(!text.contains("client-metadata"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     }
+    let all = keyway().args(["help", "--all"]).run();
+    assert_eq!((all.code, all.stderr.as_str()), (0, ""));
+    let (all, groups) = (all.stdout, "\nConnect clients:\n  run ");
+    assert!(
+        all.contains(groups) && all.contains("client-metadata"),
+        "{all}"
+    );
+    assert!(all.lines().all(|line| line.len() <= 100), "{all}");
+    let one = keyway().args(["help", "trust", "grant"]).run();
+    let same = keyway().args(["trust", "grant", "--help"]).run();
+    assert_eq!((one.code, &one.stdout), (0, &same.stdout));
+    assert!(
+        one.stdout.contains("Examples:\n  keyway trust grant"),
+        "{}",
+        one.stdout
+    );
     let own = keyway().args(["install", "--help"]).run().stdout;
-    let (own, everywhere) = own.split_once("\nOptions of every command:\n").unwrap();
+    let (own, everywhere) = own.split_once("\nGlobal options:\n").unwrap();
     assert!(own.contains("--replace") && everywhere.contains("--debug-file"));
     assert!(!own.contains("--debug-file") && !everywhere.contains("--replace"));
 }

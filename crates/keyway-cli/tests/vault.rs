@@ -73,7 +73,7 @@ impl Home {
     fn make(&self) {
         let made = self.done(&["trust", "reset"]);
         assert_eq!(
-            made.stderr, "took back 0 approvals\n",
+            made.stderr, "revoked 0 approvals\n",
             "nothing is said about it"
         );
     }

@@ -3,6 +3,7 @@
 mod arguments;
 mod progress;
 
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,50 +24,58 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, Reach, ReachError, Ready, find};
+use crate::server_args::ServerArg;
 use crate::signals::Interrupts;
 
-/// Call a tool of a server
+/// Call a tool
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway call docs search query=oauth limit=5
+  keyway call docs search --json arguments.json
+  keyway call docs search query=oauth --format json")]
 pub(crate) struct Call {
-    /// The server
+    /// Server; a path stands for the plugin, if it declares only one server
     #[arg(value_name = "SERVER")]
-    server: String,
-    /// The tool
+    server: OsString,
+    /// Tool to call
     #[arg(value_name = "TOOL")]
     tool: String,
-    /// Arguments as `key=value`, read as the tool's schema says; a list is given key by key
+    /// Arguments, typed by the tool's schema; repeat KEY for a list
     #[arg(value_name = "KEY=VALUE", conflicts_with = "json")]
     arguments: Vec<String>,
-    /// Take all arguments from a JSON file, `-` for standard input
+    /// Read all arguments from a JSON file, `-` for standard input
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Do not ask the server what the tool takes; send the arguments as they are
+    /// Send the arguments without checking them against the tool's schema
     #[arg(long)]
     unchecked: bool,
-    /// How long to wait for the result, or for news of its progress; otherwise as in the entry,
-    /// otherwise 60
+    /// Time to wait for a result or a progress report [default: the entry's timeout, else 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
     reach: Reach,
 }
 
-/// Read a resource of a server
+/// Read a resource
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway read docs file:///guide.md")]
 pub(crate) struct Read {
-    /// The server
+    /// Server; a path stands for the plugin, if it declares only one server
     #[arg(value_name = "SERVER")]
-    server: String,
-    /// The resource
+    server: OsString,
+    /// Resource to read
     #[arg(value_name = "URI")]
     uri: String,
-    /// How long to wait for the result; otherwise as in the entry, otherwise 60
+    /// Time to wait for the result [default: the entry's timeout, else 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
@@ -160,7 +169,7 @@ impl Call {
                 Err(ReachError::BadArguments {
                     tool: self.tool.clone(),
                     problems,
-                    usage: arguments::usage(&self.server, &self.tool, schema),
+                    usage: arguments::usage(&self.server.to_string_lossy(), &self.tool, schema),
                 }
                 .into())
             }
@@ -225,11 +234,11 @@ async fn converse<T>(
 fn asked(
     context: &CommandContext,
     reach: &Reach,
-    server: &str,
+    server: &OsString,
     work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<Box<RawValue>, CliError>,
 ) -> Result<Box<RawValue>, CliError> {
-    let loaded = reach.load(context, None)?;
-    let entry = find(&loaded, Some(server))?;
+    let (loaded, server) = ServerArg::from(server.clone()).load(context, reach)?;
+    let entry = find(&loaded, server.as_deref())?;
     let ready = reach.prepare(context, &loaded, entry)?;
     super::block_on(async {
         let host = reach.host(context, Manner::default())?;

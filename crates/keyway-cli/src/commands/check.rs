@@ -21,22 +21,28 @@ use crate::report::{Format, Look, Report, counted};
 use crate::selection::Selection;
 use crate::surroundings::Surroundings;
 
-/// Look for mistakes and leaked credentials in the MCP configuration of plugins
+/// Check MCP configuration for mistakes and leaked credentials
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway check
+  keyway check plugins/one plugins/two --strict
+  keyway check --fix
+  keyway check --format sarif > keyway.sarif")]
 pub(crate) struct Check {
     #[command(flatten)]
     selection: Selection,
-    /// Report as errors what is tolerated otherwise
+    /// Report tolerated spellings and fields as errors
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
     given: Given,
-    /// How to print what was found
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
     mend: Mend,
-    /// Print the changes that `--fix` would make, and change nothing
+    /// Show what `--fix` would change without writing it
     #[arg(long)]
     diff: bool,
 }
@@ -44,10 +50,10 @@ pub(crate) struct Check {
 /// Which variables to resolve against.
 #[derive(Debug, Args)]
 struct Given {
-    /// Also report variables that are not set in this environment
+    /// Also report variables that are not set
     #[arg(long)]
     env: bool,
-    /// Take variables that are not in the environment from this file; implies `--env`
+    /// Read unset variables from FILE; implies `--env`
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
 }
@@ -55,10 +61,10 @@ struct Given {
 /// Which fixes to apply.
 #[derive(Debug, Args)]
 struct Mend {
-    /// Apply the fixes that keep the meaning of a file
+    /// Apply fixes that keep the meaning of the file
     #[arg(long)]
     fix: bool,
-    /// With `--fix` or `--diff`: also those after which something may behave differently
+    /// With `--fix` or `--diff`, also apply fixes that may change behavior
     #[arg(long)]
     unsafe_fixes: bool,
 }

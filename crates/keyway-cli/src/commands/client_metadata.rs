@@ -7,11 +7,14 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Print the document to host at a client-ID metadata address
+/// Print the OAuth client metadata document to host
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway client-metadata https://example.com/keyway/client.json > client.json")]
 pub(crate) struct ClientMetadata {
-    /// Where it will be hosted; `https`, with a path. Put the same into `config.toml` under
-    /// `[oauth]` as `client_metadata_url`
+    /// HTTPS URL where you host it; set the same URL as `client_metadata_url` under `[oauth]` in
+    /// config.toml
     #[arg(value_name = "URL", value_parser = hosted)]
     url: String,
 }

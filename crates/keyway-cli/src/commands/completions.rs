@@ -8,10 +8,15 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Print a script that completes commands and flags in a shell
+/// Print a shell completion script
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  source <(keyway completions bash)
+  keyway completions zsh > ~/.zfunc/_keyway
+  keyway completions fish > ~/.config/fish/completions/keyway.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 

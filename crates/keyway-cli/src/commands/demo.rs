@@ -36,17 +36,21 @@ use crate::signals;
 
 pub(crate) use self::part::play;
 
-/// See it work, over servers of every kind on this machine
+/// Try Keyway on demo servers of every kind, on this machine only
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway demo
+  keyway demo --check")]
 pub(crate) struct Demo {
-    /// Sign in without a person, call a tool of every server, let a token expire, and end; exit 0
+    /// Run every step without a person: sign in, call a tool of each server, renew a token; exit 0
     /// only if all of it worked
     #[arg(long)]
     check: bool,
-    /// The program that opens the consent page; otherwise `BROWSER`, otherwise the desktop's
+    /// Command that opens the sign-in page [default: `BROWSER`, else the desktop's browser]
     #[arg(long, value_name = "COMMAND", conflicts_with = "check")]
     browser: Option<String>,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
 }

@@ -28,32 +28,36 @@ use self::fault::Examined;
 pub(crate) use self::fault::{Fault, Verdict};
 use self::offline::Candidate;
 use super::tools::Format;
+use crate::arguments::hidden;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError};
+use crate::server_args::ServerArgs;
 use crate::signals::Interrupts;
 use crate::surroundings::Surroundings;
 
-/// Find out why servers do not work: the first fault, and the next command
+/// Find out why servers do not work, and what to do next
 ///
-/// All servers are taken through every stage at once.
+/// Checks all servers at once, stage by stage, and reports the first fault of each.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway doctor
+  keyway doctor docs search
+  keyway doctor --config ~/plugins/wiki --bundle report.tar")]
+#[command(mut_arg("browser", hidden))]
 pub(crate) struct Doctor {
-    /// Plugin folder or file; the same as `--config`
-    #[arg(value_name = "PATH")]
-    path: Option<PathBuf>,
-    /// Only this server
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
-    /// Seconds that each server may take
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Time limit for each server
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
-    /// Also write an archive for a bug report, without any credential, to this new file
+    /// Also write an archive without credentials to FILE, for a bug report
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
     #[command(flatten)]
@@ -67,12 +71,12 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
         .as_ref()
         .map(|bundle| context.watched(bundle.listener()));
     let context = watched.as_ref().unwrap_or(context);
-    let loaded = arguments.reach.load(context, arguments.path.as_deref())?;
+    let (loaded, given) = arguments.servers.load(context, &arguments.reach)?;
     let surroundings = Surroundings::open(arguments.reach.env_file())?;
     let found = surroundings.with_scope(&loaded, |scope| {
         offline::examine(&loaded, scope, &arguments.reach, context)
     });
-    let candidates = chosen(found, &loaded, arguments.server.as_deref())?;
+    let candidates = chosen(found, &loaded, &given)?;
     let examined = super::block_on(async {
         let mut interrupts = Interrupts::listen();
         tokio::select! {
@@ -125,25 +129,30 @@ pub(crate) async fn diagnose(
     Ok(Some(patient.examine().await))
 }
 
+/// Keeps the servers that were given, all of them if none was.
 fn chosen(
-    mut found: Vec<Candidate>,
+    found: Vec<Candidate>,
     loaded: &Loaded,
-    server: Option<&str>,
+    given: &[String],
 ) -> Result<Vec<Candidate>, CliError> {
-    let Some(name) = server else {
+    if given.is_empty() {
         return Ok(found);
-    };
-    let plugin = loaded.plugin.name();
-    let own = name.strip_prefix(&format!("{plugin}:")).unwrap_or(name);
-    let near = nearest_name(own, found.iter().map(|candidate| candidate.name.as_str()));
-    found.retain(|candidate| candidate.name == own);
-    if found.is_empty() {
-        return Err(CliError::UnknownServer {
-            name: printable(name),
-            near,
-        });
     }
-    Ok(found)
+    let prefix = format!("{}:", loaded.plugin.name());
+    let own = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
+    for name in given {
+        let wanted = own(name);
+        if !found.iter().any(|candidate| candidate.name == wanted) {
+            let names = found.iter().map(|candidate| candidate.name.as_str());
+            return Err(CliError::UnknownServer {
+                name: printable(name),
+                near: nearest_name(&wanted, names),
+            });
+        }
+    }
+    let wanted: Vec<String> = given.iter().map(|name| own(name)).collect();
+    let is_wanted = |candidate: &Candidate| wanted.contains(&candidate.name);
+    Ok(found.into_iter().filter(is_wanted).collect())
 }
 
 /// Takes all servers that are ready through the stages that need the network, at once.

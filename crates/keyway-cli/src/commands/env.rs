@@ -21,8 +21,12 @@ use crate::reach::ReachError;
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
-/// Keep variables sealed, for where no shell sets them
+/// Store encrypted variables, for clients that are not started from a shell
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway env set SEARCH_KEY
+  keyway env list")]
 pub(crate) struct Env {
     #[command(subcommand)]
     action: Action,
@@ -30,26 +34,36 @@ pub(crate) struct Env {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Keep a variable; its value is asked for on the terminal, or read from standard input
+    /// Store a variable; prompts for the value, or reads it from standard input
     ///
-    /// It counts where neither the environment nor an env file sets the variable.
+    /// Keyway uses it where neither the environment nor an env file sets the variable.
+    #[command(after_help = "\
+Examples:
+  keyway env set SEARCH_KEY
+  pass show search | keyway env set SEARCH_KEY")]
     Set {
-        /// The variable
+        /// Name of the variable
         #[arg(value_name = "NAME")]
         name: String,
         /// Taken so that it can be refused without being repeated.
         #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
         more: Vec<OsString>,
     },
-    /// Destroy what is kept of a variable
+    /// Delete a stored variable
+    #[command(after_help = "\
+Examples:
+  keyway env unset SEARCH_KEY")]
     Unset {
-        /// The variable
+        /// Name of the variable
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// List the variables: names, when they were set, and how long they are; never a value
+    /// List stored variables with date and length, never a value
+    #[command(after_help = "\
+Examples:
+  keyway env list")]
     List {
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
         format: Format,
     },

@@ -9,10 +9,14 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Explain a code: what happened, why, and what to do
+/// Explain an error code or rule: what happened, why, what to do
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway explain auth-rejected
+  keyway explain")]
 pub(crate) struct Explain {
-    /// A code as it is printed beside a fault or a finding; without one, all are listed
+    /// Code to explain [default: list all codes]
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }

@@ -26,10 +26,17 @@ use crate::diff::{Diff, Kind};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{ReachError, default_profile, find, granted, no_server, tell_left_out};
+use crate::reach::{ReachError, default_profile, granted, tell_left_out};
+use crate::server_args::{self, Chosen, ServerArgs, named};
 
-/// Write servers into the file of an MCP client, which then starts `keyway run`
+/// Add servers to an MCP client, which then starts `keyway run`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway install claude-code
+  keyway install codex docs search
+  keyway install cursor --all --dry-run
+  keyway install claude-desktop --mcp-remote")]
 pub(crate) struct Install {
     #[command(flatten)]
     target: Target,
@@ -37,8 +44,7 @@ pub(crate) struct Install {
     which: Which,
     #[command(flatten)]
     instead: Instead,
-    /// Plugin folder or file; without it, this folder or the nearest above it in the same
-    /// repository
+    /// Plugin folder or file [default: this folder, or the nearest above it in the repository]
     #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -50,10 +56,10 @@ pub(crate) struct Install {
 /// Whose file, and which of them.
 #[derive(Debug, Args)]
 pub(super) struct Target {
-    /// The client
+    /// MCP client
     #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.iter().map(|client| client.name)))]
     client: String,
-    /// The file of this project in place of your own
+    /// Use the client's project file instead of your user file
     #[arg(long)]
     project: bool,
 }
@@ -61,10 +67,9 @@ pub(super) struct Target {
 /// Which servers.
 #[derive(Debug, Args)]
 struct Which {
-    /// Only this server
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
-    server: Option<String>,
-    /// Every server of the plugin, each with an entry of its own
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Install every server of the plugin, one entry each
     #[arg(long)]
     all: bool,
 }
@@ -72,11 +77,11 @@ struct Which {
 /// Which entries of the client's file ours may take the place of.
 #[derive(Debug, Args)]
 struct Instead {
-    /// Put entries of ours in the place of those that run `mcp-remote`; the servers go to the
-    /// plugin at `--config`, otherwise to a folder that Keyway keeps
+    /// Replace entries that run `mcp-remote`; their servers move to the plugin at `--config`, or to
+    /// a folder that Keyway manages
     #[arg(long)]
     mcp_remote: bool,
-    /// Replace an entry of the same name; `uninstall` brings it back
+    /// Replace an entry of the same name; `keyway uninstall` restores it
     #[arg(long)]
     replace: bool,
 }
@@ -84,10 +89,10 @@ struct Instead {
 /// What the entry hands on to `keyway run`.
 #[derive(Debug, Args)]
 struct Passed {
-    /// Let the server take variables from this file
+    /// Pass this env file to `keyway run`
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
-    /// Let the server use the approvals of this profile
+    /// Pass this profile to `keyway run`
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 }
@@ -98,7 +103,7 @@ pub(super) struct Consent {
     /// Write without asking
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// Show the changes and write nothing
+    /// Show the changes without writing them
     #[arg(long)]
     dry_run: bool,
 }
@@ -107,19 +112,27 @@ pub(super) struct Consent {
 pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit, CliError> {
     let mut work = Work::open(&arguments.target)?;
     let mut bridges = Bridges::find(&work.file)?;
-    let loaded = arguments.load(&bridges)?;
+    let chosen = arguments
+        .which
+        .servers
+        .chosen(arguments.config.as_deref())?;
+    if arguments.which.all && !chosen.names.is_empty() {
+        let what = "give servers or `--all`, not both";
+        return Err(CliError::Usage { what });
+    }
+    let loaded = arguments.load(&bridges, &chosen)?;
     if let Some(loaded) = &loaded {
         require_other_file(loaded, work.file.path())?;
         if arguments.which.all {
             tell_left_out(context, loaded);
         }
-        for server in arguments.servers(loaded)? {
+        for server in arguments.servers(loaded, &chosen.names)? {
             let command = arguments.command(&loaded.plugin.root, &server)?;
             work.put((&server, &command), arguments.instead.replace)?;
         }
     }
     bridges.offer(context, arguments)?;
-    bridges.replace(&mut work, arguments)?;
+    bridges.replace(&mut work, chosen.path.as_deref())?;
     if work.receipts.is_empty() {
         context.print_aside("nothing to do\n");
         return Ok(Exit::Done);
@@ -143,7 +156,7 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
         let default = default_profile(context)?;
         context.print_aside(&bridges.approvals(&default)?);
         if let Some(loaded) = &loaded {
-            let servers = arguments.servers(loaded)?;
+            let servers = arguments.servers(loaded, &chosen.names)?;
             let named = arguments.passed.profile.as_deref();
             context.print_aside(&approvals(loaded, &servers, (named, &default))?);
         }
@@ -153,13 +166,13 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
 
 impl Install {
     /// Reads the plugin; `None` where only bridges are to be replaced.
-    fn load(&self, bridges: &Bridges) -> Result<Option<Loaded>, CliError> {
-        let names_servers = self.which.server.is_some() || self.which.all;
+    fn load(&self, bridges: &Bridges, chosen: &Chosen) -> Result<Option<Loaded>, CliError> {
+        let names_servers = !chosen.names.is_empty() || self.which.all;
         if self.instead.mcp_remote && !names_servers {
             return Ok(None);
         }
         let loader = Loader::default().home(ProcessEnvironment::home());
-        let loaded = match &self.config {
+        let loaded = match &chosen.path {
             Some(path) => loader.load(path),
             None => loader.discover(Path::new(".")),
         };
@@ -176,25 +189,16 @@ impl Install {
     }
 
     /// Returns the names of the servers.
-    fn servers(&self, loaded: &Loaded) -> Result<Vec<String>, CliError> {
-        if !self.which.all {
-            return match find(loaded, self.which.server.as_deref()) {
-                Ok((_, server)) => Ok(vec![server.name.clone()]),
-                Err(CliError::Reach(ReachError::WhichServer { names })) if !names.is_empty() => {
-                    Err(ReachError::OneOrAll { names }.into())
-                }
-                Err(error) => Err(error),
-            };
+    fn servers(&self, loaded: &Loaded, given: &[String]) -> Result<Vec<String>, CliError> {
+        if self.which.all {
+            return server_args::all(loaded);
         }
-        let servers = loaded.plugin.servers();
-        let usable = servers.filter(|(document, server)| document.is_usable() && !server.disabled);
-        let mut names: Vec<String> = usable.map(|(_, server)| server.name.clone()).collect();
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() {
-            return Err(no_server([loaded]));
+        match named(loaded, given) {
+            Err(CliError::Reach(ReachError::WhichServer { names })) if !names.is_empty() => {
+                Err(ReachError::OneOrAll { names }.into())
+            }
+            found => found,
         }
-        Ok(names)
     }
 
     /// Returns what the client shall start for a server of the plugin at `root`.
@@ -226,7 +230,7 @@ impl Consent {
         }
         context.print_aside(shown);
         if !io::stdin().is_terminal() {
-            let what = "there is nobody to ask; `--yes` writes without asking";
+            let what = "standard input is not a terminal; use `--yes` to write without asking";
             return Err(CliError::Usage { what });
         }
         let is_agreed = ask(context, "Write this?");

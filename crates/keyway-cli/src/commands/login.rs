@@ -10,23 +10,28 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, Reach, ReachError, Way, find};
+use crate::server_args::ServerArg;
 
-/// Sign in to a server in the browser
+/// Sign in to a server
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway login docs
+  keyway login docs --no-browser
+  keyway login docs --device")]
 pub(crate) struct Login {
-    /// The server, where the plugin has several
-    #[arg(value_name = "SERVER")]
-    server: Option<String>,
-    /// Print the address and open nothing
+    #[command(flatten)]
+    server: ServerArg,
+    /// Print the sign-in URL instead of opening a browser
     #[arg(long)]
     no_browser: bool,
-    /// Sign in by a code that is typed on another device
+    /// Sign in with a code on another device
     #[arg(long)]
     device: bool,
-    /// Ask for these scopes instead of what the server names
+    /// Request these scopes instead of the ones that the server names
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     scopes: Option<Vec<String>>,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
@@ -35,8 +40,8 @@ pub(crate) struct Login {
 
 /// Runs the command.
 pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliError> {
-    let loaded = login.reach.load(context, None)?;
-    let entry = find(&loaded, login.server.as_deref())?;
+    let (loaded, server) = login.server.load(context, &login.reach)?;
+    let entry = find(&loaded, server.as_deref())?;
     let ready = login.reach.prepare(context, &loaded, entry)?;
     let manner = Manner {
         asking: Asking::WhenNeeded,

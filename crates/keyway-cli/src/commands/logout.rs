@@ -10,21 +10,27 @@ use keyway_secret::printable;
 use serde_json::{Value, json};
 
 use super::tools::Format;
+use crate::arguments::hidden;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
+use crate::server_args::{ServerArgs, named};
 
-/// Sign out of a server: sessions end, its tokens are revoked and deleted
+/// Sign out of servers: close sessions, revoke and delete tokens
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway logout docs
+  keyway logout --all")]
+#[command(mut_arg("trust", hidden), mut_arg("browser", hidden))]
 pub(crate) struct Logout {
-    /// The server, where the plugin has several
-    #[arg(value_name = "SERVER")]
-    server: Option<String>,
-    /// Of all servers of the plugin
-    #[arg(long, conflicts_with = "server")]
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Sign out of every server of the plugin
+    #[arg(long, conflicts_with = "named")]
     all: bool,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
@@ -41,12 +47,14 @@ struct Outcome {
 
 /// Runs the command.
 pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, CliError> {
-    let loaded = logout.reach.load(context, None)?;
-    let names = if logout.all {
-        by_oauth(&loaded)
-    } else {
-        let (_, server) = find(&loaded, logout.server.as_deref())?;
-        vec![server.name.clone()]
+    let (loaded, given) = logout.servers.load(context, &logout.reach)?;
+    let names = match (logout.all, given.is_empty()) {
+        (true, true) => by_oauth(&loaded),
+        (true, false) => {
+            let what = "give servers or `--all`, not both";
+            return Err(CliError::Usage { what });
+        }
+        (false, _) => named(&loaded, &given)?,
     };
     let outcomes = super::block_on(async {
         let host = logout.reach.host(context, NOBODY)?;
@@ -114,7 +122,7 @@ pub(crate) fn in_words(done: &SignedOut, missing: &[String]) -> String {
         }
         Revoked::NoProof if !missing.is_empty() => &format!(
             "the tokens were deleted here; the authorization server was not told, because {} not set, which the client shows itself by, so they count until they end",
-            named(missing)
+            listed(missing)
         ),
         Revoked::NoProof => {
             "the tokens were deleted here; the authorization server was not told, because the secret of the client is not there or not approved, so they count until they end"
@@ -127,7 +135,7 @@ pub(crate) fn in_words(done: &SignedOut, missing: &[String]) -> String {
     format!("signed out; {revoked}{sessions}")
 }
 
-fn named(missing: &[String]) -> String {
+fn listed(missing: &[String]) -> String {
     let names: Vec<String> = missing
         .iter()
         .map(|name| format!("`{}`", printable(name)))

@@ -8,10 +8,14 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Print the manual page; `keyway man check` that of a command
+/// Print a manual page as roff
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway man | man -l -
+  keyway man login | man -l -")]
 pub(crate) struct Man {
-    /// A command
+    /// Command [default: the page of `keyway` itself]
     command: Option<String>,
 }
 

@@ -4,7 +4,11 @@ mod env;
 mod oauth;
 mod trial;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use clap::{Args, Subcommand};
+use keyway::load::Loaded;
 use keyway_config::edit::TextChange;
 use keyway_config::source::Source;
 use keyway_lint::migrate::Scope;
@@ -13,16 +17,22 @@ use crate::context::CommandContext;
 use crate::diff::{Diff, Kind};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::selection::One;
+use crate::server_args::ServerArgs;
 
 /// Move credentials out of configuration files
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway migrate env --write
+  keyway migrate oauth docs --write")]
 pub(crate) struct Migrate {
     #[command(subcommand)]
-    way: Way,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum Way {
+enum Action {
     Env(env::Env),
     #[command(name = "oauth")]
     OAuth(oauth::OAuth),
@@ -30,9 +40,38 @@ enum Way {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Migrate, context: &CommandContext) -> Result<Exit, CliError> {
-    match &arguments.way {
-        Way::Env(arguments) => env::run(arguments, context),
-        Way::OAuth(arguments) => oauth::run(arguments, context),
+    match &arguments.action {
+        Action::Env(arguments) => env::run(arguments, context),
+        Action::OAuth(arguments) => oauth::run(arguments, context),
+    }
+}
+
+/// Which servers of which plugin.
+#[derive(Debug, Args)]
+struct Target {
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Plugin folder or file [default: this folder, or the nearest above it in the repository]
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+}
+
+impl Target {
+    /// Reads the whole plugin; says which of its documents were selected, and which server.
+    fn load(&self) -> Result<(Loaded, Vec<Arc<str>>, Option<String>), CliError> {
+        let mut chosen = self.servers.chosen(self.config.as_deref())?;
+        let server = chosen.names.pop();
+        if !chosen.names.is_empty() {
+            let what = "one server at a time";
+            return Err(CliError::Usage { what });
+        }
+        let (loaded, files) = One::at(chosen.path).load()?;
+        let prefix = format!("{}:", loaded.plugin.name());
+        let server = server.map(|name| match name.strip_prefix(&prefix) {
+            Some(own) => own.to_owned(),
+            None => name,
+        });
+        Ok((loaded, files, server))
     }
 }
 

@@ -16,21 +16,24 @@ use crate::exit::Exit;
 use crate::reach::ReachError;
 use crate::settings;
 
-/// Connect a client on standard input and output to a server behind mutual TLS
+/// Connect a client over stdio to a server that requires mutual TLS
 ///
-/// The address of the server is in `API_URL`.
+/// Reads the server's URL from `API_URL`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  API_URL=https://mcp.example.com/mcp keyway mtls --cert client.pem --key client.key")]
 pub(crate) struct Mtls {
-    /// The client certificate in PEM, then those that lead to a root
+    /// Client certificate chain
     #[arg(long, value_name = "PEM")]
     cert: PathBuf,
-    /// Its key in PEM
+    /// Private key of the certificate
     #[arg(long, value_name = "PEM")]
     key: PathBuf,
-    /// Believe only the root certificates in this file
+    /// Trust only the root certificates in this file
     #[arg(long, value_name = "PEM")]
     cacert: Option<PathBuf>,
-    /// The variable that holds the passphrase of an encrypted key
+    /// Variable that holds the passphrase of an encrypted key
     #[arg(long, value_name = "NAME")]
     key_passphrase_env: Option<String>,
 }

@@ -16,17 +16,20 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::vault::folders;
 
-/// Open the dashboard of the running `keyway serve` in the browser
+/// Open the dashboard of the running gateway in the browser
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway open
+  keyway open --print")]
 pub(crate) struct Open {
-    /// Print the link, which works once within five minutes, and open nothing
+    /// Print the link instead of opening it; it works once, within five minutes
     #[arg(long)]
     print: bool,
-    /// The socket of the gateway; otherwise where `keyway serve` has it
+    /// Socket of the gateway [default: the one that `keyway serve` uses]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// The program that opens pages; otherwise `BROWSER`, otherwise as in `config.toml`, otherwise
-    /// the desktop's
+    /// Command that opens pages [default: `BROWSER`, else config.toml, else the desktop's browser]
     #[arg(long, value_name = "COMMAND", conflicts_with = "print")]
     browser: Option<String>,
 }

@@ -11,21 +11,26 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::tools::Format;
+use crate::arguments::hidden;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
 use crate::report::failure::{Failure, chain};
 use crate::report::json::to_text;
+use crate::server_args::ServerArg;
 use crate::table::Table;
 
-/// Find out whether a server works: its health address, then a list that decides
+/// Check a server's health endpoint, then list its tools
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway probe docs")]
+#[command(mut_arg("browser", hidden))]
 pub(crate) struct Probe {
-    /// The server, where the plugin has several
-    #[arg(value_name = "SERVER")]
-    server: Option<String>,
-    /// How to print it
+    #[command(flatten)]
+    server: ServerArg,
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
@@ -34,8 +39,8 @@ pub(crate) struct Probe {
 
 /// Runs the command; the exit code is that of the second probe, which decides.
 pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(context, None)?;
-    let entry = find(&loaded, arguments.server.as_deref())?;
+    let (loaded, server) = arguments.server.load(context, &arguments.reach)?;
+    let entry = find(&loaded, server.as_deref())?;
     let ready = arguments.reach.prepare(context, &loaded, entry)?;
     let (health, decided) = super::block_on(async {
         let host = arguments.reach.host(context, NOBODY)?;

@@ -12,18 +12,23 @@ use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::selection::One;
 
-/// Print or update the section of a plugin's README that lists its variables
+/// Print or update the README section that lists a plugin's variables
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway readme
+  keyway readme --write
+  keyway readme --check")]
 pub(crate) struct Readme {
     #[command(flatten)]
     selection: One,
-    /// Put the section into the README, between its markers or at its end
+    /// Write the section into the README, between its markers or at its end
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// Fail if the README is not up to date; changes nothing
+    /// Fail if the README is out of date; changes nothing
     #[arg(long)]
     check: bool,
-    /// How to print the changes
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }

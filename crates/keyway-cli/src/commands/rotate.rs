@@ -19,18 +19,22 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Manner, NOBODY, Reach, ReachError, Ready, Way, find};
+use crate::server_args::ServerArg;
 use crate::surroundings::Surroundings;
 
-/// Replace the credential of a server; the new one is tested before the old one goes
+/// Replace a server's credential; the old one stays until the new one works
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway rotate search
+  keyway rotate search --variable SEARCH_KEY")]
 pub(crate) struct Rotate {
-    /// The server, where the plugin has several
-    #[arg(value_name = "SERVER")]
-    server: Option<String>,
-    /// Which variable, where several feed the server
+    #[command(flatten)]
+    server: ServerArg,
+    /// Variable to replace, if several feed the server
     #[arg(long, value_name = "NAME")]
     variable: Option<String>,
-    /// Print the address of a consent page and open nothing
+    /// Print the sign-in URL instead of opening a browser
     #[arg(long)]
     no_browser: bool,
     #[command(flatten)]
@@ -39,8 +43,8 @@ pub(crate) struct Rotate {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Rotate, context: &CommandContext) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(context, None)?;
-    let entry = find(&loaded, arguments.server.as_deref())?;
+    let (loaded, server) = arguments.server.load(context, &arguments.reach)?;
+    let entry = find(&loaded, server.as_deref())?;
     let ready = arguments.reach.prepare(context, &loaded, entry)?;
     match ready.spec.method {
         Method::OAuth => sign_in(arguments, context, &ready),

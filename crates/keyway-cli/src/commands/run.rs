@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,19 +21,23 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::lazy::Lazy;
-use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find, no_server, tell_left_out};
+use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find, tell_left_out};
+use crate::server_args::{ServerArgs, all, named};
 use crate::shared::Shared;
 
-/// Connect a client on standard input and output to one server, or to a plugin
+/// Serve a plugin's servers to a client over stdio
+///
+/// The names of tools get the server's name as a prefix if there are several servers.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway run docs
+  keyway run --config ~/plugins/wiki
+  claude mcp add docs -- keyway run docs --config ~/plugins/wiki")]
 pub(crate) struct Run {
-    /// The same as `--config`
-    #[arg(value_name = "PATH")]
-    path: Option<PathBuf>,
-    /// Only this server, without a prefix on its names
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
-    /// Work alone, even where a gateway runs
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Do not reuse connections of a running gateway
     #[arg(long)]
     standalone: bool,
     #[command(flatten)]
@@ -43,11 +46,14 @@ pub(crate) struct Run {
 
 /// Runs the command; standard output carries protocol and nothing else.
 pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(context, arguments.path.as_deref())?;
-    let names = arguments.servers(&loaded)?;
-    if arguments.server.is_none() {
+    let (loaded, given) = arguments.servers.load(context, &arguments.reach)?;
+    let names = if given.is_empty() {
+        let all = all(&loaded)?;
         tell_left_out(context, &loaded);
-    }
+        all
+    } else {
+        named(&loaded, &given)?
+    };
     let alone = arguments.standalone || !arguments.reach.is_plain() || context.events.is_on();
     super::block_on(async {
         let runner = Arc::new(Runner {
@@ -157,27 +163,6 @@ impl Runner {
             ..Manner::default()
         };
         self.reach.host(&self.context, manner)
-    }
-}
-
-impl Run {
-    /// Returns the names of the servers to serve: the one that was named, or all.
-    fn servers(&self, loaded: &Loaded) -> Result<Vec<String>, CliError> {
-        if let Some(name) = &self.server {
-            let (_, server) = find(loaded, Some(name))?;
-            return Ok(vec![server.name.clone()]);
-        }
-        let usable = loaded
-            .plugin
-            .servers()
-            .filter(|(document, server)| document.is_usable() && !server.disabled);
-        let mut names: Vec<String> = usable.map(|(_, server)| server.name.clone()).collect();
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() {
-            return Err(no_server([loaded]));
-        }
-        Ok(names)
     }
 }
 

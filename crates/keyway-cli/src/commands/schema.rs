@@ -8,8 +8,11 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Print the JSON Schema of `.mcp.json`, for completion in editors
+/// Print the JSON Schema of `.mcp.json`, for editors
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway schema > mcp.schema.json")]
 pub(crate) struct Schema {}
 
 /// Prints the schema.

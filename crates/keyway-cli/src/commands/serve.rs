@@ -38,19 +38,24 @@ use crate::signals;
 use crate::traces;
 use crate::vault::folders;
 
-/// Serve plugins over HTTP to every client on this machine
+/// Serve plugins over HTTP to the clients on this machine
 ///
-/// It listens on the loopback interface, and on private sockets.
+/// Listens on the loopback interface and on private Unix sockets only.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway serve
+  keyway serve ~/plugins/one ~/plugins/two
+  keyway serve --listen 127.0.0.1:0")]
 pub(crate) struct Serve {
-    /// Plugin folders or files; without one, as `--config`
+    /// Plugin folders or files [default: `--config`]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Where to listen; only 127.0.0.1 and [::1] are taken, and port 0 means any
+    /// Loopback address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5399")]
     listen: SocketAddr,
-    /// The socket for processes of the same user, which need no token; otherwise `gateway.sock` in
-    /// the folder for run-time files
+    /// Unix socket for processes of the same user, which need no token [default: `gateway.sock` in
+    /// the runtime folder]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// End when standard input does

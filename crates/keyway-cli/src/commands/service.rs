@@ -24,8 +24,12 @@ use crate::exit::Exit;
 use crate::table::Table;
 use crate::vault::{folders, open_vault};
 
-/// Run the gateway as a service that starts when the first client comes
+/// Run the gateway as a user service that starts with the first client
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway service install ~/plugins/wiki
+  keyway service status")]
 pub(crate) struct Service {
     #[command(subcommand)]
     action: Action,
@@ -33,15 +37,24 @@ pub(crate) struct Service {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Write the service's files and switch it on; the files are shown first
+    /// Show and write the service's files, then enable it
+    #[command(after_help = "\
+Examples:
+  keyway service install ~/plugins/wiki --dry-run")]
     Install(Install),
-    /// Say whether the service is installed, on, and answers
+    /// Show whether the service is installed, enabled and answering
+    #[command(after_help = "\
+Examples:
+  keyway service status")]
     Status {
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
         format: Format,
     },
-    /// Switch the service off and remove its files
+    /// Disable the service and remove its files
+    #[command(after_help = "\
+Examples:
+  keyway service uninstall")]
     Uninstall {
         #[command(flatten)]
         consent: Consent,
@@ -50,14 +63,16 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Install {
-    /// Plugin folders or files; without one, this folder or the nearest above it in the same
-    /// repository
+    /// Plugin folders or files [default: this folder, or the nearest above it in the repository]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Where to listen; only 127.0.0.1 and [::1] are taken
+    /// The same as PATH
+    #[arg(long, value_name = "PATH")]
+    config: Vec<PathBuf>,
+    /// Loopback address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5399")]
     listen: SocketAddr,
-    /// Let the service use the approvals and sign-ins of this profile
+    /// Profile whose approvals and sign-ins the service uses
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     #[command(flatten)]
@@ -102,11 +117,16 @@ impl Install {
 
     fn load(&self) -> Result<Vec<Loaded>, CliError> {
         let loader = Loader::default().home(ProcessEnvironment::home());
-        if self.paths.is_empty() {
+        let paths = self.paths();
+        if paths.is_empty() {
             return Ok(vec![loader.discover(Path::new("."))?]);
         }
-        let loaded = self.paths.iter().map(|path| Ok(loader.load(path)?));
+        let loaded = paths.into_iter().map(|path| Ok(loader.load(path)?));
         loaded.collect()
+    }
+
+    fn paths(&self) -> Vec<&PathBuf> {
+        self.paths.iter().chain(&self.config).collect()
     }
 
     fn unit(&self, plugins: &[Loaded]) -> Result<Unit, CliError> {
@@ -118,11 +138,12 @@ impl Install {
                 what: "a service listens on a port of 127.0.0.1 or [::1]",
             });
         }
-        let paths: Result<Vec<String>, CliError> = if self.paths.is_empty() {
+        let given = self.paths();
+        let paths: Result<Vec<String>, CliError> = if given.is_empty() {
             let roots = plugins.iter().map(|loaded| absolute(&loaded.plugin.root));
             roots.collect()
         } else {
-            self.paths.iter().map(|path| absolute(path)).collect()
+            given.into_iter().map(|path| absolute(path)).collect()
         };
         let mut options = Vec::new();
         if let Some(profile) = &self.profile {

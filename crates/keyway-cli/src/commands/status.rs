@@ -12,6 +12,7 @@ mod vault;
 
 use self::vault::Kept;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -20,25 +21,41 @@ use keyway::sign_in::{Accounts, SignIn};
 use keyway::status::{self, ServerStatus};
 use keyway::trust::Question;
 use keyway_config::diagnostic::Diagnostic;
+use keyway_config::names::nearest_name;
+use keyway_secret::printable;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::selection::Selection;
+use crate::server_args::split;
 use crate::surroundings::Surroundings;
 
-/// Show each server with its state and the variables it needs; sends nothing
+/// Show servers, their state and their variables; sends nothing
 ///
-/// Nothing is run either.
+/// Runs nothing either: the state follows from files, variables and stored sign-ins.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway status
+  keyway status docs
+  keyway status --config ~/plugins/wiki --format json")]
 pub(crate) struct Status {
-    #[command(flatten)]
-    selection: Selection,
-    /// Take variables that are not in the environment from this file
+    /// Servers to show, or plugin folders and files, `-` for standard input [default: this folder,
+    /// or the nearest above it in the repository]
+    #[arg(value_name = "SERVER|PATH")]
+    words: Vec<OsString>,
+    /// Always a server, also where a folder has its name
+    #[arg(long = "server", value_name = "SERVER", hide = true)]
+    named: Vec<String>,
+    /// Plugin folder or file
+    #[arg(long, value_name = "PATH")]
+    config: Vec<PathBuf>,
+    /// Read unset variables from FILE
     #[arg(long, value_name = "FILE")]
     env_file: Option<PathBuf>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
@@ -86,9 +103,13 @@ impl Listed<'_> {
 /// Runs the command.
 pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, CliError> {
     let surroundings = Surroundings::open(arguments.env_file.as_deref())?;
-    let (plugins, failures) = arguments.selection.read(context);
+    let (selection, names) = arguments.selection()?;
+    let (plugins, failures) = selection.read(context);
     let all: Vec<&Loaded> = plugins.iter().collect();
-    let (mut servers, diagnostics) = look(&all, &surroundings);
+    let (mut servers, mut diagnostics) = look(&all, &surroundings);
+    if !names.is_empty() {
+        keep(&names, &mut servers, &mut diagnostics)?;
+    }
     let kept = look_further(&mut servers, &all, (&surroundings, context))?;
     let exit = if failures.is_empty() {
         Exit::Done
@@ -106,6 +127,43 @@ pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, 
         context.print_error(failure, failure.hint().as_deref());
     }
     Ok(exit)
+}
+
+impl Status {
+    /// Tells the plugins and the servers apart.
+    fn selection(&self) -> Result<(Selection, Vec<String>), CliError> {
+        let (mut paths, mut names) = split(&self.words)?;
+        paths.extend(self.config.iter().cloned());
+        names.extend(self.named.iter().cloned());
+        Ok((Selection::at(paths), names))
+    }
+}
+
+/// Keeps the servers that were named, and what is said of them.
+fn keep(
+    names: &[String],
+    servers: &mut Vec<Listed<'_>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<(), CliError> {
+    for name in names {
+        let is_it = |listed: &Listed<'_>| listed.status.entry.name == *name || listed.id() == *name;
+        if !servers.iter().any(is_it) {
+            let all = servers
+                .iter()
+                .map(|listed| listed.status.entry.name.as_str());
+            return Err(CliError::UnknownServer {
+                name: printable(name),
+                near: nearest_name(name, all),
+            });
+        }
+    }
+    servers
+        .retain(|listed| names.contains(&listed.status.entry.name) || names.contains(&listed.id()));
+    diagnostics.retain(|finding| {
+        let is_shown = |server: &String| servers.iter().any(|it| it.status.entry.name == *server);
+        finding.server.as_ref().is_none_or(is_shown)
+    });
+    Ok(())
 }
 
 /// Renders one plugin as `--format json` does.

@@ -18,8 +18,12 @@ use crate::reach::find;
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
-/// Decide which clients may use the gateway, and for which servers
+/// Manage the gateway tokens that let clients in
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway token new --name claude-code
+  keyway token list")]
 pub(crate) struct Token {
     #[command(subcommand)]
     action: Action,
@@ -27,28 +31,38 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a token; it is printed once and kept nowhere
+    /// Create a gateway token; it is printed once and cannot be shown again
+    #[command(after_help = "\
+Examples:
+  keyway token new --name claude-code
+  keyway token new --name ci --server wiki:docs")]
     New {
-        /// What to call the client that gets it
+        /// Name of the client that will use it
         #[arg(long, value_name = "NAME")]
         name: String,
-        /// Only this server: `PLUGIN:SERVER`, `PLUGIN:*` for all of a plugin, or the name of one
-        /// of the plugin where you stand; may be repeated
+        /// Limit the token to this server: a server of the plugin in this folder, `PLUGIN:SERVER`,
+        /// or `PLUGIN:*` for a whole plugin; repeatable
         #[arg(long = "server", value_name = "SERVER")]
         servers: Vec<String>,
-        /// Plugin folder or file that a bare name belongs to
+        /// Plugin folder or file that declares SERVER
         #[arg(long, value_name = "PATH")]
         config: Option<PathBuf>,
     },
-    /// List the tokens, by name
+    /// List gateway tokens
+    #[command(after_help = "\
+Examples:
+  keyway token list")]
     List {
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
         format: Format,
     },
-    /// Take a token back; its sessions end
+    /// Revoke a gateway token and close its sessions
+    #[command(after_help = "\
+Examples:
+  keyway token revoke ci")]
     Revoke {
-        /// The name
+        /// Name of the token
         #[arg(value_name = "NAME")]
         name: String,
     },

@@ -3,24 +3,27 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use keyway::connect::Host;
 use keyway_mcp::session::Nobody;
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::task::JoinSet;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Manner, Reach, ReachError, find, tell_left_out};
+use crate::reach::{Manner, NOBODY, Reach, ReachError, Ready, find, tell_left_out};
+use crate::report::failure::Failure;
+use crate::server_args::{ServerArgs, all, named};
 use crate::table::Table;
 
-/// Which list to show
+/// List what servers offer
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// The server, where the plugin has several
-    #[arg(value_name = "SERVER")]
-    server: Option<String>,
-    /// How to print it
+    #[command(flatten)]
+    servers: ServerArgs,
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
@@ -63,44 +66,168 @@ pub(crate) const PROMPTS: Kind = Kind {
     capability: "prompts",
 };
 
-/// Runs the command.
+/// Runs the command: one server as ever, several each under its name.
 pub(crate) fn run(
     arguments: &List,
     kind: Kind,
     context: &CommandContext,
 ) -> Result<Exit, CliError> {
-    let loaded = arguments.reach.load(context, None)?;
-    let entry = find(&loaded, arguments.server.as_deref())?;
-    if arguments.server.is_none() {
+    let (loaded, given) = arguments.servers.load(context, &arguments.reach)?;
+    if given.is_empty() {
         tell_left_out(context, &loaded);
     }
-    let ready = arguments.reach.prepare(context, &loaded, entry)?;
-    let items = super::block_on(async {
-        let host = arguments.reach.host(context, Manner::default())?;
-        let conversation = ready.converse(&host, Arc::new(Nobody)).await?;
-        let items = if conversation.facts().offers(kind.capability) {
-            conversation.list(kind.method, kind.key).await
+    let names = match given.as_slice() {
+        [] => all(&loaded)?,
+        given => named(&loaded, given)?,
+    };
+    if let [only] = names.as_slice() {
+        let entry = find(&loaded, Some(only))?;
+        let ready = arguments.reach.prepare(context, &loaded, entry)?;
+        let items = super::block_on(async {
+            let host = arguments.reach.host(context, Manner::default())?;
+            kind.list(&ready, &host).await
+        })?;
+        let text = match arguments.format {
+            Format::Json => json(kind, &items),
+            Format::Human => human(kind, &items, context),
+        };
+        context.print(&text, Exit::Done)?;
+        return Ok(Exit::Done);
+    }
+    // Servers that were named are signed in to and asked about; for a list of all, neither a
+    // window nor a question appears for each.
+    let manner = if given.is_empty() {
+        NOBODY
+    } else {
+        Manner::default()
+    };
+    let prepared: Vec<(String, Result<Ready, CliError>)> = names
+        .into_iter()
+        .map(|name| {
+            let ready = find(&loaded, Some(&name)).and_then(|entry| match given.is_empty() {
+                true => arguments.reach.prepare_quietly(context, &loaded, entry),
+                false => arguments.reach.prepare(context, &loaded, entry),
+            });
+            (name, ready)
+        })
+        .collect();
+    let lists = super::block_on(async {
+        let host = arguments.reach.host(context, manner)?;
+        let mut work = JoinSet::new();
+        for (at, (name, ready)) in prepared.into_iter().enumerate() {
+            let host = host.clone();
+            work.spawn(async move {
+                let items = match ready {
+                    Ok(ready) => kind.list(&ready, &host).await,
+                    Err(error) => Err(error),
+                };
+                (at, Listed { name, items })
+            });
+        }
+        let mut lists = work.join_all().await;
+        lists.sort_by_key(|(at, _)| *at);
+        Ok(lists.into_iter().map(|(_, list)| list).collect())
+    })?;
+    show(arguments.format, kind, lists, context)
+}
+
+/// What one of several servers answered.
+struct Listed {
+    name: String,
+    items: Result<Vec<Box<RawValue>>, CliError>,
+}
+
+impl Kind {
+    /// Connects, lists, and closes the session.
+    async fn list(self, ready: &Ready, host: &Host) -> Result<Vec<Box<RawValue>>, CliError> {
+        let conversation = ready.converse(host, Arc::new(Nobody)).await?;
+        let items = if conversation.facts().offers(self.capability) {
+            conversation.list(self.method, self.key).await
         } else {
             Ok(Vec::new())
         };
         conversation.close().await;
         Ok(items.map_err(|error| ReachError::talk(&ready.spec, error))?)
-    })?;
-    let text = match arguments.format {
-        Format::Json => json(kind, &items),
-        Format::Human => human(kind, &items, context),
+    }
+}
+
+/// Prints the lists of several servers. The exit status is that of the failures if they agree.
+fn show(
+    format: Format,
+    kind: Kind,
+    lists: Vec<Listed>,
+    context: &CommandContext,
+) -> Result<Exit, CliError> {
+    let failures = || lists.iter().filter_map(|list| list.items.as_ref().err());
+    let exit = match failures().next().map(CliError::exit) {
+        None => Exit::Done,
+        Some(first) if failures().all(|error| error.exit() == first) => first,
+        Some(_) => Exit::Failed,
     };
-    context.print(&text, Exit::Done)?;
-    Ok(Exit::Done)
+    let text = match format {
+        Format::Json => json_of_all(kind, &lists),
+        Format::Human => {
+            let good = lists.iter().filter_map(|list| {
+                let items = list.items.as_ref().ok()?;
+                let (name, style) = (printable(&list.name), context.head_style());
+                Some(format!(
+                    "{style}{name}{style:#}\n{}",
+                    human(kind, items, context)
+                ))
+            });
+            good.collect::<Vec<String>>().join("\n")
+        }
+    };
+    context.print(&text, exit)?;
+    for list in &lists {
+        if let Err(error) = &list.items {
+            context.print_failure_of(&list.name, error);
+        }
+    }
+    Ok(exit)
 }
 
 fn json(kind: Kind, items: &[Box<RawValue>]) -> String {
-    let items: Vec<&str> = items.iter().map(|item| item.get()).collect();
     format!(
         "{{\"schema_version\":1,\"diagnostics\":[],\"{}\":[{}]}}\n",
         kind.key,
-        items.join(",")
+        joined(items)
     )
+}
+
+/// Writes all items under `tools` (or `resources`, `prompts`), and again by server.
+fn json_of_all(kind: Kind, lists: &[Listed]) -> String {
+    let key = kind.key;
+    let failures = lists.iter().filter_map(|list| {
+        let failure = Failure::of(list.items.as_ref().err()?).about(&list.name);
+        serde_json::to_string(&failure).ok()
+    });
+    let failures: Vec<String> = failures.collect();
+    let good = || {
+        lists
+            .iter()
+            .filter_map(|list| Some((list, list.items.as_ref().ok()?)))
+    };
+    let all: Vec<String> = good()
+        .map(|(_, items)| joined(items))
+        .filter(|it| !it.is_empty())
+        .collect();
+    let servers = good().map(|(list, items)| {
+        let name = serde_json::Value::from(list.name.as_str());
+        format!("{{\"name\":{name},\"{key}\":[{}]}}", joined(items))
+    });
+    let servers: Vec<String> = servers.collect();
+    format!(
+        "{{\"schema_version\":1,\"diagnostics\":[{}],\"{key}\":[{}],\"servers\":[{}]}}\n",
+        failures.join(","),
+        all.join(","),
+        servers.join(",")
+    )
+}
+
+fn joined(items: &[Box<RawValue>]) -> String {
+    let items: Vec<&str> = items.iter().map(|item| item.get()).collect();
+    items.join(",")
 }
 
 #[derive(Deserialize)]
@@ -115,7 +242,7 @@ fn human(kind: Kind, items: &[Box<RawValue>], context: &CommandContext) -> Strin
     if items.is_empty() {
         return format!("no {}\n", kind.key);
     }
-    let mut table = Table::new(["NAME", "WHAT IT IS"]);
+    let mut table = Table::new(["NAME", "DESCRIPTION"]);
     for item in items {
         let Ok(item) = serde_json::from_str::<Item>(item.get()) else {
             continue;

@@ -8,16 +8,22 @@ use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::arguments::hidden;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reach::{Reach, approve, describe, find, with_ledger};
+use crate::server_args::{self, ServerArgs, named};
 use crate::surroundings::Surroundings;
 use crate::table::Table;
 use crate::vault::existing_vault;
 
-/// Decide which entries may run programs and get variables
+/// Manage which entries may run programs and receive variables
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway trust grant search
+  keyway trust list")]
 pub(crate) struct Trust {
     #[command(subcommand)]
     action: Action,
@@ -25,34 +31,75 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List what was approved
+    /// List approvals
+    #[command(after_help = "\
+Examples:
+  keyway trust list")]
+    #[command(
+        mut_arg("config", hidden),
+        mut_arg("trust", hidden),
+        mut_arg("env_file", hidden),
+        mut_arg("account", hidden),
+        mut_arg("browser", hidden)
+    )]
     List {
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
         format: Format,
         #[command(flatten)]
         reach: Reach,
     },
-    /// Approve an entry as it is now, or let it have one more variable
+    /// Approve entries as they are now
+    #[command(after_help = "\
+Examples:
+  keyway trust grant search
+  keyway trust grant search notes
+  keyway trust grant --all")]
+    #[command(
+        mut_arg("trust", hidden),
+        mut_arg("env_file", hidden),
+        mut_arg("account", hidden),
+        mut_arg("browser", hidden)
+    )]
     Grant {
-        /// The server
-        #[arg(value_name = "SERVER")]
-        server: String,
-        /// Also let its helper or process have this variable
+        #[command(flatten)]
+        servers: ServerArgs,
+        /// Approve every server of the plugin that needs it
+        #[arg(long)]
+        all: bool,
+        /// Also pass this variable to the entry's helper or process
         #[arg(long = "env", value_name = "NAME")]
         variables: Vec<String>,
         #[command(flatten)]
         reach: Reach,
     },
-    /// Take an approval back
+    /// Revoke approvals
+    #[command(after_help = "\
+Examples:
+  keyway trust revoke search")]
+    #[command(
+        mut_arg("trust", hidden),
+        mut_arg("env_file", hidden),
+        mut_arg("account", hidden),
+        mut_arg("browser", hidden)
+    )]
     Revoke {
-        /// The server
-        #[arg(value_name = "SERVER")]
-        server: String,
+        #[command(flatten)]
+        servers: ServerArgs,
         #[command(flatten)]
         reach: Reach,
     },
-    /// Take all approvals back
+    /// Revoke all approvals
+    #[command(after_help = "\
+Examples:
+  keyway trust reset")]
+    #[command(
+        mut_arg("config", hidden),
+        mut_arg("trust", hidden),
+        mut_arg("env_file", hidden),
+        mut_arg("account", hidden),
+        mut_arg("browser", hidden)
+    )]
     Reset {
         #[command(flatten)]
         reach: Reach,
@@ -74,11 +121,12 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
     match &arguments.action {
         Action::List { format, reach } => list(context, reach, *format),
         Action::Grant {
-            server,
+            servers,
+            all,
             variables,
             reach,
-        } => grant(context, reach, server, variables),
-        Action::Revoke { server, reach } => revoke(context, reach, server),
+        } => grant(context, reach, (servers, *all), variables),
+        Action::Revoke { servers, reach } => revoke(context, reach, servers),
         Action::Reset { reach } => reset(context, reach),
     }
 }
@@ -99,9 +147,9 @@ fn list(context: &CommandContext, reach: &Reach, format: Format) -> Result<Exit,
             let all = json!({ "schema_version": 1, "diagnostics": [], "approvals": approvals });
             format!("{all}\n")
         }
-        Format::Human if approvals.is_empty() => "nothing is approved\n".to_owned(),
+        Format::Human if approvals.is_empty() => "no approvals\n".to_owned(),
         Format::Human => {
-            let mut table = Table::new(["SERVER", "PLUGIN AT", "MORE VARIABLES"]);
+            let mut table = Table::new(["SERVER", "PLUGIN", "EXTRA VARIABLES"]);
             for approval in approvals {
                 let id = format!("{}:{}", approval.plugin, approval.server);
                 let (id, source) = (printable(&id), printable(&approval.source));
@@ -117,43 +165,66 @@ fn list(context: &CommandContext, reach: &Reach, format: Format) -> Result<Exit,
 fn grant(
     context: &CommandContext,
     reach: &Reach,
-    server: &str,
+    (servers, all): (&ServerArgs, bool),
     variables: &[String],
 ) -> Result<Exit, CliError> {
-    let loaded = reach.load(context, None)?;
-    let Some(question) = question(&loaded, server)? else {
-        context.print_aside("nothing to approve: it runs no program and gets no variable\n");
-        return Ok(Exit::Done);
-    };
-    context.print_aside(&describe(&question));
-    with_ledger(&reach.profile(context)?, |ledger| {
-        approve(ledger, &question)?;
-        for variable in variables {
-            ledger.grant(&question.source, &question.server, variable)?;
+    let (loaded, given) = servers.load(context, reach)?;
+    let names = match (all, given.is_empty()) {
+        (true, true) => server_args::all(&loaded)?,
+        (true, false) => {
+            let what = "give servers or `--all`, not both";
+            return Err(CliError::Usage { what });
         }
-        Ok(())
-    })?;
-    let events = &context.events;
-    events.emit(Kind::TrustDecided, Some(&question.server), None);
-    context.print_aside("approved\n");
+        (false, _) => named(&loaded, &given)?,
+    };
+    // All are looked at before any is approved: a wrong name approves nothing.
+    let questions: Result<Vec<_>, CliError> = names
+        .iter()
+        .map(|name| Ok((name, question(&loaded, name)?)))
+        .collect();
+    let profile = reach.profile(context)?;
+    for (name, question) in questions? {
+        let Some(question) = question else {
+            let name = printable(name);
+            context.print_aside(&format!(
+                "`{name}` needs no approval: it runs no program and gets no variable\n"
+            ));
+            continue;
+        };
+        context.print_aside(&describe(&question));
+        with_ledger(&profile, |ledger| {
+            approve(ledger, &question)?;
+            for variable in variables {
+                ledger.grant(&question.source, &question.server, variable)?;
+            }
+            Ok(())
+        })?;
+        let events = &context.events;
+        events.emit(Kind::TrustDecided, Some(&question.server), None);
+        context.print_aside("approved\n");
+    }
     Ok(Exit::Done)
 }
 
-fn revoke(context: &CommandContext, reach: &Reach, server: &str) -> Result<Exit, CliError> {
-    let loaded = reach.load(context, None)?;
-    let (_, entry) = find(&loaded, Some(server))?;
-    let existed = with_ledger(&reach.profile(context)?, |ledger| {
-        Ok(ledger.revoke(&loaded.plugin.root, &entry.name)?)
-    })?;
-    if existed {
-        let (name, code) = (Some(entry.name.as_str()), Some("pending-trust"));
-        context.events.emit(Kind::TrustDecided, name, code);
+fn revoke(context: &CommandContext, reach: &Reach, servers: &ServerArgs) -> Result<Exit, CliError> {
+    let (loaded, given) = servers.load(context, reach)?;
+    let names = named(&loaded, &given)?;
+    let profile = reach.profile(context)?;
+    for name in &names {
+        let existed = with_ledger(&profile, |ledger| {
+            Ok(ledger.revoke(&loaded.plugin.root, name)?)
+        })?;
+        if existed {
+            let code = Some("pending-trust");
+            context.events.emit(Kind::TrustDecided, Some(name), code);
+        }
+        let name = printable(name);
+        context.print_aside(&if existed {
+            format!("`{name}` is no longer approved\n")
+        } else {
+            format!("`{name}` was not approved\n")
+        });
     }
-    context.print_aside(if existed {
-        "no longer approved\n"
-    } else {
-        "was not approved\n"
-    });
     Ok(Exit::Done)
 }
 
@@ -165,7 +236,7 @@ fn reset(context: &CommandContext, reach: &Reach) -> Result<Exit, CliError> {
         }
         Ok(approvals.len())
     })?;
-    context.print_aside(&format!("took back {count} approvals\n"));
+    context.print_aside(&format!("revoked {count} approvals\n"));
     Ok(Exit::Done)
 }
 

@@ -1,21 +1,31 @@
 //! `keyway uninstall`: takes out of a client's file exactly what `keyway install` put there.
 
+use std::path::Path;
+
 use clap::Args;
 use keyway_clients::install::Receipt;
+use keyway_secret::printable;
 
 use super::install::{Consent, Target, Work, diff, lines};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Take out of the file of an MCP client what `install` wrote, and nothing else
+/// Remove the entries that `keyway install` wrote
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway uninstall claude-code
+  keyway uninstall codex docs --dry-run")]
 pub(crate) struct Uninstall {
     #[command(flatten)]
     target: Target,
-    /// Only the entry of this name
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
+    /// Entries to remove [default: all that Keyway wrote]
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+    /// The same as SERVER
+    #[arg(long = "server", value_name = "SERVER", hide = true)]
+    named: Vec<String>,
     #[command(flatten)]
     consent: Consent,
 }
@@ -24,14 +34,14 @@ pub(crate) struct Uninstall {
 pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exit, CliError> {
     let mut work = Work::open(&arguments.target)?;
     let path = work.file.path().to_path_buf();
+    let wanted: Vec<&String> = arguments.servers.iter().chain(&arguments.named).collect();
     let is_meant = |receipt: &Receipt| {
-        let wanted = arguments.server.as_ref();
-        receipt.file == path && wanted.is_none_or(|wanted| *wanted == receipt.name)
+        receipt.file == path && (wanted.is_empty() || wanted.contains(&&receipt.name))
     };
     let all = std::mem::take(&mut work.records.all);
     let (meant, kept): (Vec<Receipt>, Vec<Receipt>) = all.into_iter().partition(is_meant);
     if meant.is_empty() {
-        context.print_aside("nothing of ours is there\n");
+        context.print_aside(&nothing(&path));
         return Ok(Exit::Done);
     }
     // The last first: each then finds the text as it left it.
@@ -42,7 +52,7 @@ pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exi
     work.records.all = kept;
     if !work.file.is_changed() {
         work.records.save()?;
-        context.print_aside("nothing of ours is there\n");
+        context.print_aside(&nothing(&path));
         return Ok(Exit::Done);
     }
     if !arguments.consent.agreed(context, &diff(&work.file, &[]))? {
@@ -53,4 +63,11 @@ pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exi
     work.records.save()?;
     context.print(&lines("restored", &[path]), Exit::Done)?;
     Ok(Exit::Done)
+}
+
+fn nothing(file: &Path) -> String {
+    format!(
+        "no Keyway entries in {}\n",
+        printable(&file.to_string_lossy())
+    )
 }

@@ -17,8 +17,12 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::vault::{AskedPassphrase, folders, open_vault, sources};
 
-/// Look after the sealed store of approvals and sign-ins
+/// Inspect the encrypted store and change its key
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway vault status
+  keyway vault rekey --to keyring")]
 pub(crate) struct Vault {
     #[command(subcommand)]
     action: Action,
@@ -26,17 +30,27 @@ pub(crate) struct Vault {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say where the vault is, what is in it and how its key is protected
+    /// Show where the vault is, what it contains and how its key is protected
+    #[command(after_help = "\
+Examples:
+  keyway vault status")]
     Status {
         #[command(flatten)]
         output: Output,
     },
-    /// Open everything in the vault and report what is damaged; changes nothing
+    /// Decrypt every record and report damage; changes nothing
+    #[command(after_help = "\
+Examples:
+  keyway vault verify")]
     Verify {
         #[command(flatten)]
         output: Output,
     },
-    /// Change the vault's key, or where it is kept; other processes go on working
+    /// Change the vault's key or where it is stored; running processes continue
+    #[command(after_help = "\
+Examples:
+  keyway vault rekey
+  keyway vault rekey --to keyring")]
     Rekey {
         #[command(flatten)]
         target: Target,
@@ -47,7 +61,7 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, Args)]
 struct Output {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
@@ -65,10 +79,10 @@ pub(super) enum Format {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Target {
-    /// Keep the new key here
+    /// Where to store the new key
     #[arg(long, value_enum, value_name = "WHERE")]
     to: Option<Place>,
-    /// Take the new key from this private file, which you keep
+    /// Use the key in this private file, which you keep
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// Derive the new key from the first line of this private file
@@ -79,11 +93,11 @@ struct Target {
 /// Where a key is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Place {
-    /// In the desktop's keyring
+    /// The desktop's keyring
     Keyring,
-    /// In a generated file that anyone can read who can read your files as you
+    /// A generated file, readable by every program that runs as you
     File,
-    /// Nowhere: it is derived from a passphrase that you type
+    /// Not stored: derived from a passphrase that you type
     Passphrase,
 }
 

@@ -59,6 +59,12 @@ impl Failure {
             http,
         }
     }
+
+    /// Names the server where the error does not.
+    pub(crate) fn about(mut self, server: &str) -> Self {
+        self.server.get_or_insert_with(|| printable(server));
+        self
+    }
 }
 
 /// Returns the one object that is printed where there is no result.

@@ -243,7 +243,7 @@ fn an_approval_counts_only_for_what_was_shown() {
     assert!(page.contains("has changed since it was shown"), "{page}");
     assert!(page.contains("Approve what it does"));
     let listed = house.keyway(&["trust", "list"]);
-    assert_eq!(listed.stdout, "nothing is approved\n");
+    assert_eq!(listed.stdout, "no approvals\n");
 }
 
 /// Nothing that axe calls serious or critical, and nothing to scroll sideways for.

@@ -16,7 +16,7 @@ pub(super) fn commands() -> String {
     let mut program = Arguments::command();
     program.build();
     let mut text = format!("# Command line\n\n{GENERATED}\n");
-    text.push_str("Flags that every command takes:\n\n");
+    text.push_str("Words after a command name servers of the plugin in this folder. A word with a `/` in it, one that\nends in `.json` or `.toml`, and the name of a file or folder that is not a server stand for the\nplugin, as `--config` does; `--server NAME` is always a server, `./NAME` always a path.\n\nFlags that every command takes:\n\n");
     let (global, _): (Vec<&Arg>, Vec<&Arg>) =
         program.get_arguments().partition(|arg| arg.is_global_set());
     text.push_str(&flags(&global));
@@ -125,10 +125,18 @@ fn section(command: &Command) -> String {
         .filter(|arg| !["help", "version"].contains(&arg.get_id().as_str()))
         .collect();
     format!(
-        "\n## `{name}`\n\n{}\n\n```text\n{usage}\n```\n\n{}",
+        "\n## `{name}`\n\n{}\n\n```text\n{usage}\n```\n\n{}{}",
         about.unwrap_or_default(),
-        flags(&own)
+        flags(&own),
+        examples(&command)
     )
+}
+
+fn examples(command: &Command) -> String {
+    let text = command.get_after_help().map(ToString::to_string);
+    let text = text.unwrap_or_default();
+    let lines: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+    format!("\n```sh\n{}\n```\n", lines.join("\n"))
 }
 
 fn flags(arguments: &[&Arg]) -> String {

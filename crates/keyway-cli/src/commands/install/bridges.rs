@@ -1,7 +1,7 @@
 //! Entries that run `mcp-remote`: finding them, offering to replace them, moving what they hold.
 
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keyway::load::Loader;
 use keyway_clients::install::{ClientFile, Home, Recognised, Remote, recognise};
@@ -88,12 +88,16 @@ impl Bridges {
     }
 
     /// Puts entries of ours in their place.
-    pub(super) fn replace(&mut self, work: &mut Work, arguments: &Install) -> Result<(), CliError> {
+    pub(super) fn replace(
+        &mut self,
+        work: &mut Work,
+        plugin: Option<&Path>,
+    ) -> Result<(), CliError> {
         if self.found.is_empty() {
             return Ok(());
         }
-        let folder = match &arguments.config {
-            Some(path) if path.is_dir() => path.clone(),
+        let folder = match plugin {
+            Some(path) if path.is_dir() => path.to_owned(),
             Some(_) => {
                 let what = "`--mcp-remote` takes the folder of a plugin for `--config`";
                 return Err(CliError::Usage { what });

@@ -10,7 +10,7 @@ use keyway_lint::migrate::Scope;
 use keyway_lint::migrate::env::{EnvPlan, plan};
 
 use super::trial::{Trial, Trying};
-use super::{diff, require_server, written};
+use super::{Target, diff, require_server, written};
 use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Kind, render_added};
 use crate::environment::ProcessEnvironment;
@@ -18,34 +18,34 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::report::counted;
-use crate::selection::One;
 
-/// Replace literal credentials by variables, keeping the values in an ignored `.env`
+/// Replace literal credentials with variables, and move the values to an ignored `.env`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway migrate env
+  keyway migrate env search --write")]
 pub(crate) struct Env {
     #[command(flatten)]
-    selection: One,
-    /// Only this server
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
-    /// Change the files; without it the changes are shown
+    target: Target,
+    /// Write the changes instead of showing them
     #[arg(long)]
     write: bool,
     #[command(flatten)]
     trying: Trying,
-    /// How to print the changes
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
 
 /// Runs the command.
 pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, files) = arguments.selection.load()?;
+    let (loaded, files, server) = arguments.target.load()?;
     context.read(&loaded);
     let scope = Scope {
         plugin: &loaded.plugin,
         files: &files,
-        server: arguments.server.as_deref(),
+        server: server.as_deref(),
     };
     require_server(&scope)?;
     let around = migrate::surroundings(&loaded)?;

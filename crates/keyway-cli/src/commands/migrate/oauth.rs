@@ -6,40 +6,43 @@ use keyway_lint::migrate::Scope;
 use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
 use super::trial::{Trial, Trying};
-use super::{diff, require_server, written};
+use super::{Target, diff, require_server, written};
 use crate::context::{CommandContext, Verbosity};
 use crate::diff::Kind;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
-use crate::selection::One;
 
-/// Reduce an entry to `type` and `url`, so that the host signs in by OAuth
+/// Reduce an entry to `type` and `url`, so that Keyway signs in with OAuth
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway migrate oauth docs
+  keyway migrate oauth docs --write")]
 pub(crate) struct OAuth {
     #[command(flatten)]
-    selection: One,
-    /// The server
-    #[arg(long, value_name = "NAME")]
-    server: String,
-    /// Change the file; without it the changes are shown
+    target: Target,
+    /// Write the changes instead of showing them
     #[arg(long)]
     write: bool,
     #[command(flatten)]
     trying: Trying,
-    /// How to print the changes
+    /// Output format
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
 }
 
 /// Runs the command.
 pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, files) = arguments.selection.load()?;
+    let (loaded, files, server) = arguments.target.load()?;
     context.read(&loaded);
+    let server = server.ok_or(CliError::Usage {
+        what: "name the server: keyway migrate oauth SERVER",
+    })?;
     let scope = Scope {
         plugin: &loaded.plugin,
         files: &files,
-        server: Some(&arguments.server),
+        server: Some(&server),
     };
     require_server(&scope)?;
     let plan = plan(&scope);
@@ -55,7 +58,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
             context,
             trust: arguments.trying.trust,
         };
-        asked = trial.of_sign_in(&plan.documents, &arguments.server)?;
+        asked = trial.of_sign_in(&plan.documents, &server)?;
     }
     if arguments.write && is_possible {
         text = written(&migrate::write_all(&loaded, &plan.documents)?);

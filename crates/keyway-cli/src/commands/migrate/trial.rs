@@ -16,10 +16,10 @@ use crate::reach::{NOBODY, Reach, ReachError, find};
 /// The flags of a migration that asks servers.
 #[derive(Debug, Args)]
 pub(super) struct Trying {
-    /// Do not ask the servers whether the result works
+    /// Do not test the result against the servers
     #[arg(long)]
     pub(super) offline: bool,
-    /// Approve what the entries run and send, for asking them
+    /// Approve the entries for this test only
     #[arg(long, conflicts_with = "offline")]
     pub(super) trust: bool,
 }

@@ -1,0 +1,207 @@
+//! Which servers a command works on: `[SERVER]… [--config PLUGIN]`, the same for every command.
+//!
+//! A word on the command line names a server, or else the plugin itself:
+//!
+//! - with a `/` in it, ending in `.json` or `.toml`, or `.`, `..` or `-`, it is a path;
+//! - otherwise, if no file or folder has that name, it is a server;
+//! - otherwise it is a server if the plugin in force declares one of that name, else a path. If both
+//!   would do (the folder is a plugin as well), the command ends and says how to write it.
+//!
+//! `--server NAME` is always a server, and `--config PATH` is always a path.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use keyway::load::{Loaded, Loader};
+use keyway_config::declared::DeclaredServer;
+use keyway_secret::printable;
+
+use crate::context::CommandContext;
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::reach::{Reach, find, no_server};
+
+/// Any number of servers of one plugin.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ServerArgs {
+    /// Servers of the plugin; a path stands for `--config`
+    #[arg(value_name = "SERVER")]
+    words: Vec<OsString>,
+    /// Always a server, also where a folder has its name
+    #[arg(long = "server", value_name = "SERVER", hide = true)]
+    named: Vec<String>,
+}
+
+/// At most one server of a plugin.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ServerArg {
+    /// Server of the plugin, if it declares several; a path stands for `--config`
+    #[arg(value_name = "SERVER")]
+    word: Option<OsString>,
+    /// Always a server, also where a folder has its name
+    #[arg(
+        long = "server",
+        value_name = "SERVER",
+        hide = true,
+        conflicts_with = "word"
+    )]
+    named: Option<String>,
+}
+
+/// What the words turned out to be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    /// The plugin, if a word or `--config` names it.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) names: Vec<String>,
+}
+
+impl ServerArgs {
+    /// Reads the plugin, and returns it with the names of the servers; none of them: not named.
+    pub(crate) fn load(
+        &self,
+        context: &CommandContext,
+        reach: &Reach,
+    ) -> Result<(Loaded, Vec<String>), CliError> {
+        let chosen = self.chosen(reach.config.as_deref())?;
+        let loaded = reach.load(context, chosen.path.as_deref())?;
+        Ok((loaded, chosen.names))
+    }
+
+    /// Tells servers and the plugin's path apart.
+    pub(crate) fn chosen(&self, config: Option<&Path>) -> Result<Chosen, CliError> {
+        let mut chosen = choose(&self.words, config)?;
+        chosen.names.extend(self.named.iter().cloned());
+        let mut seen = Vec::new();
+        chosen.names.retain(|name| {
+            let is_new = !seen.contains(name);
+            seen.push(name.clone());
+            is_new
+        });
+        Ok(chosen)
+    }
+}
+
+impl ServerArg {
+    /// Reads the plugin, and returns it with the name of the server, if one was given.
+    pub(crate) fn load(
+        &self,
+        context: &CommandContext,
+        reach: &Reach,
+    ) -> Result<(Loaded, Option<String>), CliError> {
+        let mut chosen = choose(self.word.as_slice(), reach.config.as_deref())?;
+        let loaded = reach.load(context, chosen.path.as_deref())?;
+        Ok((loaded, chosen.names.pop().or_else(|| self.named.clone())))
+    }
+}
+
+impl From<OsString> for ServerArg {
+    fn from(word: OsString) -> Self {
+        let word = Some(word);
+        Self { word, named: None }
+    }
+}
+
+/// Returns the declared names of the servers that were given; without any, of the only one.
+pub(crate) fn named(loaded: &Loaded, given: &[String]) -> Result<Vec<String>, CliError> {
+    if given.is_empty() {
+        let (_, only) = find(loaded, None)?;
+        return Ok(vec![only.name.clone()]);
+    }
+    let found = given.iter().map(|name| {
+        let (_, server) = find(loaded, Some(name))?;
+        Ok(server.name.clone())
+    });
+    found.collect()
+}
+
+/// Returns the names of all servers that can be used, each once.
+pub(crate) fn all(loaded: &Loaded) -> Result<Vec<String>, CliError> {
+    let servers = loaded.plugin.servers();
+    let usable = servers.filter(|(document, server)| document.is_usable() && !server.disabled);
+    let mut names: Vec<String> = usable.map(|(_, server)| server.name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return Err(no_server([loaded]));
+    }
+    Ok(names)
+}
+
+/// Tells the names of servers from the path of a plugin.
+pub(crate) fn choose(words: &[OsString], config: Option<&Path>) -> Result<Chosen, CliError> {
+    let mut chosen = Chosen {
+        path: config.map(Path::to_owned),
+        names: Vec::new(),
+    };
+    for word in words {
+        match kind(word, config)? {
+            Word::Server(name) => chosen.names.push(name),
+            Word::Path if chosen.path.is_some() => {
+                return Err(CliError::Usage {
+                    what: "one plugin at a time: give one path, as an argument or as `--config`",
+                });
+            }
+            Word::Path => chosen.path = Some(PathBuf::from(word)),
+        }
+    }
+    Ok(chosen)
+}
+
+/// Tells the names of servers from the paths of any number of plugins, in the order given.
+pub(crate) fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Vec<String>), CliError> {
+    let (mut paths, mut names) = (Vec::new(), Vec::new());
+    for word in words {
+        match kind(word, None)? {
+            Word::Server(name) => names.push(name),
+            Word::Path => paths.push(PathBuf::from(word)),
+        }
+    }
+    Ok((paths, names))
+}
+
+/// What a word on the command line is.
+enum Word {
+    Server(String),
+    Path,
+}
+
+fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
+    let Some(name) = word.to_str() else {
+        return Ok(Word::Path);
+    };
+    let path = Path::new(name);
+    let is_file = path
+        .extension()
+        .is_some_and(|it| it == "json" || it == "toml");
+    if name.contains('/') || is_file || matches!(name, "." | ".." | "-") {
+        return Ok(Word::Path);
+    }
+    // A link that leads nowhere is a path as well; the error then says so.
+    if std::fs::symlink_metadata(path).is_err() {
+        return Ok(Word::Server(name.to_owned()));
+    }
+    let loader = Loader::default().home(ProcessEnvironment::home());
+    let here = match config {
+        Some(config) => loader.load(config),
+        None => loader.discover(Path::new(".")),
+    };
+    let declares = |loaded: Loaded| {
+        let mut servers = loaded.plugin.servers();
+        servers.any(|(_, server): (_, &DeclaredServer)| server.name == name)
+    };
+    let is_server = here.is_ok_and(declares);
+    let is_plugin = || {
+        loader
+            .load(path)
+            .is_ok_and(|it| it.plugin.servers().next().is_some())
+    };
+    match (is_server, is_server && is_plugin()) {
+        (false, _) => Ok(Word::Path),
+        (true, false) => Ok(Word::Server(name.to_owned())),
+        (true, true) => Err(CliError::ServerOrPath {
+            word: printable(name),
+        }),
+    }
+}
