@@ -16,7 +16,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// One way of authenticating to one server.
 pub trait Authorizer: Send + Sync + fmt::Debug {
     /// Returns the credential if it is at hand; no waiting, no work.
-    fn at_hand(&self) -> Option<Arc<Credential>>;
+    fn cached(&self) -> Option<Arc<Credential>>;
 
     /// Obtains the credential for the next request.
     ///

@@ -121,7 +121,7 @@ impl<R: HelperRunner, C: Clock> Dynamic<R, C> {
 }
 
 impl<R: HelperRunner, C: Clock> Authorizer for Dynamic<R, C> {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
+    fn cached(&self) -> Option<Arc<Credential>> {
         self.peek()
             .filter(|current| self.is_fresh(current))
             .map(|current| current.credential)
@@ -129,7 +129,7 @@ impl<R: HelperRunner, C: Clock> Authorizer for Dynamic<R, C> {
 
     fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>> {
         Box::pin(async move {
-            match self.at_hand() {
+            match self.cached() {
                 Some(credential) => Ok(credential),
                 None => self.renew(None).await,
             }

@@ -20,7 +20,7 @@ impl Fixed {
 }
 
 impl Authorizer for Fixed {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
+    fn cached(&self) -> Option<Arc<Credential>> {
         Some(Arc::clone(&self.0))
     }
 

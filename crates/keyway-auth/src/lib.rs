@@ -11,9 +11,9 @@ mod error;
 mod fixed;
 mod helper_output;
 pub mod oauth;
+mod observer;
 pub mod ports;
 mod retry_after;
-mod watch;
 
 pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
 pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
@@ -22,5 +22,5 @@ pub use self::error::{AuthError, Fault, HelperFault};
 pub use self::fixed::Fixed;
 pub use self::helper_output::parse as parse_helper_output;
 pub use self::oauth::document::Document as PeerDocument;
+pub use self::observer::{Observer, ServerEvent, ServerObserver, Topic};
 pub use self::retry_after::retry_after;
-pub use self::watch::{Happening, Observer, Topic, Watch};

@@ -5,27 +5,28 @@
 //! person, or let the refusal stand. Discovery, registration, consent and exchange are one function
 //! each, over the ports; nothing here opens a socket.
 
+mod account_pin;
 mod authorizer;
-mod binding;
 mod client;
-mod core;
 mod details;
 mod discovery;
 pub(crate) mod document;
 pub(crate) mod dpop;
+mod dpop_binding;
 pub(crate) mod endpoint;
+mod engine;
 mod error;
 pub(crate) mod jose;
-mod library;
 mod memory;
 mod metadata;
+mod metadata_cache;
 pub(crate) mod pkce;
 mod probe;
 pub(crate) mod random;
 mod refresh;
 mod registration;
 pub(crate) mod scope;
-mod sealed;
+mod secret_serde;
 mod settings;
 mod sign_in;
 mod sign_out;
@@ -35,14 +36,14 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod token;
-mod whose;
 mod wire;
 
-pub use self::authorizer::{Asking, OAuth};
-pub use self::core::{Ports, Server};
+pub use self::account_pin::AccountPin;
+pub use self::authorizer::{OAuth, PromptPolicy};
 pub use self::document::DocumentError;
 pub use self::endpoint::EndpointError;
-pub use self::error::{OAuthError, Refusal, SignInCause, What};
+pub use self::engine::{Ports, Server};
+pub use self::error::{OAuthError, Refusal, RequestTarget, SignInCause};
 pub use self::jose::{JoseError, SigningKey};
 pub use self::random::{NoRandomness, token as random_token};
 pub use self::registration::{client_metadata, is_client_address};
@@ -53,4 +54,3 @@ pub use self::settings::{
 };
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::SignIn;
-pub use self::whose::Whose;

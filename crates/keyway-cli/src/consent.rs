@@ -67,7 +67,7 @@ impl Presenter for Terminal {
             .as_ref()
             .is_some_and(|browser| browser.open(question.url.as_str()));
         if !is_open && !self.is_attended {
-            return Err(InteractionError::Nobody);
+            return Err(InteractionError::Unavailable);
         }
         if self.is_attended {
             say(&described(question));
@@ -88,7 +88,7 @@ impl Presenter for Terminal {
 
     fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError> {
         if !self.is_attended {
-            return Err(InteractionError::Nobody);
+            return Err(InteractionError::Unavailable);
         }
         let mut text = head(&question.server, &question.issuer);
         text.push_str(&scopes(&question.scopes, &[]));

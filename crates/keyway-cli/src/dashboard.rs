@@ -13,7 +13,7 @@ use std::time::Duration;
 use keyway::connect::{BoxFuture, Host};
 use keyway::events::Kind;
 use keyway::load::Loaded;
-use keyway::sign_in::{Asking, Loopback, Presenter};
+use keyway::sign_in::{Loopback, Presenter, PromptPolicy};
 use keyway::vault::Vault;
 use keyway_gateway::dashboard::{ServerId, ServerView, Steward, WantedBy};
 use keyway_gateway::gateway::Gateway;
@@ -172,7 +172,7 @@ impl Desk {
         let screen = Screen::new(id, &self.slots, WantedBy::Person);
         let mut host = asking(&self.host_of(id), Arc::new(screen));
         if let Some(accounts) = &mut host.accounts {
-            accounts.asking = Asking::WhenNeeded;
+            accounts.asking = PromptPolicy::WhenNeeded;
         }
         let server = ready.spec.name.clone();
         let method = ready.spec.method;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use keyway::connect::{BoxFuture, Connection, Host, Likeness, LikenessKey};
 use keyway::load::Loaded;
-use keyway::sign_in::{Door, Whose};
+use keyway::sign_in::{AccountPin, Door};
 use keyway_gateway::gateway::Upstream;
 use keyway_gateway::sharing;
 use keyway_mcp::aggregate::{Connector, Entrance, Opened};
@@ -178,7 +178,7 @@ impl Lazy {
 }
 
 /// Returns the same host for connections of a conversation that keeps to one account.
-fn kept_to(host: &Arc<Host>, whose: &Whose) -> Arc<Host> {
+fn kept_to(host: &Arc<Host>, whose: &AccountPin) -> Arc<Host> {
     let mut host = Host::clone(host);
     if let Some(accounts) = &mut host.accounts {
         accounts.whose = Some(whose.clone());
@@ -208,7 +208,7 @@ impl Connector for Lazy {
 }
 
 impl Upstream for Lazy {
-    fn open<'a>(&'a self, whose: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, whose: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async move {
             let host = self.direct.as_ref()?;
             let host = whose.map_or_else(|| Arc::clone(host), |whose| kept_to(host, whose));
@@ -221,7 +221,7 @@ impl Upstream for Lazy {
         })
     }
 
-    fn connect_as<'a>(&'a self, whose: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, whose: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
         Box::pin(async move {
             let host = kept_to(&self.host, whose);
             self.reach_by(&host).await

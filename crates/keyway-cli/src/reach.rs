@@ -17,7 +17,7 @@ use std::sync::Arc;
 use clap::Args;
 use keyway::connect::Host;
 use keyway::load::{Loaded, Loader};
-use keyway::sign_in::{Accounts, Asking, KeptVault, Loopback};
+use keyway::sign_in::{Accounts, KeptVault, Loopback, PromptPolicy};
 use keyway::trust::Ledger;
 use keyway::vault::Vault;
 use keyway_config::environment::Variables;
@@ -91,7 +91,7 @@ impl Reach {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     /// Whether a request waits for a person.
-    pub(crate) asking: Asking,
+    pub(crate) asking: PromptPolicy,
     /// How the person gets to the page.
     pub(crate) way: Way,
     /// Whether the person asked for a sign-in by name.
@@ -111,7 +111,7 @@ pub(crate) enum Way {
 
 /// Nobody is asked, and nothing waits.
 pub(crate) const NOBODY: Manner = Manner {
-    asking: Asking::Never,
+    asking: PromptPolicy::Never,
     way: Way::Browser,
     insists: false,
 };
@@ -119,7 +119,7 @@ pub(crate) const NOBODY: Manner = Manner {
 impl Default for Manner {
     fn default() -> Self {
         Self {
-            asking: Asking::WhenNeeded,
+            asking: PromptPolicy::WhenNeeded,
             way: Way::Browser,
             insists: false,
         }

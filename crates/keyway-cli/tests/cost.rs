@@ -7,7 +7,7 @@ use std::sync::Arc;
 use keyway::connect::{Host, HttpClient, HttpSettings, Isolation, Launcher, Target};
 use keyway::load::Loader;
 use keyway::settings::{Confinement, Settings};
-use keyway::sign_in::{Accounts, Asking, KeptVault};
+use keyway::sign_in::{Accounts, KeptVault, PromptPolicy};
 use keyway::vault::{Folders, KeySources, Vault};
 use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::resolve::resolve;
@@ -56,7 +56,7 @@ async fn a_signed_in_call_looks_at_the_database_once() {
         accounts: Some(Accounts {
             vault: Arc::clone(&vault),
             interaction: None,
-            asking: Asking::Never,
+            asking: PromptPolicy::Never,
             settings: Arc::new(Settings::default()),
             profile: "default".to_owned(),
             account: None,

@@ -11,7 +11,7 @@ use keyway::connect::{
 };
 use keyway::load::{Loaded, Loader};
 use keyway::settings::{Confinement, Settings as Preferences};
-use keyway::sign_in::{Accounts, Asking, KeptVault, Loopback};
+use keyway::sign_in::{Accounts, KeptVault, Loopback, PromptPolicy};
 use keyway::trust::{Files, Ledger, Question, Surroundings};
 use keyway::vault::{Folders, KeySources, SourceKind, Vault};
 use keyway_config::declared::{DeclaredServer, Transport};
@@ -93,7 +93,7 @@ impl Tour {
         let accounts = Accounts {
             vault: Arc::new(KeptVault::new(folders, Box::new(open))),
             interaction: Some(Arc::new(Loopback::new(Arc::clone(&settings.presenter)))),
-            asking: Asking::WhenNeeded,
+            asking: PromptPolicy::WhenNeeded,
             settings: Arc::new(Preferences::default()),
             profile: "default".to_owned(),
             account: None,

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use keyway_auth::{Happening, Watch};
+use keyway_auth::{ServerEvent, ServerObserver};
 use keyway_transport::{Connection, Event, Frame};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
@@ -105,10 +105,10 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
 }
 
 /// Tells that the server is gone, if it did not end in good order.
-fn told(watch: &Watch, event: &Event) {
+fn told(watch: &ServerObserver, event: &Event) {
     if let Event::Closed(Some(error)) = event {
         let code = error.code();
-        watch.happened(Happening::NotConnected { code });
+        watch.emit(ServerEvent::NotConnected { code });
     }
 }
 
@@ -146,7 +146,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
     }
 
     /// Returns a frame that needs no waiting; what cannot be read is left for [`Self::next`].
-    pub fn at_hand(&mut self) -> Option<Frame> {
+    pub fn cached(&mut self) -> Option<Frame> {
         if !self.line.is_empty() {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use keyway_auth::oauth::{OAuthError, SignInCause, What};
+use keyway_auth::oauth::{OAuthError, RequestTarget, SignInCause};
 use keyway_auth::ports::{Barred, HttpFailure, InteractionError};
 use keyway_auth::{AuthError, HelperFault};
 use keyway_transport::TransportError;
@@ -248,7 +248,7 @@ fn oauth_hint(error: &OAuthError) -> &'static str {
         OAuthError::Interaction(InteractionError::PortBusy { .. }) => {
             "end the program that uses the port, or remove `callbackPort` from the entry"
         }
-        OAuthError::Interaction(InteractionError::Nobody) => {
+        OAuthError::Interaction(InteractionError::Unavailable) => {
             "sign in from a terminal: keyway login SERVER --no-browser"
         }
         OAuthError::Interaction(InteractionError::Listener { .. }) => {
@@ -306,7 +306,7 @@ fn oauth_hint(error: &OAuthError) -> &'static str {
             "the server leads to an address that is less public than its own; if that is right, say so: `private_issuer = true` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
         }
         OAuthError::Http {
-            what: What::ResourceMetadata,
+            what: RequestTarget::ResourceMetadata,
             failure: HttpFailure::Unreachable { .. } | HttpFailure::Timeout { .. },
         } => "check the address of the server, the network and the proxy variables",
         OAuthError::Vault { .. } => {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use keyway_auth::Happening;
+use keyway_auth::ServerEvent;
 use keyway_transport::{Connection, RequestId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -116,7 +116,7 @@ impl Session {
         let pump = tokio::spawn(Arc::clone(&exchange).pump(events));
         match era::negotiate(&exchange, &client, offer).await {
             Ok(facts) => {
-                watch.happened(Happening::Connected);
+                watch.emit(ServerEvent::Connected);
                 exchange.greeted(watch);
                 Ok(Self {
                     exchange,
@@ -127,7 +127,7 @@ impl Session {
             }
             Err(error) => {
                 let code = error.code();
-                watch.happened(Happening::NotConnected { code });
+                watch.emit(ServerEvent::NotConnected { code });
                 exchange.close().await;
                 pump.abort();
                 Err(error)

@@ -51,7 +51,7 @@ impl AuthorizedClient {
         &self,
         call: &OutboundRequest<'_>,
     ) -> Result<Response, TransportError> {
-        let mut credential = match self.authorizer.at_hand() {
+        let mut credential = match self.authorizer.cached() {
             Some(credential) => credential,
             None => self.authorizer.obtain().await?,
         };
@@ -73,7 +73,7 @@ impl AuthorizedClient {
         &self,
         call: &OutboundRequest<'_>,
     ) -> Result<Response, TransportError> {
-        let credential = match self.authorizer.at_hand() {
+        let credential = match self.authorizer.cached() {
             Some(credential) => credential,
             None => self.authorizer.obtain().await?,
         };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use keyway_auth::{BoxFuture, Happening, Watch};
+use keyway_auth::{BoxFuture, ServerEvent, ServerObserver};
 use tokio::sync::mpsc;
 
 use crate::error::TransportError;
@@ -17,14 +17,14 @@ pub struct Connection {
     /// What comes back, in order; bounded, so that a slow reader slows the server down.
     pub events: mpsc::Receiver<Event>,
     /// Who is told what becomes of it.
-    pub watch: Watch,
+    pub watch: ServerObserver,
 }
 
 impl Connection {
     /// Joins the two sides; nobody is told of it.
     #[must_use]
     pub fn new(link: Arc<dyn Link>, events: mpsc::Receiver<Event>) -> Self {
-        let watch = Watch::default();
+        let watch = ServerObserver::default();
         Self {
             link,
             events,
@@ -35,10 +35,10 @@ impl Connection {
     /// Tells what the answer to the first request means.
     pub fn tell(&self, answer: &Event) {
         match answer {
-            Event::Frame(_) => self.watch.happened(Happening::Connected),
+            Event::Frame(_) => self.watch.emit(ServerEvent::Connected),
             Event::Failed { error, .. } => {
                 let code = error.code();
-                self.watch.happened(Happening::NotConnected { code });
+                self.watch.emit(ServerEvent::NotConnected { code });
             }
             _ => {}
         }

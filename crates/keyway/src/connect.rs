@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use keyway_auth::{Authorizer, Dynamic, Fixed, Happening, Renewal, Topic};
+use keyway_auth::{Authorizer, Dynamic, Fixed, Renewal, ServerEvent, Topic};
 use keyway_config::declared::{
     Helper as DeclaredHelper, HelperCommand as Declared, Refresh, Transport,
 };
@@ -145,7 +145,7 @@ impl Host {
             }
             Err(error) => {
                 let code = error.code();
-                watch.happened(Happening::NotConnected { code });
+                watch.emit(ServerEvent::NotConnected { code });
                 Err(error)
             }
         }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keyway_auth::ports::Clock as _;
-pub use keyway_auth::{Happening, Topic, Watch};
+pub use keyway_auth::{ServerEvent, ServerObserver, Topic};
 use keyway_config::declared::EntryFault;
 use keyway_config::document::Entry;
 use keyway_config::plugin::Plugin;
@@ -139,10 +139,10 @@ impl Events {
 
     /// Returns who is to be told of one server.
     #[must_use]
-    pub fn watch(&self, server: &str) -> Watch {
+    pub fn watch(&self, server: &str) -> ServerObserver {
         match &self.0 {
-            Some(hub) => Watch::new(Arc::new(Bound(Arc::clone(hub))), server),
-            None => Watch::default(),
+            Some(hub) => ServerObserver::new(Arc::new(Bound(Arc::clone(hub))), server),
+            None => ServerObserver::default(),
         }
     }
 
@@ -189,19 +189,19 @@ impl Hub {
 struct Bound(Arc<Hub>);
 
 impl keyway_auth::Observer for Bound {
-    fn happened(&self, server: &str, happening: Happening) {
+    fn emit(&self, server: &str, happening: ServerEvent) {
         let (kind, code) = match happening {
-            Happening::Connected => (Kind::ServerConnected, None),
-            Happening::NotConnected { code } => (Kind::ServerFailed, Some(code)),
-            Happening::Required { code } => (Kind::AuthRequired, Some(code)),
-            Happening::Started => (Kind::AuthStarted, None),
-            Happening::Completed => (Kind::AuthCompleted, None),
-            Happening::Failed { code } => (Kind::AuthFailed, Some(code)),
-            Happening::Refreshed => (Kind::TokenRefreshed, None),
-            Happening::RefreshFailed { code } => (Kind::TokenRefreshFailed, Some(code)),
-            Happening::Cleared => (Kind::TokenCleared, None),
-            Happening::HelperRan => (Kind::HelperRan, None),
-            Happening::HelperFailed { code } => (Kind::HelperFailed, Some(code)),
+            ServerEvent::Connected => (Kind::ServerConnected, None),
+            ServerEvent::NotConnected { code } => (Kind::ServerFailed, Some(code)),
+            ServerEvent::Required { code } => (Kind::AuthRequired, Some(code)),
+            ServerEvent::Started => (Kind::AuthStarted, None),
+            ServerEvent::Completed => (Kind::AuthCompleted, None),
+            ServerEvent::Failed { code } => (Kind::AuthFailed, Some(code)),
+            ServerEvent::Refreshed => (Kind::TokenRefreshed, None),
+            ServerEvent::RefreshFailed { code } => (Kind::TokenRefreshFailed, Some(code)),
+            ServerEvent::Cleared => (Kind::TokenCleared, None),
+            ServerEvent::HelperRan => (Kind::HelperRan, None),
+            ServerEvent::HelperFailed { code } => (Kind::HelperFailed, Some(code)),
             _ => return,
         };
         Events(Some(Arc::clone(&self.0))).emit(kind, Some(server), code);

@@ -22,7 +22,7 @@ use keyway_vault::Folders;
 use url::Url;
 
 pub use keyway_auth::oauth::{
-    Asking, OAuthError, Revoked, SignIn, SignInCause, SignedOut, Whose, client_metadata,
+    AccountPin, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause, SignedOut, client_metadata,
     is_client_address, scope_in_words,
 };
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
@@ -46,7 +46,7 @@ pub struct Accounts {
     /// The person; absent where nobody may be asked.
     pub interaction: Option<Arc<dyn Interaction>>,
     /// Whether a request may wait for a person.
-    pub asking: Asking,
+    pub asking: PromptPolicy,
     /// What the person decided.
     pub settings: Arc<settings::Settings>,
     /// Whose sign-ins.
@@ -56,7 +56,7 @@ pub struct Accounts {
     /// By a code on another device, whatever is configured.
     pub device: bool,
     /// The conversation that connections are for, if they are for one: it keeps to one account.
-    pub whose: Option<Whose>,
+    pub whose: Option<AccountPin>,
 }
 
 impl Host {
@@ -87,8 +87,8 @@ impl Host {
             )),
             documents: Arc::new(vault::Discovery(Arc::clone(&accounts.vault))),
             interaction: accounts.interaction.clone(),
-            watch: self.events.watch(&target.spec.name),
-            whose: accounts.whose.clone(),
+            observer: self.events.watch(&target.spec.name),
+            account_pin: accounts.whose.clone(),
         };
         let settings = engine::settings(self, accounts, target, remote);
         let fixed = header_values(&remote.headers);

@@ -144,8 +144,8 @@ impl Noting {
 }
 
 impl Authorizer for Noting {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
-        let credential = self.inner.at_hand()?;
+    fn cached(&self) -> Option<Arc<Credential>> {
+        let credential = self.inner.cached()?;
         self.note(&credential);
         Some(credential)
     }

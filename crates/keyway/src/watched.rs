@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use keyway_auth::ports::Clock as _;
 use keyway_auth::{
-    AuthError, Authorizer, BoxFuture, Challenge, Credential, Happening, Topic, Verdict, Watch,
-    parse_challenges, token_challenge,
+    AuthError, Authorizer, BoxFuture, Challenge, Credential, ServerEvent, ServerObserver, Topic,
+    Verdict, parse_challenges, token_challenge,
 };
 use keyway_config::resolve::Resolved;
 use keyway_config::template::Part;
@@ -18,7 +18,7 @@ use crate::sign_in::SystemClock;
 #[derive(Debug)]
 pub(crate) struct Watched {
     inner: Arc<dyn Authorizer>,
-    watch: Watch,
+    watch: ServerObserver,
     /// The last run of the helper that was told of; absent where there is no helper.
     told: Option<AtomicU64>,
 }
@@ -27,7 +27,7 @@ impl Watched {
     /// Watches an authorizer; one that nobody wants to hear of stays as it is.
     pub(crate) fn wrap(
         inner: Arc<dyn Authorizer>,
-        watch: Watch,
+        watch: ServerObserver,
         has_helper: bool,
     ) -> Arc<dyn Authorizer> {
         if !watch.is_on() {
@@ -43,7 +43,7 @@ impl Watched {
         if told.fetch_max(run, Ordering::Relaxed) >= run {
             return;
         }
-        self.watch.happened(Happening::HelperRan);
+        self.watch.emit(ServerEvent::HelperRan);
         self.watch.note(Topic::Helper, || {
             let took = SystemClock
                 .monotonic()
@@ -62,7 +62,7 @@ impl Watched {
     fn failed(&self, error: &AuthError) {
         if let AuthError::Helper { fault } = error {
             let code = fault.code();
-            self.watch.happened(Happening::HelperFailed { code });
+            self.watch.emit(ServerEvent::HelperFailed { code });
             self.watch.note(Topic::Helper, || error.to_string());
         }
     }
@@ -77,7 +77,7 @@ impl Watched {
                 _ if told.is_some_and(|told| told.scope().is_some()) => "insufficient-scope",
                 _ => "forbidden",
             };
-            self.watch.happened(Happening::Failed { code });
+            self.watch.emit(ServerEvent::Failed { code });
         }
         self.watch.note(Topic::Transport, || {
             let what = match outcome {
@@ -91,8 +91,8 @@ impl Watched {
 }
 
 impl Authorizer for Watched {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
-        self.inner.at_hand()
+    fn cached(&self) -> Option<Arc<Credential>> {
+        self.inner.cached()
     }
 
     fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>> {

@@ -28,9 +28,9 @@ impl HelperRunner for &Script {
 }
 
 #[derive(Debug)]
-struct Hand(std::sync::Mutex<Instant>);
+struct ManualClock(std::sync::Mutex<Instant>);
 
-impl Clock for &Hand {
+impl Clock for &ManualClock {
     fn monotonic(&self) -> Instant {
         *self.0.lock().unwrap()
     }
@@ -40,15 +40,15 @@ impl Clock for &Hand {
     }
 }
 
-fn hand() -> Hand {
-    Hand(std::sync::Mutex::new(Instant::now()))
+fn hand() -> ManualClock {
+    ManualClock(std::sync::Mutex::new(Instant::now()))
 }
 
 fn dynamic<'a>(
     script: &'a Script,
-    hand: &'a Hand,
+    hand: &'a ManualClock,
     renewal: Renewal,
-) -> Dynamic<&'a Script, &'a Hand> {
+) -> Dynamic<&'a Script, &'a ManualClock> {
     let header = |name: &'static str, value| {
         (
             HeaderName::from_static(name),
@@ -127,7 +127,7 @@ fn bad_output_is_an_error_and_the_last_good_credential_stays() {
     let error = block_on(authorizer.challenged(&used, REFUSED)).unwrap_err();
     assert_eq!(error.code(), "helper-output");
     assert!(!format!("{error} {error:?}").contains("CANARY"));
-    assert_eq!(authorizer.at_hand().unwrap().generation(), 1);
+    assert_eq!(authorizer.cached().unwrap().generation(), 1);
 }
 
 #[test]

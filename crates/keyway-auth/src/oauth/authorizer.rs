@@ -1,8 +1,8 @@
 //! Which token is used, and who may wait for it.
 
 mod decision;
-mod entering;
-mod stored;
+mod renewing;
+mod signing_in;
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,17 +11,17 @@ use async_lock::{Mutex, OnceCell};
 use http::{HeaderName, HeaderValue};
 use keyway_store::Grant;
 
-use self::stored::Lost;
-use super::core::{Core, Ports, Server};
+use self::renewing::RenewalFailure;
+use super::engine::{OAuthEngine, Ports, Server};
 use super::error::{OAuthError, SignInCause};
-use super::library::Trust;
-use super::memory::{Memory, Use};
+use super::memory::{Availability, Memory};
+use super::metadata_cache::CachePolicy;
 use super::refresh::Cause;
 use super::settings::Settings;
-use super::sign_in::Occasion;
+use super::sign_in::SignInTrigger;
 use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
 use crate::error::AuthError;
-use crate::watch::Happening;
+use crate::observer::ServerEvent;
 
 /// OAuth on demand: nothing is sent until the server asks for it.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct OAuth(Arc<Inner>);
 /// Whether a request may wait for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Asking {
+pub enum PromptPolicy {
     /// A request that needs a sign-in starts it and waits.
     WhenNeeded,
     /// A request that needs a sign-in starts it and waits this long; the sign-in goes on.
@@ -41,11 +41,11 @@ pub enum Asking {
 
 #[derive(Debug)]
 struct Inner {
-    core: Core,
-    asking: Asking,
+    engine: OAuthEngine,
+    prompt_policy: PromptPolicy,
     fixed: Vec<(HeaderName, HeaderValue)>,
     memory: std::sync::Mutex<Memory>,
-    /// Held while something is decided, so that one decision serves all who wait.
+    /// HeldToken while something is decided, so that one decision serves all who wait.
     deciding: Arc<Mutex<()>>,
 }
 
@@ -56,13 +56,13 @@ impl OAuth {
         server: Server,
         settings: Settings,
         ports: Ports,
-        asking: Asking,
+        prompt_policy: PromptPolicy,
         fixed: Vec<(HeaderName, HeaderValue)>,
     ) -> Self {
         Self(Arc::new(Inner {
             memory: std::sync::Mutex::new(Memory::new(&fixed)),
-            core: Core::new(server, settings, ports),
-            asking,
+            engine: OAuthEngine::new(server, settings, ports),
+            prompt_policy,
             fixed,
             deciding: Arc::new(Mutex::new(())),
         }))
@@ -76,13 +76,13 @@ impl OAuth {
     pub async fn sign_in(&self, scopes: Option<Vec<String>>) -> Result<Option<String>, AuthError> {
         let signed_in = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let mut occasion = inner.occasion().await;
+            let mut trigger = inner.trigger().await;
             if let Some(scopes) = scopes {
-                occasion.scopes = Some(scopes.iter().map(String::as_str).collect());
-                occasion.is_exact = true;
+                trigger.scopes = Some(scopes.iter().map(String::as_str).collect());
+                trigger.is_exact = true;
             }
             // Whoever asks for it wants it by what holds now.
-            inner.enter(&occasion, Trust::Anew).await?;
+            inner.enter(&trigger, CachePolicy::Bypass).await?;
             Ok(inner
                 .lock()
                 .held
@@ -101,9 +101,11 @@ impl OAuth {
     pub async fn enter(&self) -> Result<(), AuthError> {
         let entered = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let known = inner.core.stored().await?.map(|grant| grant.generation);
-            let occasion = inner.occasion().await;
-            let entered = inner.enter_in_turn(&occasion, Trust::Anew, known).await;
+            let known = inner.engine.stored().await?.map(|grant| grant.generation);
+            let trigger = inner.trigger().await;
+            let entered = inner
+                .sign_in_in_turn(&trigger, CachePolicy::Bypass, known)
+                .await;
             entered.map(drop)
         });
         entered.await.map_err(AuthError::from)
@@ -115,15 +117,15 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns what a sign-in would fail with.
-    pub async fn rehearse(&self) -> Result<(), AuthError> {
-        let rehearsed = self.0.owned(|inner| async move {
-            let occasion = inner.core.probe(&inner.fixed).await;
-            inner.core.rehearse(&occasion).await
+    pub async fn dry_run(&self) -> Result<(), AuthError> {
+        let checked = self.0.owned(|inner| async move {
+            let trigger = inner.engine.probe(&inner.fixed).await;
+            inner.engine.dry_run(&trigger).await
         });
-        rehearsed.await.map_err(AuthError::from)
+        checked.await.map_err(AuthError::from)
     }
 
-    /// Says whether the server offers a sign-in that could begin; as [`Self::rehearse`], except that
+    /// Says whether the server offers a sign-in that could begin; as [`Self::dry_run`], except that
     /// a server without any metadata offers none.
     ///
     /// # Errors
@@ -131,8 +133,8 @@ impl OAuth {
     /// Returns [`OAuthError::NotOffered`], or what a sign-in would fail with.
     pub async fn offered(&self) -> Result<(), AuthError> {
         let offered = self.0.owned(|inner| async move {
-            let occasion = inner.core.probe(&inner.fixed).await;
-            inner.core.offered(&occasion).await
+            let trigger = inner.engine.probe(&inner.fixed).await;
+            inner.engine.offered(&trigger).await
         });
         offered.await.map_err(AuthError::from)
     }
@@ -145,13 +147,13 @@ impl OAuth {
     pub async fn renew(&self) -> Result<(), AuthError> {
         let renewed = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let Some(grant) = inner.core.stored().await? else {
+            let Some(grant) = inner.engine.stored().await? else {
                 return Err(sign_in_required(SignInCause::Never, &[]));
             };
             match inner.renewed(&grant, &Cause::Refused(None)).await? {
                 Ok(_) => Ok(()),
-                Err(Lost::SignIn(cause)) => Err(sign_in_required(cause, &[])),
-                Err(Lost::Rejected(error)) => Err(error),
+                Err(RenewalFailure::SignIn(cause)) => Err(sign_in_required(cause, &[])),
+                Err(RenewalFailure::Rejected(error)) => Err(error),
             }
         });
         renewed.await.map_err(AuthError::from)
@@ -164,14 +166,14 @@ impl OAuth {
     /// Returns why it is still there.
     pub async fn sign_out(&self) -> Result<super::SignedOut, AuthError> {
         let ended = self.0.owned(|inner| async move {
-            let ended = inner.core.sign_out().await?;
+            let ended = inner.engine.sign_out().await?;
             if ended.existed {
-                inner.core.watch.happened(Happening::Cleared);
+                inner.engine.observer.emit(ServerEvent::Cleared);
             }
-            let now = inner.core.clock.monotonic();
+            let now = inner.engine.clock.monotonic();
             let mut memory = inner.lock();
             memory.forgive();
-            memory.occasion = Occasion::default();
+            memory.trigger = SignInTrigger::default();
             let _bare = memory.empty(now, None);
             drop(memory);
             Ok(ended)
@@ -182,7 +184,7 @@ impl OAuth {
     /// Returns the consent page that a person is being asked on.
     #[must_use]
     pub fn consent_page(&self) -> Option<String> {
-        self.0.core.consent_page_shown()
+        self.0.engine.consent_page_shown()
     }
 
     /// Says whether a sign-in is stored, whatever it is worth.
@@ -191,20 +193,20 @@ impl OAuth {
     ///
     /// Returns why the vault cannot be read.
     pub async fn is_signed_in(&self) -> Result<bool, AuthError> {
-        let stored = self.0.core.stored().await?;
+        let stored = self.0.engine.stored().await?;
         Ok(stored.is_some())
     }
 
     /// Waits until somebody signs in by another way than this.
     pub async fn signed_in_elsewhere(&self) {
-        let core = &self.0.core;
+        let engine = &self.0.engine;
         let generation = |stored: Result<Option<Grant>, OAuthError>| {
             stored.ok().flatten().map(|grant| grant.generation)
         };
-        let before = generation(core.stored().await);
+        let before = generation(engine.stored().await);
         loop {
-            core.tasks.sleep(LOOK).await;
-            let now = generation(core.stored().await);
+            engine.tasks.sleep(LOOK).await;
+            let now = generation(engine.stored().await);
             if now.is_some() && now != before {
                 return;
             }
@@ -213,17 +215,17 @@ impl OAuth {
 
     /// Asks the server whether it wants a sign-in, without sending one.
     pub async fn wants_sign_in(&self) -> bool {
-        self.0.core.is_challenged(&self.0.fixed).await
+        self.0.engine.is_challenged(&self.0.fixed).await
     }
 
     /// Says whether nobody has to sign in: the server answers without a credential, and no document
     /// of it offers a sign-in.
     pub async fn is_unneeded(&self) -> bool {
         let unneeded = self.0.owned(|inner| async move {
-            if !inner.core.is_welcome(&inner.fixed).await {
+            if !inner.engine.is_welcome(&inner.fixed).await {
                 return Ok(false);
             }
-            let offered = inner.core.offered(&Occasion::default()).await;
+            let offered = inner.engine.offered(&SignInTrigger::default()).await;
             Ok(matches!(offered, Err(OAuthError::NotOffered)))
         });
         unneeded.await.unwrap_or_default()
@@ -231,24 +233,24 @@ impl OAuth {
 
     /// Shows to others that this process uses the sign-in, from the next time that it is read.
     ///
-    /// Whoever does so looks at [`is_dismissed`](Self::is_dismissed) a few times a second.
+    /// Whoever does so looks at [`is_stop_requested`](Self::is_stop_requested) a few times a second.
     pub fn attend(&self) {
-        self.0.core.attend();
+        self.0.engine.attend();
     }
 
     /// Says whether somebody signs out elsewhere, and waits for this process to [`leave`](Self::leave).
     #[must_use]
-    pub fn is_dismissed(&self) -> bool {
-        self.0.core.is_dismissed()
+    pub fn is_stop_requested(&self) -> bool {
+        self.0.engine.is_stop_requested()
     }
 
     /// Stops using the sign-in; the next request looks at what is stored then.
     pub fn leave(&self) {
         self.reload();
-        self.0.lock().occasion = Occasion::default();
-        self.0.core.leave();
-        if let Some(whose) = &self.0.core.whose {
-            whose.depart();
+        self.0.lock().trigger = SignInTrigger::default();
+        self.0.engine.leave();
+        if let Some(account_pin) = &self.0.engine.account_pin {
+            account_pin.count_sign_out();
         }
     }
 
@@ -262,22 +264,22 @@ impl OAuth {
 }
 
 impl Authorizer for OAuth {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
+    fn cached(&self) -> Option<Arc<Credential>> {
         let inner = &self.0;
-        let found = inner.lock().at_hand(inner.core.clock.monotonic());
+        let found = inner.lock().cached(inner.engine.clock.monotonic());
         match found {
-            Use::Good(credential) => Some(credential),
-            Use::Aging(credential) => {
+            Availability::Fresh(credential) => Some(credential),
+            Availability::DueForRenewal(credential) => {
                 inner.renew_ahead();
                 Some(credential)
             }
-            Use::None => None,
+            Availability::None => None,
         }
     }
 
     fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>> {
         Box::pin(async move {
-            match self.at_hand() {
+            match self.cached() {
                 Some(credential) => Ok(credential),
                 None => {
                     let obtained = self.0.owned(|inner| async move { inner.load().await });
@@ -297,8 +299,10 @@ impl Authorizer for OAuth {
             let decided = self
                 .0
                 .owned(move |inner| async move { inner.decide(serial, &challenge).await });
-            let decided = match self.0.asking {
-                Asking::AtMost(time) => futures_lite::future::or(decided, self.0.late(time)).await,
+            let decided = match self.0.prompt_policy {
+                PromptPolicy::AtMost(time) => {
+                    futures_lite::future::or(decided, self.0.late(time)).await
+                }
                 _ => decided.await,
             };
             decided.map_err(AuthError::from)
@@ -317,7 +321,7 @@ impl Inner {
         let turn = self.deciding.lock_arc().await;
         let cell = Arc::new(OnceCell::new());
         let (inner, result) = (Arc::clone(self), Arc::clone(&cell));
-        self.core.tasks.spawn(Box::pin(async move {
+        self.engine.tasks.spawn(Box::pin(async move {
             let outcome = work(inner).await;
             drop(turn);
             result.get_or_init(|| async { outcome }).await;
@@ -326,22 +330,22 @@ impl Inner {
     }
 
     /// Returns what the server wanted when it last refused; if nobody knows, it is asked.
-    async fn occasion(&self) -> Occasion {
-        let occasion = self.lock().occasion.clone();
-        if occasion.metadata.is_none() && occasion.scopes.is_none() {
-            return self.core.probe(&self.fixed).await;
+    async fn trigger(&self) -> SignInTrigger {
+        let trigger = self.lock().trigger.clone();
+        if trigger.metadata.is_none() && trigger.scopes.is_none() {
+            return self.engine.probe(&self.fixed).await;
         }
-        occasion
+        trigger
     }
 
     /// Gives up waiting for a person, while the person is still being asked.
     async fn late<T>(&self, time: Duration) -> Result<T, OAuthError> {
         let mut waited = Duration::ZERO;
         loop {
-            self.core.tasks.sleep(TICK).await;
+            self.engine.tasks.sleep(TICK).await;
             // Only the time that a person takes counts; everything else is bounded already.
-            let address = self.core.consent_page_shown();
-            if address.is_none() && !self.core.is_queued() {
+            let address = self.engine.consent_page_shown();
+            if address.is_none() && !self.engine.is_queued() {
                 continue;
             }
             waited += TICK;

@@ -35,7 +35,7 @@ pub(super) enum Origin {
     /// It has just been registered.
     Registered,
     /// It was registered at an earlier sign-in.
-    Kept,
+    Stored,
 }
 
 impl Client {

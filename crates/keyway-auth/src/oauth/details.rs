@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::client::{Client, Origin};
-use super::sealed;
+use super::secret_serde;
 use super::settings::{AuthMethod, ClientProof, Settings};
 use super::token::TokenKind;
 
@@ -20,7 +20,11 @@ pub(super) struct Details {
     pub(super) client_id: String,
     pub(super) method: AuthMethod,
     /// The secret of a client that registered itself; those of others stay where they are.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "sealed")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "secret_serde"
+    )]
     client_secret: Option<Secret<String>>,
     /// Byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +32,11 @@ pub(super) struct Details {
     pub(super) scopes: Vec<String>,
     pub(super) kind: TokenKind,
     /// The key that the tokens are bound to.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "sealed")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "secret_serde"
+    )]
     dpop: Option<Secret<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) account: Option<String>,
@@ -63,7 +71,7 @@ pub(super) struct SignedIn<'a> {
 impl Details {
     pub(super) fn new(from: SignedIn<'_>) -> Self {
         let client_secret = match (&from.client.proof, from.client.origin) {
-            (ClientProof::Secret(secret), Origin::Registered | Origin::Kept) => {
+            (ClientProof::Secret(secret), Origin::Registered | Origin::Stored) => {
                 Some(secret.clone())
             }
             _ => None,
@@ -107,9 +115,9 @@ impl Details {
             .chain(&settings.client)
             .find(|client| client.id == self.client_id);
         let (proof, origin) = match (&self.client_secret, configured) {
-            (Some(secret), _) => (ClientProof::Secret(secret.clone()), Origin::Kept),
+            (Some(secret), _) => (ClientProof::Secret(secret.clone()), Origin::Stored),
             (None, Some(client)) => (client.proof.clone(), Origin::Configured),
-            (None, None) => (ClientProof::Public, Origin::Kept),
+            (None, None) => (ClientProof::Public, Origin::Stored),
         };
         Client {
             id: self.client_id.clone(),

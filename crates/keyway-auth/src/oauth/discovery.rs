@@ -4,9 +4,9 @@ use url::Url;
 
 use super::document::Document;
 use super::endpoint::{Endpoint, EndpointError};
-use super::error::{OAuthError, What, shown};
-use super::library::Reader;
+use super::error::{OAuthError, RequestTarget, shown};
 use super::metadata::{ResourceMetadata, ServerMetadata, named};
+use super::metadata_cache::MetadataReader;
 use super::settings::{Endpoints, Settings};
 
 /// Where to sign in for a server.
@@ -22,7 +22,7 @@ pub(super) struct Discovered {
 ///
 /// `hint` is the address of the resource metadata as the challenge gives it.
 pub(super) async fn discover(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     settings: &Settings,
     url: &Url,
     hint: Option<&str>,
@@ -60,7 +60,7 @@ pub(super) async fn discover(
 /// The address in a challenge counts inside the server's origin only: elsewhere it could be
 /// anything that we can reach and the server cannot (RFC 9728 section 7.7).
 pub(super) async fn resource_metadata(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     url: &Url,
     hint: Option<&str>,
 ) -> Result<Option<ResourceMetadata>, OAuthError> {
@@ -80,12 +80,14 @@ pub(super) async fn resource_metadata(
         metadata.check(url)?;
         Ok(metadata)
     };
-    reader.first(What::ResourceMetadata, candidates, read).await
+    reader
+        .first(RequestTarget::ResourceMetadata, candidates, read)
+        .await
 }
 
 /// Takes the issuer that the person chose, unless the server relies on others.
 async fn chosen(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     settings: &Settings,
     resource: Option<&ResourceMetadata>,
 ) -> Result<ServerMetadata, OAuthError> {
@@ -108,7 +110,7 @@ async fn chosen(
 
 /// Takes the first issuer that publishes metadata; one that we have a client for goes first.
 async fn choose(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     settings: &Settings,
     issuers: &[String],
 ) -> Result<ServerMetadata, OAuthError> {
@@ -127,7 +129,7 @@ async fn choose(
 
 /// Before 2025-06-18 a server was its own authorization server, with or without a document.
 async fn own(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     settings: &Settings,
     url: &Url,
 ) -> Result<ServerMetadata, OAuthError> {
@@ -141,7 +143,7 @@ async fn own(
 /// An entry of a plugin may name the document. If that could speak for any issuer, then it would
 /// be given the client that the person has with that issuer.
 pub(super) async fn configured(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     settings: &Settings,
     at: &Url,
 ) -> Result<ServerMetadata, OAuthError> {
@@ -154,7 +156,7 @@ pub(super) async fn configured(
         }
         Ok(metadata)
     };
-    let found = reader.first(What::ServerMetadata, vec![at.clone()], read);
+    let found = reader.first(RequestTarget::ServerMetadata, vec![at.clone()], read);
     found.await?.ok_or_else(|| OAuthError::NoMetadata {
         issuer: shown(&origin),
     })
@@ -162,11 +164,11 @@ pub(super) async fn configured(
 
 /// Asks an issuer for its metadata, in the order of the specification.
 pub(super) async fn server_metadata(
-    reader: &Reader<'_>,
+    reader: &MetadataReader<'_>,
     settings: &Settings,
     issuer: &str,
 ) -> Result<Option<ServerMetadata>, OAuthError> {
-    let what = What::ResourceMetadata;
+    let what = RequestTarget::ResourceMetadata;
     let url = named(what, issuer)?;
     if url.query().is_some() {
         let why = EndpointError::Query;
@@ -187,7 +189,9 @@ pub(super) async fn server_metadata(
         check_issuer(settings, issuer, &metadata)?;
         Ok(metadata)
     };
-    reader.first(What::ServerMetadata, candidates, read).await
+    reader
+        .first(RequestTarget::ServerMetadata, candidates, read)
+        .await
 }
 
 /// Metadata under another name is not used (RFC 8414 section 3.3): byte for byte.

@@ -16,7 +16,7 @@ use crate::ports::{HttpFailure, InteractionError};
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum OAuthError {
-    /// Somebody has to sign in, and nobody is asked here.
+    /// A person has to sign in, and no prompt is shown here.
     #[error("nobody has signed in")]
     SignInRequired {
         /// Why the earlier sign-in does not count any more.
@@ -25,7 +25,7 @@ pub enum OAuthError {
         scopes: Vec<String>,
     },
     /// A person is being asked right now.
-    #[error("somebody has to sign in, on this page: {address}")]
+    #[error("sign in on this page: {address}")]
     SignInUnderWay {
         /// The consent page.
         address: String,
@@ -49,15 +49,15 @@ pub enum OAuthError {
     #[error("{what}: {failure}")]
     Http {
         /// What was asked for.
-        what: What,
+        what: RequestTarget,
         /// Why there is no answer.
         failure: HttpFailure,
     },
-    /// A request got an answer of a status that is none.
-    #[error("{what} was answered with status {status}")]
+    /// A request got a status that is not an answer.
+    #[error("{what} answered {status}")]
     Status {
         /// What was asked for.
-        what: What,
+        what: RequestTarget,
         /// The status.
         status: u16,
         /// The seconds after which to ask again, if the server said so.
@@ -67,12 +67,12 @@ pub enum OAuthError {
     #[error("{what} cannot be used: {error}")]
     Document {
         /// Which.
-        what: What,
+        what: RequestTarget,
         /// What is wrong with it.
         error: DocumentError,
     },
     /// The metadata of the resource is that of another one (RFC 9728 section 3.3).
-    #[error("the metadata of the server speaks of another resource, `{found}`")]
+    #[error("the metadata of the server is for another resource, `{found}`")]
     ResourceMismatch {
         /// What it speaks of.
         found: String,
@@ -92,7 +92,7 @@ pub enum OAuthError {
         expected: String,
     },
     /// The authorization server does not say that it knows PKCE with S256 (RFC 7636 section 4.2).
-    #[error("`{issuer}` does not say that it supports PKCE with S256")]
+    #[error("`{issuer}` does not advertise PKCE with S256")]
     PkceUnsupported {
         /// Which.
         issuer: String,
@@ -101,7 +101,7 @@ pub enum OAuthError {
     #[error("{what} names an address that may not be used: {why}")]
     Endpoint {
         /// Which document.
-        what: What,
+        what: RequestTarget,
         /// Why not.
         why: EndpointError,
     },
@@ -114,7 +114,7 @@ pub enum OAuthError {
         endpoint: &'static str,
     },
     /// There is no client, and none can be registered.
-    #[error("`{issuer}` lets no client register itself")]
+    #[error("`{issuer}` does not support dynamic client registration")]
     NoRegistration {
         /// Which.
         issuer: String,
@@ -136,7 +136,7 @@ pub enum OAuthError {
         found: String,
     },
     /// A way of authenticating the client that we cannot or may not use.
-    #[error("`{issuer}` wants the client to authenticate in a way that it cannot")]
+    #[error("`{issuer}` requires a client authentication method that is not available")]
     ClientAuthentication {
         /// Which.
         issuer: String,
@@ -153,7 +153,7 @@ pub enum OAuthError {
         refusal: Refusal,
     },
     /// The token endpoint refused (RFC 6749 section 5.2).
-    #[error("`{issuer}` gave no token: {refusal}")]
+    #[error("`{issuer}` did not issue a token: {refusal}")]
     TokenRefused {
         /// Which.
         issuer: String,
@@ -169,7 +169,7 @@ pub enum OAuthError {
         interrupted: bool,
     },
     /// Somebody signed in with another account than the conversation began with.
-    #[error("somebody signed in with another account than this session began with")]
+    #[error("the sign-in is of another account than this session began with")]
     OtherAccount,
     /// A token that was just issued is refused.
     #[error("the server refuses a token that was just issued for it")]
@@ -183,7 +183,7 @@ pub enum OAuthError {
         scopes: Vec<String>,
     },
     /// An assertion that the grant needs is not there.
-    #[error("{what} is not there")]
+    #[error("{what} is missing")]
     NoAssertion {
         /// Which.
         what: &'static str,
@@ -228,7 +228,7 @@ pub enum SignInCause {
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum What {
+pub enum RequestTarget {
     /// RFC 9728.
     #[error("the metadata of the server")]
     ResourceMetadata,
@@ -374,7 +374,7 @@ impl OAuthError {
             Self::ClientAuthentication { .. } => "client-authentication",
             Self::Interaction(error) => match error {
                 InteractionError::PortBusy { .. } => "callback-port-busy",
-                InteractionError::Nobody => "sign-in-required",
+                InteractionError::Unavailable => "sign-in-required",
                 _ => "auth-failed",
             },
             Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => "auth-failed",

@@ -1,6 +1,6 @@
 //! What one process remembers of a sign-in, so that most requests need nothing else.
 
-mod setback;
+mod failure_backoff;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,23 +9,23 @@ use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderName};
 use keyway_store::{Grant, GrantState};
 
-use super::binding::Binding;
 use super::details::Details;
 use super::dpop::Nonces;
+use super::dpop_binding::DpopBinding;
 use super::error::{OAuthError, SignInCause};
-use super::sign_in::Occasion;
+use super::sign_in::SignInTrigger;
 use super::token;
 use crate::authorizer::Credential;
 use crate::ports::Clock;
 
-use self::setback::Setback;
+use self::failure_backoff::FailureBackoff;
 
 /// What one process remembers.
 #[derive(Debug)]
 pub(super) struct Memory {
     /// Grows with each credential.
     pub(super) serial: u64,
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldToken>,
     /// The headers that are sent without a token.
     bare: Arc<Credential>,
     /// When the store last had nothing for us.
@@ -33,26 +33,26 @@ pub(super) struct Memory {
     /// Why the sign-in in the store cannot be used.
     pub(super) ended: Option<SignInCause>,
     /// What the server said when it last refused.
-    pub(super) occasion: Occasion,
+    pub(super) trigger: SignInTrigger,
     /// Renewals that failed.
-    pub(super) renewals: Setback,
+    pub(super) renewals: FailureBackoff,
     /// Sign-ins that came to nothing.
-    pub(super) refusals: Setback,
+    pub(super) refusals: FailureBackoff,
     /// Tokens that were refused as soon as they were issued.
-    pub(super) loops: Setback,
+    pub(super) loops: FailureBackoff,
     /// When a person was asked because the server wanted it.
-    windows: Vec<Instant>,
+    prompts: Vec<Instant>,
     pub(super) is_renewing: bool,
 }
 
 /// A token in use.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct HeldToken {
     pub(super) grant: Arc<Grant>,
     pub(super) details: Details,
     pub(super) credential: Arc<Credential>,
     pub(super) source: Source,
-    pub(super) dpop: Option<Binding>,
+    pub(super) dpop: Option<DpopBinding>,
     /// From then on it is renewed in the background.
     soft: Option<Instant>,
     /// From then on it is not used any more.
@@ -72,11 +72,11 @@ pub(super) enum Source {
 
 /// What can be done with the token in use.
 #[derive(Debug)]
-pub(super) enum Use {
+pub(super) enum Availability {
     /// It is good.
-    Good(Arc<Credential>),
+    Fresh(Arc<Credential>),
     /// It is good, but should be renewed.
-    Aging(Arc<Credential>),
+    DueForRenewal(Arc<Credential>),
     /// There is none.
     None,
 }
@@ -89,34 +89,34 @@ impl Memory {
             bare: Arc::new(Credential::new(fixed.to_vec(), 0)),
             empty_at: None,
             ended: None,
-            occasion: Occasion::default(),
-            renewals: Setback::default(),
-            refusals: Setback::default(),
-            loops: Setback::default(),
-            windows: Vec::new(),
+            trigger: SignInTrigger::default(),
+            renewals: FailureBackoff::default(),
+            refusals: FailureBackoff::default(),
+            loops: FailureBackoff::default(),
+            prompts: Vec::new(),
             is_renewing: false,
         }
     }
 
     /// Says what can be used right now.
-    pub(super) fn at_hand(&self, now: Instant) -> Use {
+    pub(super) fn cached(&self, now: Instant) -> Availability {
         let Some(held) = &self.held else {
             let is_empty = self
                 .empty_at
                 .is_some_and(|at| now.duration_since(at) < LOOK_AGAIN);
             return if is_empty {
-                Use::Good(Arc::clone(&self.bare))
+                Availability::Fresh(Arc::clone(&self.bare))
             } else {
-                Use::None
+                Availability::None
             };
         };
         let credential = || Arc::clone(&held.credential);
         if held.hard.is_some_and(|hard| now >= hard) {
-            Use::None
+            Availability::None
         } else if held.soft.is_some_and(|soft| now >= soft) {
-            Use::Aging(credential())
+            Availability::DueForRenewal(credential())
         } else {
-            Use::Good(credential())
+            Availability::Fresh(credential())
         }
     }
 
@@ -148,14 +148,14 @@ impl Memory {
         let mut credential = Credential::new(headers, self.serial);
         let mut dpop = None;
         if let Some(key) = details.dpop() {
-            let key = Binding::import(&key, nonces)?;
+            let key = DpopBinding::import(&key, nonces)?;
             credential = credential.with_proof(key.proof(&grant.access, clock));
             dpop = Some(key);
         }
         let credential = Arc::new(credential);
         let now = clock.monotonic();
         let left = grant.expires_at.map(|at| at.since(grant.now));
-        self.held = Some(Held {
+        self.held = Some(HeldToken {
             soft: left.map(|left| now + left.saturating_sub(skew(left))),
             hard: left.map(|left| now + left),
             grant: Arc::new(grant),
@@ -187,20 +187,20 @@ impl Memory {
         self.renewals.clear();
         self.refusals.clear();
         self.loops.clear();
-        self.windows.clear();
+        self.prompts.clear();
     }
 
     /// Counts one more time that a person was asked. Other scopes each time are no way around the
     /// limit.
-    pub(super) fn count_window(&mut self, now: Instant) {
-        self.windows.push(now);
+    pub(super) fn count_prompt(&mut self, now: Instant) {
+        self.prompts.push(now);
     }
 
     /// Returns how often a person was asked of late.
-    pub(super) fn windows(&mut self, now: Instant) -> u32 {
-        self.windows
+    pub(super) fn prompts(&mut self, now: Instant) -> u32 {
+        self.prompts
             .retain(|at| now.duration_since(*at) < COUNT_TIME);
-        u32::try_from(self.windows.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.prompts.len()).unwrap_or(u32::MAX)
     }
 
     /// Says whether the server refused a token right after it was issued, and has not stopped to.

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::document::{Document, DocumentError};
 use super::endpoint::Endpoint;
-use super::error::{OAuthError, What, shown};
+use super::error::{OAuthError, RequestTarget, shown};
 use super::settings::AuthMethod;
 
 /// What a protected resource says of itself (RFC 9728).
@@ -23,7 +23,7 @@ pub(super) struct ResourceMetadata {
 impl ResourceMetadata {
     /// Reads the document.
     pub(super) fn read(document: &Document) -> Result<Self, OAuthError> {
-        let what = What::ResourceMetadata;
+        let what = RequestTarget::ResourceMetadata;
         let read = || -> Result<Self, DocumentError> {
             let field = "resource";
             let resource = document.text(field)?;
@@ -97,7 +97,7 @@ pub(super) enum Pkce {
 impl ServerMetadata {
     /// Reads the document.
     pub(super) fn read(document: &Document) -> Result<Self, OAuthError> {
-        let what = What::ServerMetadata;
+        let what = RequestTarget::ServerMetadata;
         let url = |name| -> Result<Option<Url>, OAuthError> {
             let text = document
                 .text(name)
@@ -187,7 +187,7 @@ impl ServerMetadata {
 }
 
 /// Reads an address that a document names.
-pub(super) fn named(what: What, text: &str) -> Result<Url, OAuthError> {
+pub(super) fn named(what: RequestTarget, text: &str) -> Result<Url, OAuthError> {
     Endpoint::parse(text)
         .map(Endpoint::into_url)
         .map_err(|why| OAuthError::Endpoint { what, why })

@@ -3,20 +3,20 @@
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use keyway_secret::Secret;
 
-use super::core::Core;
+use super::engine::OAuthEngine;
 use super::scope::Scopes;
-use super::sign_in::Occasion;
+use super::sign_in::SignInTrigger;
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::ports::{HttpRequest, HttpResponse};
 
-impl Core {
+impl OAuthEngine {
     /// Sends a greeting without a credential, and reads the challenge out of its refusal.
     ///
     /// Whatever else happens is no obstacle: the server's metadata is looked for in any case.
-    pub(super) async fn probe(&self, fixed: &[(HeaderName, HeaderValue)]) -> Occasion {
+    pub(super) async fn probe(&self, fixed: &[(HeaderName, HeaderValue)]) -> SignInTrigger {
         match self.greet(fixed).await {
-            Some(told) => occasion(token_challenge(&parse_challenges(&told))),
-            None => Occasion::default(),
+            Some(told) => trigger(token_challenge(&parse_challenges(&told))),
+            None => SignInTrigger::default(),
         }
     }
 
@@ -55,9 +55,9 @@ impl Core {
 }
 
 /// Reads out of a challenge what a sign-in needs.
-pub(super) fn occasion(told: Option<&AuthChallenge>) -> Occasion {
+pub(super) fn trigger(told: Option<&AuthChallenge>) -> SignInTrigger {
     let scopes = told.and_then(AuthChallenge::scope);
-    Occasion {
+    SignInTrigger {
         metadata: told
             .and_then(AuthChallenge::resource_metadata)
             .map(str::to_owned),
@@ -65,7 +65,7 @@ pub(super) fn occasion(told: Option<&AuthChallenge>) -> Occasion {
             .map(|text| Scopes::parse(&text))
             .filter(|all| !all.is_empty()),
         wants_dpop: told.is_some_and(|told| told.scheme() == "dpop"),
-        ..Occasion::default()
+        ..SignInTrigger::default()
     }
 }
 

@@ -1,21 +1,21 @@
-//! Renewing a sign-in exactly once, whoever else wants to: claim → redeem → commit.
+//! Renewing a sign-in exactly once, however many processes want to: claim → redeem → commit.
 
 use std::time::{Duration, Instant};
 
 use keyway_store::{Claim, Claimed, Commit, Generation, Grant, Marked};
 
-use super::binding::Binding;
 use super::client::Origin;
-use super::core::Core;
 use super::details::Details;
 use super::discovery::{configured, resource_metadata, server_metadata};
-use super::error::{OAuthError, SignInCause, What, shown};
-use super::library::{Reader, Trust};
+use super::dpop_binding::DpopBinding;
+use super::engine::OAuthEngine;
+use super::error::{OAuthError, RequestTarget, SignInCause, shown};
+use super::metadata_cache::{CachePolicy, MetadataReader};
 use super::settings::Endpoints;
 use super::sign_in::{is_outdated, tokens};
 use super::token::{Issued, TokenEndpoint};
 use super::wire::Form;
-use crate::watch::{Happening, Topic};
+use crate::observer::{ServerEvent, Topic};
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(super) enum Renewed {
     Rejected { issuer: String, interrupted: bool },
 }
 
-impl Core {
+impl OAuthEngine {
     /// Renews `seen`, or adopts what somebody else made of it.
     pub(super) async fn renew(&self, seen: &Grant, cause: &Cause) -> Result<Renewed, OAuthError> {
         let started = self.clock.monotonic();
@@ -48,18 +48,18 @@ impl Core {
                 .vault(move |grants| Ok(grants.claim(&key, generation, CLAIM)?.into()))
                 .await?;
             match claim {
-                Turn::Ours(claimed) => {
-                    self.watch.note(Topic::OAuth, || why(cause).to_owned());
+                ClaimStep::Ours(claimed) => {
+                    self.observer.note(Topic::OAuth, || why(cause).to_owned());
                     return self.redeem(seen, cause, &claimed, started).await;
                 }
-                Turn::Moved => {
+                ClaimStep::Moved => {
                     let line = "another process renewed the token; taking it over";
-                    self.watch.note(Topic::OAuth, || line.to_owned());
+                    self.observer.note(Topic::OAuth, || line.to_owned());
                     return self.adopt().await;
                 }
-                Turn::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
-                Turn::Hopeless => return Ok(Renewed::SignIn(SignInCause::Ended)),
-                Turn::Held => {}
+                ClaimStep::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
+                ClaimStep::NotRenewable => return Ok(Renewed::SignIn(SignInCause::Ended)),
+                ClaimStep::Held => {}
             }
             if self.clock.monotonic().duration_since(started) > PATIENCE {
                 return Err(OAuthError::RenewalBusy);
@@ -80,19 +80,19 @@ impl Core {
         &self,
         seen: &Grant,
         cause: &Cause,
-        claimed: &Ours,
+        claimed: &OwnClaim,
         started: Instant,
     ) -> Result<Renewed, OAuthError> {
         let outcome = self.redeem_claimed(seen, cause, claimed, started).await;
         match &outcome {
             Ok(Renewed::Rejected { .. }) => {
                 let code = "refresh-failed";
-                self.watch.happened(Happening::RefreshFailed { code });
+                self.observer.emit(ServerEvent::RefreshFailed { code });
             }
             Ok(_) => {}
             Err(error) => {
                 let code = error.code();
-                self.watch.happened(Happening::RefreshFailed { code });
+                self.observer.emit(ServerEvent::RefreshFailed { code });
             }
         }
         outcome
@@ -102,7 +102,7 @@ impl Core {
         &self,
         seen: &Grant,
         cause: &Cause,
-        claimed: &Ours,
+        claimed: &OwnClaim,
         started: Instant,
     ) -> Result<Renewed, OAuthError> {
         let Some(details) = Details::decode(seen.details.expose()) else {
@@ -139,7 +139,7 @@ impl Core {
     async fn ask_wherever(
         &self,
         details: Details,
-        claimed: &Ours,
+        claimed: &OwnClaim,
         started: Instant,
     ) -> (Details, Result<Issued, OAuthError>) {
         let asked = self.ask(&details, claimed, started).await;
@@ -163,7 +163,10 @@ impl Core {
 
     /// Returns the sign-in with the endpoints that its issuer names now, if they are others.
     async fn moved(&self, details: &Details) -> Option<Details> {
-        let (settings, reader) = (&self.settings, Reader::new(self, Trust::Anew));
+        let (settings, reader) = (
+            &self.settings,
+            MetadataReader::new(self, CachePolicy::Bypass),
+        );
         let found = match &settings.endpoints {
             Endpoints::Fixed { .. } => return None,
             Endpoints::Metadata(at) => configured(&reader, settings, at).await.ok()?,
@@ -185,12 +188,12 @@ impl Core {
     async fn ask(
         &self,
         details: &Details,
-        claimed: &Ours,
+        claimed: &OwnClaim,
         started: Instant,
     ) -> Result<Issued, OAuthError> {
         let client = details.client(&self.settings);
         let dpop = match details.dpop() {
-            Some(key) => Some(Binding::import(&key, &self.nonces)?),
+            Some(key) => Some(DpopBinding::import(&key, &self.nonces)?),
             None => None,
         };
         let endpoint = TokenEndpoint {
@@ -198,7 +201,7 @@ impl Core {
             url: &details.token_endpoint,
             client: &client,
             dpop: dpop.as_ref(),
-            what: What::Token,
+            what: RequestTarget::Token,
         };
         let form = Form::new("refresh_token")
             .with_secret("refresh_token", &claimed.refresh)
@@ -209,7 +212,7 @@ impl Core {
         let late = async {
             deadline.await;
             Err(OAuthError::Http {
-                what: What::Token,
+                what: RequestTarget::Token,
                 failure: crate::ports::HttpFailure::Timeout {
                     host: shown(details.token_endpoint.host_str().unwrap_or_default()),
                     seconds: DEADLINE.as_secs(),
@@ -256,7 +259,7 @@ impl Core {
                 }
                 Ok(Commit::Superseded { .. }) => return self.adopt().await,
                 Ok(_) => {
-                    self.watch.happened(Happening::Refreshed);
+                    self.observer.emit(ServerEvent::Refreshed);
                     return self.adopt().await;
                 }
                 Err(error) if tries == COMMIT_TRIES => return Err(error),
@@ -270,7 +273,7 @@ impl Core {
         &self,
         generation: Generation,
         details: &Details,
-        claimed: &Ours,
+        claimed: &OwnClaim,
     ) -> Result<Renewed, OAuthError> {
         let (key, fingerprint) = (self.key.clone(), claimed.fingerprint);
         let marked = self
@@ -285,7 +288,7 @@ impl Core {
         }
     }
 
-    async fn release(&self, claimed: &Ours) -> Result<(), OAuthError> {
+    async fn release(&self, claimed: &OwnClaim) -> Result<(), OAuthError> {
         let (key, claim) = (self.key.clone(), claimed.id);
         self.vault(move |grants| grants.release(&key, claim).map(drop))
             .await
@@ -294,7 +297,7 @@ impl Core {
     /// Says whether the server relies on another issuer by now; then the old one's tokens are
     /// refused for good, and the new one must never see them.
     pub(super) async fn has_moved(&self, details: &Details, hint: Option<&str>) -> bool {
-        let reader = Reader::new(self, Trust::Anew);
+        let reader = MetadataReader::new(self, CachePolicy::Bypass);
         let found = resource_metadata(&reader, &self.server.url, hint).await;
         let Ok(Some(found)) = found else { return false };
         !found.issuers.is_empty() && !found.issuers.contains(&details.issuer)
@@ -310,23 +313,23 @@ const fn why(cause: &Cause) -> &'static str {
 
 /// An answer to a claim that can be handed from thread to thread.
 #[derive(Debug, Clone)]
-enum Turn {
-    Ours(Ours),
+enum ClaimStep {
+    Ours(OwnClaim),
     Held,
     Moved,
-    Hopeless,
+    NotRenewable,
     Absent,
 }
 
 #[derive(Debug, Clone)]
-struct Ours {
+struct OwnClaim {
     id: keyway_store::ClaimId,
     refresh: keyway_secret::Secret<String>,
     fingerprint: keyway_store::Fingerprint,
     interrupted: u32,
 }
 
-impl From<Claim> for Turn {
+impl From<Claim> for ClaimStep {
     fn from(claim: Claim) -> Self {
         match claim {
             Claim::Claimed(Claimed {
@@ -335,7 +338,7 @@ impl From<Claim> for Turn {
                 fingerprint,
                 interrupted,
                 ..
-            }) => Self::Ours(Ours {
+            }) => Self::Ours(OwnClaim {
                 id,
                 refresh,
                 fingerprint,
@@ -344,7 +347,7 @@ impl From<Claim> for Turn {
             Claim::Held { .. } => Self::Held,
             Claim::Moved { .. } => Self::Moved,
             Claim::Absent => Self::Absent,
-            _ => Self::Hopeless,
+            _ => Self::NotRenewable,
         }
     }
 }

@@ -8,10 +8,10 @@ use serde_json::json;
 use url::Url;
 
 use super::client::{Client, Origin, with_secret};
-use super::error::{OAuthError, What, shown};
+use super::error::{OAuthError, RequestTarget, shown};
 use super::jose::assertion::unix;
 use super::metadata::{Pkce, ServerMetadata};
-use super::sealed;
+use super::secret_serde;
 use super::settings::{AuthMethod, ClientProof, GrantKind, Settings};
 use super::wire::{Answer, Wire};
 
@@ -19,7 +19,11 @@ use super::wire::{Answer, Wire};
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Registration {
     client_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "sealed")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "secret_serde"
+    )]
     client_secret: Option<Secret<String>>,
     method: AuthMethod,
     /// Where its answers are received, port included.
@@ -127,7 +131,7 @@ pub(super) async fn register(
             fields.insert("redirect_uris".to_owned(), json!([uri]));
         }
     }
-    let what = What::Registration;
+    let what = RequestTarget::Registration;
     let response = wire.json(what, endpoint, &request).await?;
     if server.pkce == Pkce::NoDocument && response.status == 404 {
         return Err(OAuthError::NotOffered);

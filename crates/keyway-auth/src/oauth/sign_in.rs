@@ -2,32 +2,32 @@
 
 mod code;
 mod device;
-mod rehearsal;
+mod dry_run;
 mod unattended;
 
 use keyway_store::{Generation, Tokens};
 use url::Url;
 
-use super::binding::Binding;
 use super::client::{Client, Origin};
-use super::core::Core;
 use super::details::{Details, SignedIn};
 use super::discovery::{Discovered, discover};
+use super::dpop_binding::DpopBinding;
 use super::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
-use super::error::{OAuthError, What, shown};
+use super::engine::OAuthEngine;
+use super::error::{OAuthError, RequestTarget, shown};
 use super::jose::assertion::unix;
-use super::library::{Reader, Trust};
 use super::metadata::ServerMetadata;
+use super::metadata_cache::{CachePolicy, MetadataReader};
 use super::registration::given;
 use super::scope::Scopes;
 use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint, TokenKind};
+use crate::observer::Topic;
 use crate::ports::HttpFailure;
-use crate::watch::Topic;
 
 /// What led to a sign-in.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Occasion {
+pub(super) struct SignInTrigger {
     /// Where the server says its metadata is.
     pub(super) metadata: Option<String>,
     /// The scopes that it asks for.
@@ -49,7 +49,7 @@ struct Prepared {
     resource: Option<String>,
     scopes: Scopes,
     new_scopes: Scopes,
-    dpop: Option<Binding>,
+    dpop: Option<DpopBinding>,
 }
 
 impl Prepared {
@@ -75,17 +75,17 @@ struct Obtained {
     issued: Issued,
 }
 
-impl Core {
+impl OAuthEngine {
     /// Signs in by the configured grant and keeps the result; returns its generation.
     ///
     /// An earlier sign-in stays as it is until the new one is on disk.
     pub(super) async fn sign_in(
         &self,
-        occasion: &Occasion,
-        trust: Trust,
+        trigger: &SignInTrigger,
+        policy: CachePolicy,
     ) -> Result<Generation, OAuthError> {
-        let reader = Reader::new(self, trust);
-        let prepared = self.prepare(&reader, occasion).await;
+        let reader = MetadataReader::new(self, policy);
+        let prepared = self.prepare(&reader, trigger).await;
         let error = match &prepared {
             Ok(prepared) => match self.obtain(prepared).await {
                 Ok(obtained) => return self.keep(prepared, obtained).await,
@@ -95,11 +95,11 @@ impl Core {
         };
         // DocumentCache that led to nothing are not kept: somebody may be about to mend them.
         self.forget_documents().await;
-        if !reader.has_used_kept() || !is_outdated(&error) {
+        if !reader.has_used_cache() || !is_outdated(&error) {
             return Err(error);
         }
-        let anew = Reader::new(self, Trust::Anew);
-        let fresh = self.prepare(&anew, occasion).await?;
+        let anew = MetadataReader::new(self, CachePolicy::Bypass);
+        let fresh = self.prepare(&anew, trigger).await?;
         if prepared.is_ok_and(|prepared| prepared.found == fresh.found) {
             return Err(error);
         }
@@ -108,7 +108,7 @@ impl Core {
     }
 
     async fn obtain(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
-        self.watch.note(Topic::OAuth, || prepared.in_words());
+        self.observer.note(Topic::OAuth, || prepared.in_words());
         match &self.settings.grant {
             GrantKind::AuthorizationCode => self.by_code(prepared).await,
             GrantKind::Device => self.by_device(prepared).await,
@@ -120,10 +120,10 @@ impl Core {
 
     async fn prepare(
         &self,
-        reader: &Reader<'_>,
-        occasion: &Occasion,
+        reader: &MetadataReader<'_>,
+        trigger: &SignInTrigger,
     ) -> Result<Prepared, OAuthError> {
-        let hint = occasion.metadata.as_deref();
+        let hint = trigger.metadata.as_deref();
         let found = discover(reader, &self.settings, &self.server.url, hint).await?;
         let resource = match &self.settings.resource {
             ResourceRule::Omit => None,
@@ -133,10 +133,10 @@ impl Core {
                 Some(declared.unwrap_or_else(|| canonical(&self.server.url)))
             }
         };
-        let before = self.granted_before(occasion, &found.server).await?;
-        let scopes = self.scopes(occasion, &before, &found);
+        let before = self.granted_before(trigger, &found.server).await?;
+        let scopes = self.scopes(trigger, &before, &found);
         let new_scopes = scopes.difference(&before);
-        let dpop = self.dpop_key(occasion, &found)?;
+        let dpop = self.dpop_key(trigger, &found)?;
         Ok(Prepared {
             found,
             resource,
@@ -150,12 +150,12 @@ impl Core {
     /// issuer, unless somebody says exactly what they want.
     async fn granted_before(
         &self,
-        occasion: &Occasion,
+        trigger: &SignInTrigger,
         server: &ServerMetadata,
     ) -> Result<Scopes, OAuthError> {
-        let is_chosen = occasion.is_exact || self.settings.scopes.is_some();
-        if is_chosen || !occasion.before.is_empty() {
-            return Ok(occasion.before.clone());
+        let is_chosen = trigger.is_exact || self.settings.scopes.is_some();
+        if is_chosen || !trigger.before.is_empty() {
+            return Ok(trigger.before.clone());
         }
         let stored = self.stored().await?;
         let before = stored.and_then(|grant| Details::decode(grant.details.expose()));
@@ -166,15 +166,15 @@ impl Core {
 
     /// Chooses scopes: configured, else what the server asks for, else what it lists, else none;
     /// what was granted before is asked for again, so that nothing is lost.
-    fn scopes(&self, occasion: &Occasion, before: &Scopes, found: &Discovered) -> Scopes {
+    fn scopes(&self, trigger: &SignInTrigger, before: &Scopes, found: &Discovered) -> Scopes {
         let scopes = |list: &Vec<String>| list.iter().map(String::as_str).collect::<Scopes>();
         let listed = || found.resource.as_ref()?.scopes.as_ref().map(scopes);
         let configured = self.settings.scopes.as_ref().map(scopes);
         let asked = configured
-            .or_else(|| occasion.scopes.clone())
+            .or_else(|| trigger.scopes.clone())
             .or_else(listed)
             .unwrap_or_default();
-        let mut scopes = before.union(&asked).union(&occasion.must);
+        let mut scopes = before.union(&asked).union(&trigger.must);
         // Without a word of the server's, its own default is better than this alone.
         let is_offered = found.server.scopes.as_ref();
         let is_offered = is_offered.is_some_and(|all| all.iter().any(|s| s == OFFLINE));
@@ -186,12 +186,11 @@ impl Core {
 
     fn dpop_key(
         &self,
-        occasion: &Occasion,
+        trigger: &SignInTrigger,
         found: &Discovered,
-    ) -> Result<Option<Binding>, OAuthError> {
+    ) -> Result<Option<DpopBinding>, OAuthError> {
         let algorithms = found.server.dpop_algorithms.as_ref();
-        let is_wanted =
-            occasion.wants_dpop || found.resource.as_ref().is_some_and(|r| r.wants_dpop);
+        let is_wanted = trigger.wants_dpop || found.resource.as_ref().is_some_and(|r| r.wants_dpop);
         let is_used = match self.settings.dpop {
             DpopRule::Never => false,
             DpopRule::Always => algorithms.is_some(),
@@ -200,7 +199,7 @@ impl Core {
         if !is_used {
             return Ok(None);
         }
-        let key = Binding::generate(&self.nonces)?;
+        let key = DpopBinding::generate(&self.nonces)?;
         let is_possible =
             algorithms.is_none_or(|all| all.iter().any(|name| name == key.algorithm()));
         Ok(is_possible.then_some(key))
@@ -241,7 +240,7 @@ impl Core {
     }
 
     /// Makes a page fit to be opened; a server elsewhere may not point a browser at this machine.
-    fn page_for_person(&self, what: What, page: &Url) -> Result<Url, OAuthError> {
+    fn page_for_person(&self, what: RequestTarget, page: &Url) -> Result<Url, OAuthError> {
         let why = if is_loopback(page) && !is_loopback(&self.server.url) {
             EndpointError::ThisMachine
         } else {
@@ -263,7 +262,7 @@ impl Core {
             url: prepared.found.server.token_endpoint()?,
             client,
             dpop: prepared.dpop.as_ref(),
-            what: What::Token,
+            what: RequestTarget::Token,
         })
     }
 
@@ -285,7 +284,7 @@ impl Core {
             resource: prepared.resource.as_deref(),
             scopes: granted.as_slice().to_vec(),
             kind: issued.kind,
-            dpop: dpop.map(Binding::export),
+            dpop: dpop.map(DpopBinding::export),
             account: issued.account.clone(),
             at: unix(self.clock.wall()),
         });

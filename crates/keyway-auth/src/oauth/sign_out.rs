@@ -6,9 +6,9 @@ use std::time::Duration;
 use keyway_secret::Secret;
 use keyway_store::{Claim, Grant, GrantKey, GrantStore, StoppedUsers, StoreError};
 
-use super::core::Core;
 use super::details::Details;
-use super::error::{OAuthError, What};
+use super::engine::OAuthEngine;
+use super::error::{OAuthError, RequestTarget};
 use super::wire::Form;
 
 /// What signing out did.
@@ -39,11 +39,11 @@ pub enum Revoked {
     Nothing,
 }
 
-impl Core {
+impl OAuthEngine {
     /// Revokes and deletes.
     pub(super) async fn sign_out(&self) -> Result<SignedOut, OAuthError> {
-        let ending = match self.ending().await? {
-            Ending::Absent => {
+        let ending = match self.claim_for_sign_out().await? {
+            StoredGrant::Absent => {
                 return Ok(SignedOut {
                     existed: false,
                     revoked: Revoked::Nothing,
@@ -53,9 +53,9 @@ impl Core {
             ending => ending,
         };
         // Their sessions end with a token that still counts.
-        let mut users = self.dismiss(LEAVE).await;
+        let mut users = self.stop_users(LEAVE).await;
         let revoked = match ending {
-            Ending::Known(grant, refresh) => match Details::decode(grant.details.expose()) {
+            StoredGrant::Known(grant, refresh) => match Details::decode(grant.details.expose()) {
                 Some(details) => self.revoke(&details, refresh.as_ref(), &grant.access).await,
                 None => Revoked::Failed,
             },
@@ -66,7 +66,7 @@ impl Core {
         self.vault(move |grants| grants.delete(&key).map(drop))
             .await?;
         // Who came in between has read what is gone now.
-        let late = self.dismiss(Duration::ZERO).await;
+        let late = self.stop_users(Duration::ZERO).await;
         users.remaining += late.remaining;
         users.stopped += late.stopped;
         self.forget_documents().await;
@@ -78,7 +78,7 @@ impl Core {
     }
 
     /// Asks everybody who uses the sign-in to stop. Who cannot be asked finds out later.
-    async fn dismiss(&self, patience: Duration) -> StoppedUsers {
+    async fn stop_users(&self, patience: Duration) -> StoppedUsers {
         let key = self.key.clone();
         let dismissed = self.vault(move |grants| grants.stop_users(&key, patience));
         dismissed.await.unwrap_or_default()
@@ -86,16 +86,16 @@ impl Core {
 
     /// Claims what is about to end, so that nobody renews it; waits for whoever renews it already,
     /// since what they are given would count on.
-    async fn ending(&self) -> Result<Ending, OAuthError> {
+    async fn claim_for_sign_out(&self) -> Result<StoredGrant, OAuthError> {
         let started = self.clock.monotonic();
         loop {
             let key = self.key.clone();
-            let turn = self.vault(move |grants| turn(grants, &key)).await?;
+            let step = self.vault(move |grants| next_step(grants, &key)).await?;
             let is_late = self.clock.monotonic().duration_since(started) > PATIENCE;
-            match turn {
-                Turn::Over(ending) => return Ok(ending),
-                Turn::Held(grant) if is_late => return Ok(Ending::Known(grant, None)),
-                Turn::Held(_) => self.tasks.sleep(POLL).await,
+            match step {
+                SignOutStep::Over(ending) => return Ok(ending),
+                SignOutStep::Held(grant) if is_late => return Ok(StoredGrant::Known(grant, None)),
+                SignOutStep::Held(_) => self.tasks.sleep(POLL).await,
             }
         }
     }
@@ -141,7 +141,7 @@ impl Core {
         let form = client
             .sign(form, &details.issuer, self.clock.wall())
             .await?;
-        let what = What::Revocation;
+        let what = RequestTarget::Revocation;
         let response = self.wire.form(what, url, form).await?;
         match response.status {
             // RFC 7009 section 2.2: also for a token that did not count any more.
@@ -157,7 +157,7 @@ impl Core {
 
 /// What there is to be ended.
 #[derive(Debug, Clone)]
-enum Ending {
+enum StoredGrant {
     Absent,
     Unreadable,
     /// With its refresh token, if there is one that counts.
@@ -165,24 +165,26 @@ enum Ending {
 }
 
 #[derive(Debug, Clone)]
-enum Turn {
-    Over(Ending),
+enum SignOutStep {
+    Over(StoredGrant),
     /// Somebody renews it right now.
     Held(Arc<Grant>),
 }
 
-fn turn(grants: &dyn GrantStore, key: &GrantKey) -> Result<Turn, StoreError> {
+fn next_step(grants: &dyn GrantStore, key: &GrantKey) -> Result<SignOutStep, StoreError> {
     let grant = match grants.read(key) {
         Ok(Some(grant)) => Arc::new(grant),
-        Ok(None) => return Ok(Turn::Over(Ending::Absent)),
-        Err(StoreError::Corrupt { .. }) => return Ok(Turn::Over(Ending::Unreadable)),
+        Ok(None) => return Ok(SignOutStep::Over(StoredGrant::Absent)),
+        Err(StoreError::Corrupt { .. }) => return Ok(SignOutStep::Over(StoredGrant::Unreadable)),
         Err(error) => return Err(error),
     };
     Ok(match grants.claim(key, grant.generation, CLAIM)? {
-        Claim::Claimed(claimed) => Turn::Over(Ending::Known(grant, Some(claimed.refresh))),
-        Claim::Held { .. } | Claim::Moved { .. } => Turn::Held(grant),
-        Claim::Absent => Turn::Over(Ending::Absent),
-        _ => Turn::Over(Ending::Known(grant, None)),
+        Claim::Claimed(claimed) => {
+            SignOutStep::Over(StoredGrant::Known(grant, Some(claimed.refresh)))
+        }
+        Claim::Held { .. } | Claim::Moved { .. } => SignOutStep::Held(grant),
+        Claim::Absent => SignOutStep::Over(StoredGrant::Absent),
+        _ => SignOutStep::Over(StoredGrant::Known(grant, None)),
     })
 }
 

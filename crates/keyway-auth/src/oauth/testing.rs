@@ -1,11 +1,11 @@
 //! A world in which the whole flow runs without a socket: servers as data, a person that can be
 //! told how to behave, time that is moved by hand, and the real vault.
 
-mod clock;
 mod honest;
+mod manual_clock;
 mod person;
-mod shelf;
 mod tasks;
+mod test_vault;
 mod world;
 
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use keyway_vault::{Folders, KeySources, Vault};
 use tempfile::TempDir;
 use url::Url;
 
-use super::{Asking, OAuth, OAuthError, Ports, Server, Settings, Whose};
+use super::{AccountPin, OAuth, OAuthError, Ports, PromptPolicy, Server, Settings};
 use crate::authorizer::{Authorizer as _, Challenge, Credential, Verdict};
 use crate::error::AuthError;
+use crate::observer::ServerObserver;
 use crate::ports::{HttpClient as _, HttpRequest};
-use crate::watch::Watch;
 
-pub(crate) use self::clock::Hand;
 pub(crate) use self::honest::{Honest, metadata, resource};
+pub(crate) use self::manual_clock::ManualClock;
 pub(crate) use self::person::{Deed, Person};
-pub(crate) use self::shelf::Shelf;
 pub(crate) use self::tasks::Threads;
+pub(crate) use self::test_vault::TestVault;
 pub(crate) use self::world::{Reply, Seen, World};
 
 /// The MCP server.
@@ -49,14 +49,14 @@ pub(crate) struct Kit {
     pub(crate) world: Arc<World>,
     pub(crate) honest: Arc<Honest>,
     pub(crate) person: Arc<Person>,
-    pub(crate) clock: Arc<Hand>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) tasks: Arc<Threads>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) shelf: Arc<TestVault>,
     pub(crate) settings: Settings,
-    pub(crate) asking: Asking,
+    pub(crate) prompt_policy: PromptPolicy,
     pub(crate) fixed: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) watch: Watch,
-    pub(crate) whose: Option<Whose>,
+    pub(crate) observer: ServerObserver,
+    pub(crate) account_pin: Option<AccountPin>,
     pub(crate) key: GrantKey,
     folders: Folders,
     _home: TempDir,
@@ -67,7 +67,7 @@ impl Kit {
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let folders = Folders::below(home.path().join("k"));
-        let clock = Arc::new(Hand::default());
+        let clock = Arc::new(ManualClock::default());
         let world = Arc::new(World::new(Arc::clone(&clock)));
         let vault = Vault::open(&folders, KeySources::default()).unwrap();
         Self {
@@ -75,13 +75,13 @@ impl Kit {
             world,
             person: Arc::default(),
             tasks: Arc::new(Threads::new(Arc::clone(&clock))),
-            shelf: Arc::new(Shelf::new(vault, Arc::clone(&clock))),
+            shelf: Arc::new(TestVault::new(vault, Arc::clone(&clock))),
             clock,
             settings: Settings::default(),
-            asking: Asking::WhenNeeded,
+            prompt_policy: PromptPolicy::WhenNeeded,
             fixed: Vec::new(),
-            watch: Watch::default(),
-            whose: None,
+            observer: ServerObserver::default(),
+            account_pin: None,
             key: GrantKey::new("default").plugin("demo").server("search"),
             folders,
             _home: home,
@@ -94,13 +94,13 @@ impl Kit {
     }
 
     /// A handle to the same vault as another process would have it.
-    pub(crate) fn other_shelf(&self) -> Arc<Shelf> {
+    pub(crate) fn other_shelf(&self) -> Arc<TestVault> {
         let vault = Vault::open(&self.folders, KeySources::default()).unwrap();
-        Arc::new(Shelf::new(vault, Arc::clone(&self.clock)))
+        Arc::new(TestVault::new(vault, Arc::clone(&self.clock)))
     }
 
     /// A process with a handle of its own.
-    pub(crate) fn process(&self, shelf: &Arc<Shelf>) -> OAuth {
+    pub(crate) fn process(&self, shelf: &Arc<TestVault>) -> OAuth {
         let server = Server {
             name: "search".to_owned(),
             url: Url::parse(MCP).unwrap(),
@@ -114,11 +114,17 @@ impl Kit {
             records: shelf.clone(),
             documents: shelf.clone(),
             interaction: Some(self.person.clone()),
-            watch: self.watch.clone(),
-            whose: self.whose.clone(),
+            observer: self.observer.clone(),
+            account_pin: self.account_pin.clone(),
         };
         let settings = self.settings.clone();
-        OAuth::new(server, settings, ports, self.asking, self.fixed.clone())
+        OAuth::new(
+            server,
+            settings,
+            ports,
+            self.prompt_policy,
+            self.fixed.clone(),
+        )
     }
 
     /// What is stored, access token included.

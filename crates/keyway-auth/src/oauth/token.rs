@@ -9,11 +9,11 @@ use keyway_secret::Secret;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::binding::Binding;
 use super::client::Client;
 use super::document::{Document, DocumentError};
 use super::dpop::{SCHEME, USE_NONCE};
-use super::error::{OAuthError, Refusal, What, shown};
+use super::dpop_binding::DpopBinding;
+use super::error::{OAuthError, Refusal, RequestTarget, shown};
 use super::scope::Scopes;
 use super::wire::{Answer, Form, Wire};
 
@@ -24,8 +24,8 @@ pub(super) struct TokenEndpoint<'a> {
     pub(super) url: &'a Url,
     pub(super) client: &'a Client,
     /// The key that tokens are bound to, if they are.
-    pub(super) dpop: Option<&'a Binding>,
-    pub(super) what: What,
+    pub(super) dpop: Option<&'a DpopBinding>,
+    pub(super) what: RequestTarget,
 }
 
 /// What the token endpoint gave out.

@@ -9,33 +9,37 @@ use keyway_secret::Secret;
 use url::{Url, form_urlencoded};
 
 use super::document::Document;
-use super::error::{OAuthError, Refusal, What, shown};
-use super::library::lifetime;
+use super::error::{OAuthError, Refusal, RequestTarget, shown};
+use super::metadata_cache::lifetime;
+use crate::observer::{ServerObserver, Topic};
 use crate::ports::{Clock, HttpClient, HttpFailure, HttpRequest, HttpResponse};
 use crate::retry_after::retry_after;
-use crate::watch::{Topic, Watch};
 
 /// Sends the requests of one sign-in.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     client: Arc<dyn HttpClient>,
     clock: Arc<dyn Clock>,
-    watch: Watch,
+    observer: ServerObserver,
 }
 
 impl Wire {
-    pub(super) fn new(client: Arc<dyn HttpClient>, clock: Arc<dyn Clock>, watch: Watch) -> Self {
+    pub(super) fn new(
+        client: Arc<dyn HttpClient>,
+        clock: Arc<dyn Clock>,
+        observer: ServerObserver,
+    ) -> Self {
         Self {
             client,
             clock,
-            watch,
+            observer,
         }
     }
 
     /// Asks for a document; `None` if there is none at this address.
     pub(super) async fn document(
         &self,
-        what: What,
+        what: RequestTarget,
         url: Url,
     ) -> Result<Option<Fetched>, OAuthError> {
         let mut request = HttpRequest::get(url);
@@ -62,7 +66,11 @@ impl Wire {
     ///
     /// Some providers refuse with status 200; a document with `error` is a refusal whatever its
     /// status.
-    pub(super) fn answer(&self, what: What, response: &HttpResponse) -> Result<Answer, OAuthError> {
+    pub(super) fn answer(
+        &self,
+        what: RequestTarget,
+        response: &HttpResponse,
+    ) -> Result<Answer, OAuthError> {
         let is_success = (200..300).contains(&response.status);
         let document = match Document::parse(response.body.expose()) {
             Ok(document) => document,
@@ -95,7 +103,7 @@ impl Wire {
         }
     }
 
-    fn status_error(&self, what: What, response: &HttpResponse) -> OAuthError {
+    fn status_error(&self, what: RequestTarget, response: &HttpResponse) -> OAuthError {
         OAuthError::Status {
             what,
             status: response.status,
@@ -106,7 +114,7 @@ impl Wire {
     /// Posts a form and returns the answer, whatever its status.
     pub(super) async fn form(
         &self,
-        what: What,
+        what: RequestTarget,
         url: &Url,
         form: Form,
     ) -> Result<HttpResponse, OAuthError> {
@@ -120,7 +128,7 @@ impl Wire {
     /// Posts a JSON document and returns the answer, whatever its status.
     pub(super) async fn json(
         &self,
-        what: What,
+        what: RequestTarget,
         url: &Url,
         body: &serde_json::Value,
     ) -> Result<HttpResponse, OAuthError> {
@@ -139,7 +147,11 @@ impl Wire {
         answer
     }
 
-    async fn send(&self, what: What, request: HttpRequest) -> Result<HttpResponse, OAuthError> {
+    async fn send(
+        &self,
+        what: RequestTarget,
+        request: HttpRequest,
+    ) -> Result<HttpResponse, OAuthError> {
         let asked = self.asked(&what.to_string(), &request);
         let answer = self.client.send(request).await;
         self.answered(asked, &answer);
@@ -148,7 +160,7 @@ impl Wire {
 
     /// Notes what is asked for, and when; nothing where nobody listens.
     fn asked(&self, what: &str, request: &HttpRequest) -> Option<(String, Instant)> {
-        if !self.watch.is_on() {
+        if !self.observer.is_on() {
             return None;
         }
         let (method, origin) = (&request.method, request.url.origin());
@@ -162,7 +174,7 @@ impl Wire {
         answer: &Result<HttpResponse, HttpFailure>,
     ) {
         let Some((what, started)) = asked else { return };
-        self.watch.note(Topic::OAuth, || {
+        self.observer.note(Topic::OAuth, || {
             let took = self.clock.monotonic().saturating_duration_since(started);
             let came = match answer {
                 Ok(response) => format!("HTTP {}", response.status),

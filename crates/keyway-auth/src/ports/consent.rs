@@ -30,7 +30,7 @@ pub trait Interaction: Send + Sync + Debug {
     ) -> BoxFuture<'_, Result<Box<dyn ShownCode>, InteractionError>>;
 
     /// Says whether there is somebody to be asked right now.
-    fn is_anybody_there(&self) -> bool {
+    fn is_available(&self) -> bool {
         true
     }
 
@@ -56,8 +56,8 @@ pub trait Turn: Send + Sync + Debug {
 pub enum Declined {
     /// The person said no.
     Refused,
-    /// Nobody answered.
-    Silent,
+    /// The person did not answer in time.
+    NoAnswer,
 }
 
 /// One question, ready to be asked.
@@ -152,9 +152,9 @@ pub struct Callback {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InteractionError {
-    /// Nobody is there to be asked.
+    /// No person can be asked here.
     #[error("nobody can be asked to sign in here")]
-    Nobody,
+    Unavailable,
     /// The fixed port is taken.
     #[error("port {port}, which the redirect address needs, is in use")]
     PortBusy {

@@ -1,7 +1,7 @@
 //! `keyway login`: sign in to a server, whatever is stored.
 
 use clap::Args;
-use keyway::sign_in::{Asking, OAuth};
+use keyway::sign_in::{OAuth, PromptPolicy};
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
     let entry = find(&loaded, server.as_deref())?;
     let ready = login.reach.prepare(context, &loaded, entry)?;
     let manner = Manner {
-        asking: Asking::WhenNeeded,
+        asking: PromptPolicy::WhenNeeded,
         way: match (login.device, login.no_browser) {
             (true, _) => Way::Code,
             (false, true) => Way::Address,

@@ -8,7 +8,7 @@ use keyway::diagnosis::credential_variables;
 use keyway::env_file;
 use keyway::error::MigrateError;
 use keyway::load::Loaded;
-use keyway::sign_in::{Asking, AuthError, OAuth};
+use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
 use keyway_config::environment::{Environment as _, Origin, Variables};
 use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Rotate, context: &CommandContext) -> Result<Exit, 
 /// Renews a sign-in, or asks for a new one where that is over.
 fn sign_in(arguments: &Rotate, context: &CommandContext, ready: &Ready) -> Result<Exit, CliError> {
     let manner = Manner {
-        asking: Asking::WhenNeeded,
+        asking: PromptPolicy::WhenNeeded,
         way: if arguments.no_browser {
             Way::Address
         } else {

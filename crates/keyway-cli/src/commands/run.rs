@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use keyway::connect::{Connection, Host};
 use keyway::load::Loaded;
-use keyway::sign_in::Asking;
+use keyway::sign_in::PromptPolicy;
 use keyway_gateway::sharing::relay;
 use keyway_mcp::aggregate::{Member, Naming, Settings, aggregate};
 use keyway_mcp::bridge::bridge;
@@ -93,7 +93,7 @@ impl Runner {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let host = self.host(Asking::AtMost(ENTRY_WAIT))?;
+        let host = self.host(PromptPolicy::AtMost(ENTRY_WAIT))?;
         let ready = self.ready();
         let shared = match (&ready, &self.shared) {
             (Some(ready), Some(shared)) => shared.ask(ready, &host).await,
@@ -139,7 +139,7 @@ impl Runner {
 
     /// Serves servers together; each is approved, resolved and connected when it is first needed.
     fn together(&self) -> Result<Connection, CliError> {
-        let host = Arc::new(self.host(Asking::Never)?);
+        let host = Arc::new(self.host(PromptPolicy::Never)?);
         let mut settings = Settings::new(client_info());
         if let [_] = self.names.as_slice() {
             settings.naming = Naming::Bare;
@@ -157,7 +157,7 @@ impl Runner {
         Ok(aggregate(members.collect(), settings))
     }
 
-    fn host(&self, asking: Asking) -> Result<Host, CliError> {
+    fn host(&self, asking: PromptPolicy) -> Result<Host, CliError> {
         let manner = Manner {
             asking,
             ..Manner::default()

@@ -25,8 +25,8 @@ impl Both {
         show: impl Fn(&dyn Presenter) -> Result<(), InteractionError>,
     ) -> Result<(), InteractionError> {
         let terminal = self.terminal.as_ref();
-        let told = terminal.map_or(Err(InteractionError::Nobody), |it| show(it));
-        if told.is_err() && !self.screen.is_anybody_there() {
+        let told = terminal.map_or(Err(InteractionError::Unavailable), |it| show(it));
+        if told.is_err() && !self.screen.is_available() {
             return told;
         }
         show(&self.screen)
@@ -67,8 +67,8 @@ impl Presenter for Both {
         self.screen.settled();
     }
 
-    fn is_anybody_there(&self) -> bool {
-        self.terminal.is_some() || self.screen.is_anybody_there()
+    fn is_available(&self) -> bool {
+        self.terminal.is_some() || self.screen.is_available()
     }
 
     fn waiting(&self) {

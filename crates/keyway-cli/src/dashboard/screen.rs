@@ -98,7 +98,7 @@ impl Presenter for Screen {
         }
     }
 
-    fn is_anybody_there(&self) -> bool {
+    fn is_available(&self) -> bool {
         self.slots.is_watched()
     }
 }

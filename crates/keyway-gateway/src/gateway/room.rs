@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use keyway_auth::{Happening, Watch};
+use keyway_auth::{ServerEvent, ServerObserver};
 use keyway_transport::{
     Connection, Envelope, Event, Frame, FrameError, Link, RequestId, TransportError,
 };
@@ -244,14 +244,14 @@ impl Room {
         self.link.close().await;
     }
 
-    async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>, watch: Watch) {
+    async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>, watch: ServerObserver) {
         let mut why = TransportError::Closed;
         while let Some(event) = events.recv().await {
             match event {
                 Event::Closed(reason) => {
                     if let Some(error) = &reason {
                         let code = error.code();
-                        watch.happened(Happening::NotConnected { code });
+                        watch.emit(ServerEvent::NotConnected { code });
                     }
                     why = reason.unwrap_or(TransportError::Closed);
                     break;

@@ -11,7 +11,7 @@ use super::holders::Principal;
 use super::room::Room;
 use super::routes::Route;
 use keyway::connect::{Likeness, LikenessKey};
-use keyway::sign_in::Whose;
+use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{
     Connector, Entrance, Member, Opened, Roster, Settings, aggregate_for_now,
 };
@@ -88,10 +88,10 @@ impl Served {
 pub trait Upstream: Connector {
     /// Connects if the server can be talked to as it is: approved, and signed in to if need be.
     /// With `whose` the connection keeps to that account.
-    fn open<'a>(&'a self, whose: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>>;
+    fn open<'a>(&'a self, whose: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>>;
 
     /// Does what [`Connector::connect`] does, for a conversation that keeps to one account.
-    fn connect_as<'a>(&'a self, whose: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>>;
+    fn connect_as<'a>(&'a self, whose: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>>;
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.
     fn likeness(&self, _key: &LikenessKey) -> Option<Likeness> {
@@ -177,7 +177,7 @@ struct Adaptive {
     roster: Roster,
     principal: Principal,
     route: Route,
-    whose: Option<Whose>,
+    whose: Option<AccountPin>,
     /// The way to the only server, if it is one.
     own: Option<Arc<Own>>,
 }
@@ -186,7 +186,7 @@ struct Adaptive {
 #[derive(Debug)]
 struct Own {
     upstream: Arc<dyn Upstream>,
-    whose: Whose,
+    whose: AccountPin,
 }
 
 impl Connector for Own {
@@ -212,7 +212,7 @@ impl Adapting {
     pub(super) fn connect(
         &self,
         servers: &[Arc<Served>],
-        (principal, route, whose): (&Principal, &Route, Option<&Whose>),
+        (principal, route, whose): (&Principal, &Route, Option<&AccountPin>),
         settings: Settings,
     ) -> (Connection, Roster) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,7 +250,7 @@ impl Adapting {
 fn own(
     members: &mut [Member],
     servers: &[Arc<Served>],
-    whose: &Whose,
+    whose: &AccountPin,
     before: Option<Arc<Own>>,
 ) -> Option<Arc<Own>> {
     let [member] = members else {

@@ -22,7 +22,7 @@ use super::roster::{Hold, Reached, Served, Tie, finish};
 use super::routes::Route;
 use super::told::Told;
 use super::ways::Ways;
-use keyway::sign_in::Whose;
+use keyway::sign_in::AccountPin;
 use keyway_mcp::eras::Spoken;
 use keyway_mcp::splice::with_member;
 
@@ -78,7 +78,7 @@ impl Terms {
 pub(super) struct Guest {
     principal: Principal,
     route: Route,
-    whose: Whose,
+    whose: AccountPin,
 }
 
 impl Guest {
@@ -87,7 +87,7 @@ impl Guest {
         Self {
             principal: incoming.principal.clone(),
             route: incoming.route.clone(),
-            whose: Whose::default(),
+            whose: AccountPin::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Stay {
         let departures = self.departures.load(Ordering::Acquire);
         match room.hold(servers) {
             // The connection would ask for a sign-in at whatever the client says next.
-            Hold::Holds if room.is_direct() && self.guest.whose.departures() != departures => {
+            Hold::Holds if room.is_direct() && self.guest.whose.sign_out_count() != departures => {
                 Hold::Moves
             }
             hold => hold,
@@ -208,7 +208,7 @@ impl Stay {
             Hold::Ends => return None,
             Hold::Moves => {}
         }
-        let departures = self.guest.whose.departures();
+        let departures = self.guest.whose.sign_out_count();
         let Some(room) = self.greeted(ways, &before).await else {
             self.is_over.store(true, Ordering::Release);
             return None;
@@ -237,7 +237,7 @@ impl Stay {
             whose,
         } = &self.guest;
         let route = route.by_now(&ways.servers(), principal)?;
-        let has_left = whose.departures() != self.departures.load(Ordering::Acquire);
+        let has_left = whose.sign_out_count() != self.departures.load(Ordering::Acquire);
         if !has_left {
             let greeting = async {
                 let reached = ways.connect(principal, &route, Some(whose)).await;

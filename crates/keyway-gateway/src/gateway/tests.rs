@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use self::client::Client;
 use super::*;
-use keyway::sign_in::Whose;
+use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::Offer;
 use keyway_mcp::states::Trouble;
@@ -136,11 +136,11 @@ impl Connector for Echo {
 }
 
 impl Upstream for Echo {
-    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
         self.connect()
     }
 
-    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         self.heard.lock().unwrap().push("opened".to_owned());
         let (sender, events) = mpsc::channel(16);
         let link = Arc::new(EchoLink {

@@ -6,7 +6,7 @@ use super::closing::Closings;
 use super::holders::Principal;
 use super::roster::{Adapting, Reached, Served, Tie};
 use super::routes::Route;
-use keyway::sign_in::Whose;
+use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Naming, Settings};
 use keyway_mcp::session::ClientInfo;
 
@@ -51,7 +51,7 @@ impl Ways {
         &self,
         principal: &Principal,
         route: &Route,
-        whose: Option<&Whose>,
+        whose: Option<&AccountPin>,
     ) -> Reached {
         if let Some(server) = route.only()
             && let Some(connection) = server.upstream.open(whose).await
@@ -71,7 +71,7 @@ impl Ways {
         &self,
         principal: &Principal,
         route: &Route,
-        whose: Option<&Whose>,
+        whose: Option<&AccountPin>,
     ) -> Reached {
         let mut settings = Settings::new(ClientInfo::clone(&self.info));
         if route.only().is_some() {

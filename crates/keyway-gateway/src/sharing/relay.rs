@@ -128,7 +128,7 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         while let Ok(Some(frame)) = from.next().await {
             said.answered(&frame);
             output.push(Event::Frame(frame));
-            while let Some(frame) = from.at_hand() {
+            while let Some(frame) = from.cached() {
                 said.answered(&frame);
                 output.push(Event::Frame(frame));
             }

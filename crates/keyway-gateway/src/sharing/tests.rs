@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::activity::{Activity, Outcome};
 use crate::gateway::Upstream;
-use keyway::sign_in::Whose;
+use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
 use keyway_mcp::session::{ClientInfo, Offer};
 use keyway_mcp::states::Trouble;
@@ -91,11 +91,11 @@ impl Connector for Named {
 }
 
 impl Upstream for Named {
-    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
         self.connect()
     }
 
-    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async { self.is_there.then(|| self.connection()) })
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use keyway_auth::Happening;
+use keyway_auth::ServerEvent;
 use keyway_transport::{Connection, Event, Frame, RequestId, TransportError};
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -95,7 +95,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
 
 /// Tells that the server has answered.
 pub(super) fn connected(connection: Connection) -> Connection {
-    connection.watch.happened(Happening::Connected);
+    connection.watch.emit(ServerEvent::Connected);
     connection
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use keyway_auth::{Happening, Watch};
+use keyway_auth::{ServerEvent, ServerObserver};
 use keyway_transport::{Envelope, Event, Frame, Link, Raw, RequestId, TransportError};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -27,7 +27,7 @@ pub(super) struct Exchange {
     next_id: AtomicU64,
     waiting: Mutex<Waiting>,
     /// Who is told of the end, once the server has been greeted.
-    watch: OnceLock<Watch>,
+    watch: OnceLock<ServerObserver>,
 }
 
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl Exchange {
     }
 
     /// Notes that the server has been greeted; from now on an end is told.
-    pub(super) fn greeted(&self, watch: Watch) {
+    pub(super) fn greeted(&self, watch: ServerObserver) {
         let _first = self.watch.set(watch);
     }
 
@@ -192,7 +192,7 @@ impl Exchange {
                 Event::Closed(why) => {
                     if let (Some(watch), Some(error)) = (self.watch.get(), &why) {
                         let code = error.code();
-                        watch.happened(Happening::NotConnected { code });
+                        watch.emit(ServerEvent::NotConnected { code });
                     }
                     reason = why;
                     break;

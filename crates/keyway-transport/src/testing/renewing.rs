@@ -34,7 +34,7 @@ impl Renewing {
 }
 
 impl Authorizer for Renewing {
-    fn at_hand(&self) -> Option<Arc<Credential>> {
+    fn cached(&self) -> Option<Arc<Credential>> {
         None
     }
 

@@ -18,7 +18,7 @@ async fn attend(oauth: OAuth, link: Weak<dyn Link>) {
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(link) = link.upgrade() else { return };
-        if oauth.is_dismissed() {
+        if oauth.is_stop_requested() {
             link.end_session().await;
             oauth.leave();
         }

@@ -33,7 +33,7 @@ pub trait Presenter: Send + Sync + Debug {
     /// As [`Self::show`].
     fn show_code(&self, question: &DeviceQuestion) -> Result<(), InteractionError> {
         let _unseen = question;
-        Err(InteractionError::Nobody)
+        Err(InteractionError::Unavailable)
     }
 
     /// Waits for the address that the page led to, typed in by hand; forever, where nobody types.
@@ -54,7 +54,7 @@ pub trait Presenter: Send + Sync + Debug {
     fn settled(&self) {}
 
     /// Says whether there is somebody who would see a question now.
-    fn is_anybody_there(&self) -> bool {
+    fn is_available(&self) -> bool {
         true
     }
 
@@ -112,8 +112,8 @@ impl Interaction for Loopback {
         })
     }
 
-    fn is_anybody_there(&self) -> bool {
-        self.presenter.is_anybody_there()
+    fn is_available(&self) -> bool {
+        self.presenter.is_available()
     }
 
     fn turn(&self, key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {

@@ -92,7 +92,7 @@ impl Ending {
             number: u64::from_be_bytes(number),
             how: match how {
                 b'n' => Declined::Refused,
-                b's' => Declined::Silent,
+                b's' => Declined::NoAnswer,
                 _ => return None,
             },
         })
@@ -102,7 +102,7 @@ impl Ending {
         let mut bytes = self.number.to_be_bytes().to_vec();
         bytes.push(match self.how {
             Declined::Refused => b'n',
-            Declined::Silent => b's',
+            Declined::NoAnswer => b's',
         });
         bytes
     }

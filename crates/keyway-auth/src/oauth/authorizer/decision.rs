@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use keyway_store::Generation;
 
-use super::{Asking, Inner, sign_in_required};
+use super::{Inner, PromptPolicy, sign_in_required};
 use crate::authorizer::{Challenge, Credential, Verdict};
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::oauth::dpop;
 use crate::oauth::error::{OAuthError, SignInCause};
 use crate::oauth::jose::assertion::unix;
-use crate::oauth::library::Trust;
-use crate::oauth::memory::{Held, Source, is_renewable};
-use crate::oauth::probe::occasion;
+use crate::oauth::memory::{HeldToken, Source, is_renewable};
+use crate::oauth::metadata_cache::CachePolicy;
+use crate::oauth::probe::trigger;
 use crate::oauth::refresh::Cause;
-use crate::oauth::sign_in::Occasion;
-use crate::watch::{Happening, Topic};
+use crate::oauth::sign_in::SignInTrigger;
+use crate::observer::{ServerEvent, Topic};
 
 impl Inner {
     /// Decides what to do about a refusal of the credential with this serial number.
@@ -29,7 +29,7 @@ impl Inner {
         }
         let challenges = parse_challenges(&challenge.www_authenticate);
         let told = token_challenge(&challenges);
-        self.core.watch.note(Topic::OAuth, || {
+        self.engine.observer.note(Topic::OAuth, || {
             let error = told.and_then(AuthChallenge::error);
             let error = error.as_deref().unwrap_or("no reason");
             let (status, attempt) = (challenge.status, challenge.attempt);
@@ -42,18 +42,18 @@ impl Inner {
             return Ok(Verdict::Retry(newer));
         }
         let held = self.lock().held.clone();
-        let mut occasion = occasion(told);
-        occasion.wants_dpop |= held.as_ref().is_some_and(|held| held.dpop.is_some());
-        self.lock().occasion = occasion.clone();
+        let mut trigger = trigger(told);
+        trigger.wants_dpop |= held.as_ref().is_some_and(|held| held.dpop.is_some());
+        self.lock().trigger = trigger.clone();
         let lacks_scope =
             told.and_then(AuthChallenge::error).as_deref() == Some("insufficient_scope");
         match (held, challenge.status) {
-            (Some(held), _) if lacks_scope => self.step_up(&held, occasion).await,
+            (Some(held), _) if lacks_scope => self.step_up(&held, trigger).await,
             (Some(_), 403) => Ok(Verdict::Stand),
-            (Some(held), _) => self.replace(&held, occasion, challenge.attempt).await,
+            (Some(held), _) => self.replace(&held, trigger, challenge.attempt).await,
             (None, _) => {
                 let cause = self.lock().ended.unwrap_or(SignInCause::Never);
-                self.sign_in_or_say(cause, &occasion).await
+                self.sign_in_or_say(cause, &trigger).await
             }
         }
     }
@@ -77,7 +77,7 @@ impl Inner {
         let is_new = held
             .dpop
             .as_ref()?
-            .learn_value(&self.core.server.url, nonce);
+            .learn_value(&self.engine.server.url, nonce);
         let is_new = is_new && dpop::wants_nonce(challenge);
         is_new.then(|| Verdict::Retry(Arc::clone(&held.credential)))
     }
@@ -85,8 +85,8 @@ impl Inner {
     /// Replaces a token that the server does not accept.
     async fn replace(
         &self,
-        held: &Held,
-        occasion: Occasion,
+        held: &HeldToken,
+        trigger: SignInTrigger,
         attempt: u32,
     ) -> Result<Verdict, OAuthError> {
         let was_just_renewed = held.source == Source::Renewal && attempt > 1;
@@ -94,7 +94,7 @@ impl Inner {
             SignInCause::Refused
         } else if is_renewable(&held.grant) {
             self.may_renew()?;
-            let cause = Cause::Refused(occasion.metadata.clone());
+            let cause = Cause::Refused(trigger.metadata.clone());
             match self.renewed(&held.grant, &cause).await? {
                 Ok(credential) => return Ok(Verdict::Retry(credential)),
                 Err(lost) => self.lost(lost)?,
@@ -102,24 +102,24 @@ impl Inner {
         } else {
             SignInCause::Refused
         };
-        let hint = occasion.metadata.as_deref();
-        let age = unix(self.core.clock.wall()).saturating_sub(held.details.signed_in_at);
+        let hint = trigger.metadata.as_deref();
+        let age = unix(self.engine.clock.wall()).saturating_sub(held.details.signed_in_at);
         let is_fresh = age < FRESH || held.source == Source::SignIn;
-        let is_looping = self.lock().is_looping(self.core.clock.monotonic());
+        let is_looping = self.lock().is_looping(self.engine.clock.monotonic());
         if cause == SignInCause::Refused
             && (is_fresh || is_looping)
-            && !self.core.has_moved(&held.details, hint).await
+            && !self.engine.has_moved(&held.details, hint).await
         {
-            let (now, error) = (self.core.clock.monotonic(), OAuthError::Loop);
+            let (now, error) = (self.engine.clock.monotonic(), OAuthError::Loop);
             self.lock().loops.note(now, &error);
             return Err(error);
         }
-        self.sign_in_or_say(cause, &occasion).await
+        self.sign_in_or_say(cause, &trigger).await
     }
 
     /// Says why it is too early to renew again.
     fn may_renew(&self) -> Result<(), OAuthError> {
-        let now = self.core.clock.monotonic();
+        let now = self.engine.clock.monotonic();
         let memory = self.lock();
         match memory.renewals.recent(now).or(memory.loops.recent(now)) {
             Some(error) => Err(error),
@@ -128,38 +128,42 @@ impl Inner {
     }
 
     /// Asks for more scopes.
-    async fn step_up(&self, held: &Held, mut occasion: Occasion) -> Result<Verdict, OAuthError> {
-        let Some(scopes) = occasion.scopes.clone() else {
+    async fn step_up(
+        &self,
+        held: &HeldToken,
+        mut trigger: SignInTrigger,
+    ) -> Result<Verdict, OAuthError> {
+        let Some(scopes) = trigger.scopes.clone() else {
             return Ok(Verdict::Stand);
         };
-        occasion.before = held.details.scopes.iter().map(String::as_str).collect();
-        occasion.must = scopes;
-        self.lock().occasion = occasion.clone();
-        self.sign_in_or_say(SignInCause::Scope, &occasion).await
+        trigger.before = held.details.scopes.iter().map(String::as_str).collect();
+        trigger.must = scopes;
+        self.lock().trigger = trigger.clone();
+        self.sign_in_or_say(SignInCause::Scope, &trigger).await
     }
 
     async fn sign_in_or_say(
         &self,
         cause: SignInCause,
-        occasion: &Occasion,
+        trigger: &SignInTrigger,
     ) -> Result<Verdict, OAuthError> {
-        if !self.may_enter() {
-            let wanted = occasion.before.union(&occasion.must);
+        if !self.may_sign_in() {
+            let wanted = trigger.before.union(&trigger.must);
             let error = sign_in_required(cause, wanted.as_slice());
             let code = error.code();
-            self.core.watch.happened(Happening::Required { code });
+            self.engine.observer.emit(ServerEvent::Required { code });
             return Err(error);
         }
-        let (asked, now) = (self.core.asked(), self.core.clock.monotonic());
+        let (asked, now) = (self.engine.asked(), self.engine.clock.monotonic());
         let tries = {
             let mut memory = self.lock();
             if let Some(error) = memory.refusals.recent(now) {
                 return Err(error);
             }
-            memory.windows(now)
+            memory.prompts(now)
         };
-        if tries >= MAX_WINDOWS {
-            let scopes = occasion.scopes.clone().unwrap_or_default();
+        if tries >= MAX_PROMPTS {
+            let scopes = trigger.scopes.clone().unwrap_or_default();
             let scopes = scopes.as_slice().to_vec();
             return Err(match cause {
                 SignInCause::Scope => OAuthError::ScopeLimit { tries, scopes },
@@ -167,22 +171,25 @@ impl Inner {
             });
         }
         let known = self.held_generation();
-        let entered = self.enter_in_turn(occasion, Trust::Kept, known).await;
-        if self.core.asked() != asked {
-            let now = self.core.clock.monotonic();
-            self.lock().count_window(now);
+        let entered = self
+            .sign_in_in_turn(trigger, CachePolicy::UseCached, known)
+            .await;
+        if self.engine.asked() != asked {
+            let now = self.engine.clock.monotonic();
+            self.lock().count_prompt(now);
         }
         entered.map(Verdict::Retry)
     }
 
-    pub(super) fn may_enter(&self) -> bool {
-        let needs_person = self.core.settings.grant.needs_person();
-        let is_anybody_there = self.core.person().is_some() && self.asking != Asking::Never;
-        !needs_person || is_anybody_there
+    pub(super) fn may_sign_in(&self) -> bool {
+        let needs_person = self.engine.settings.grant.needs_person();
+        let is_available =
+            self.engine.person().is_some() && self.prompt_policy != PromptPolicy::Never;
+        !needs_person || is_available
     }
 }
 
 /// How often a person is asked because a server wants it, before that is told no.
-const MAX_WINDOWS: u32 = 3;
+const MAX_PROMPTS: u32 = 3;
 /// A token younger than this that is refused was refused from the beginning, in seconds.
 const FRESH: u64 = 120;

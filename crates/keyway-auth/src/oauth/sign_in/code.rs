@@ -4,9 +4,9 @@ use url::Url;
 
 use super::{OFFLINE, Obtained, Prepared, is_client_refused, issuer_host};
 use crate::oauth::client::{Client, Origin};
-use crate::oauth::core::Core;
 use crate::oauth::endpoint::EndpointError;
-use crate::oauth::error::{OAuthError, SignInCause, What, shown};
+use crate::oauth::engine::OAuthEngine;
+use crate::oauth::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::pkce::{METHOD, Pkce as Verifier};
 use crate::oauth::random;
@@ -28,12 +28,12 @@ struct Code {
     redirect_uri: String,
 }
 
-impl Core {
+impl OAuthEngine {
     pub(super) async fn by_code(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
         let server = &prepared.found.server;
         self.check_pkce(server)?;
         let page = self.consent_page(server)?;
-        let mut kept = Kept::Use;
+        let mut kept = StoredClient::Use;
         loop {
             let Asker { client, consent } = self.asker(prepared, kept).await?;
             let outcome = self.ask_and_redeem(prepared, &client, consent, page).await;
@@ -41,14 +41,14 @@ impl Core {
                 Ok(issued) => return Ok(Obtained { client, issued }),
                 Err(error) => error,
             };
-            if client.origin == Origin::Kept && is_about_client(&error) {
+            if client.origin == Origin::Stored && is_about_client(&error) {
                 // Also where nobody answered: the page may have said that it knows no such client.
                 self.forget_registration(&server.issuer).await?;
             }
-            if client.origin != Origin::Kept || !is_client_refused(&error) {
+            if client.origin != Origin::Stored || !is_client_refused(&error) {
                 return Err(error);
             }
-            kept = Kept::Ignore;
+            kept = StoredClient::Ignore;
         }
     }
 
@@ -124,7 +124,7 @@ impl Core {
                 query.append_pair(name, value);
             }
         }
-        let url = self.page_for_person(What::Authorization, &url)?;
+        let url = self.page_for_person(RequestTarget::Authorization, &url)?;
         let question = ConsentQuestion {
             url,
             state,
@@ -146,7 +146,7 @@ impl Core {
     }
 
     /// Returns a client with a listener on an address that is registered for it.
-    async fn asker(&self, prepared: &Prepared, kept: Kept) -> Result<Asker, OAuthError> {
+    async fn asker(&self, prepared: &Prepared, kept: StoredClient) -> Result<Asker, OAuthError> {
         let server = &prepared.found.server;
         let wish = &self.settings.redirect;
         if let Some(client) = self.given_client(server).await? {
@@ -154,8 +154,8 @@ impl Core {
             return Ok(Asker { client, consent });
         }
         let kept = match kept {
-            Kept::Use => self.kept_registration(&server.issuer).await,
-            Kept::Ignore => None,
+            StoredClient::Use => self.kept_registration(&server.issuer).await,
+            StoredClient::Ignore => None,
         };
         if let Some((registration, uri)) = kept {
             let is_free = *wish == Redirect::default();
@@ -165,7 +165,7 @@ impl Core {
             }
             match self.listen(again).await {
                 Ok(consent) if consent.redirect_uri() == uri.as_str() => {
-                    let client = registration.client(Origin::Kept);
+                    let client = registration.client(Origin::Stored);
                     return Ok(Asker { client, consent });
                 }
                 // Registered for another address than is wanted now, or for a port that is taken.
@@ -218,11 +218,11 @@ impl Core {
     fn consent_page<'a>(&self, server: &'a ServerMetadata) -> Result<&'a Url, OAuthError> {
         let page = server.authorization_endpoint.as_ref();
         let page = page.ok_or_else(|| server.lacks("consent page"))?;
-        self.page_for_person(What::Authorization, page)?;
+        self.page_for_person(RequestTarget::Authorization, page)?;
         // RFC 6749 section 3.1: nothing stands twice, so that nobody reads the other one.
         if page.query_pairs().any(|(name, _)| OURS.contains(&&*name)) {
             return Err(OAuthError::Endpoint {
-                what: What::Authorization,
+                what: RequestTarget::Authorization,
                 why: EndpointError::Parameter,
             });
         }
@@ -231,7 +231,7 @@ impl Core {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum StoredClient {
     Use,
     Ignore,
 }

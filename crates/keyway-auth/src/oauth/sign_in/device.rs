@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{Obtained, Prepared, issuer_host};
 use crate::oauth::client::Client;
-use crate::oauth::core::Core;
 use crate::oauth::document::{Document, DocumentError};
-use crate::oauth::error::{OAuthError, SignInCause, What, shown};
+use crate::oauth::engine::OAuthEngine;
+use crate::oauth::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::metadata::named;
 use crate::oauth::token::{Issued, TokenEndpoint};
 use crate::oauth::wire::Form;
@@ -20,7 +20,7 @@ struct Codes {
     interval: Duration,
 }
 
-impl Core {
+impl OAuthEngine {
     pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
         let Some(interaction) = self.person() else {
             return Err(OAuthError::SignInRequired {
@@ -58,7 +58,7 @@ impl Core {
             .device_endpoint
             .as_ref()
             .ok_or_else(|| server.lacks("device authorization"))?;
-        let what = What::Device;
+        let what = RequestTarget::Device;
         let scopes = prepared.scopes.to_parameter();
         let form = Form::default()
             .with_some("scope", scopes.as_deref())

@@ -2,19 +2,19 @@
 
 use super::{Obtained, Prepared, is_client_refused};
 use crate::oauth::client::{Client, Origin};
-use crate::oauth::core::Core;
 use crate::oauth::discovery::server_metadata;
 use crate::oauth::document::DocumentError;
-use crate::oauth::error::{OAuthError, What, shown};
-use crate::oauth::library::{Reader, Trust};
+use crate::oauth::engine::OAuthEngine;
+use crate::oauth::error::{OAuthError, RequestTarget, shown};
 use crate::oauth::metadata::ServerMetadata;
+use crate::oauth::metadata_cache::{CachePolicy, MetadataReader};
 use crate::oauth::registration::register;
 use crate::oauth::settings::{Assertion, IdJag};
 use crate::oauth::token::TokenEndpoint;
 use crate::oauth::wire::Form;
 use keyway_secret::Secret;
 
-impl Core {
+impl OAuthEngine {
     /// RFC 6749 section 4.4.
     pub(super) async fn by_credentials(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
         let form = Form::new("client_credentials");
@@ -69,7 +69,7 @@ impl Core {
             url: provider.token_endpoint()?,
             client: &client,
             dpop: None,
-            what: What::IdentityProvider,
+            what: RequestTarget::IdentityProvider,
         };
         let now = self.clock.wall();
         let document = endpoint.ask_document(&self.wire, form, now).await?;
@@ -85,7 +85,7 @@ impl Core {
             })?;
             Ok(Secret::new(token.to_owned()))
         };
-        let what = What::IdentityProvider;
+        let what = RequestTarget::IdentityProvider;
         read().map_err(|error| OAuthError::Document { what, error })
     }
 
@@ -99,7 +99,7 @@ impl Core {
             return Ok(provider);
         }
         let issuer = issuer.unwrap_or_default();
-        let reader = Reader::new(self, Trust::Glance);
+        let reader = MetadataReader::new(self, CachePolicy::NoStore);
         let found = server_metadata(&reader, &self.settings, issuer).await?;
         found.ok_or_else(|| OAuthError::NoMetadata {
             issuer: shown(issuer),
@@ -133,7 +133,7 @@ impl Core {
         client: &Client,
         error: &OAuthError,
     ) -> Result<bool, OAuthError> {
-        let is_dead = client.origin == Origin::Kept && is_client_refused(error);
+        let is_dead = client.origin == Origin::Stored && is_client_refused(error);
         if is_dead {
             let issuer = &prepared.found.server.issuer;
             self.forget_registration(issuer).await?;
@@ -152,7 +152,7 @@ impl Core {
         }
         let kept = self.registration(&server.issuer).await;
         if let Some(kept) = kept.filter(|kept| kept.redirect_uri.is_none()) {
-            return Ok(kept.client(Origin::Kept));
+            return Ok(kept.client(Origin::Stored));
         }
         let registration = register(&self.wire, &self.settings, server, None).await?;
         self.keep_registration(&server.issuer, &registration)

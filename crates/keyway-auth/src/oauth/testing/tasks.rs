@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake};
 use std::time::Duration;
 
-use super::Hand;
+use super::ManualClock;
 use crate::BoxFuture;
 use crate::ports::Tasks;
 
 /// Runs tasks; sleeping is left to the hand that moves the clock.
 pub(crate) struct Threads {
     queue: Sender<Arc<Job>>,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
 }
 
 struct Job {
@@ -29,7 +29,7 @@ impl Wake for Job {
 }
 
 impl Threads {
-    pub(crate) fn new(clock: Arc<Hand>) -> Self {
+    pub(crate) fn new(clock: Arc<ManualClock>) -> Self {
         let (queue, jobs) = channel::<Arc<Job>>();
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..2 {

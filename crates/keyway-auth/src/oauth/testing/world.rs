@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use keyway_secret::Secret;
 use url::{Url, form_urlencoded};
 
-use super::Hand;
+use super::ManualClock;
 use crate::BoxFuture;
 use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects};
 
@@ -18,7 +18,7 @@ use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects
 pub(crate) struct World {
     routes: Mutex<HashMap<String, Route>>,
     journal: Mutex<Vec<Seen>>,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
 }
 
 enum Route {
@@ -127,7 +127,7 @@ impl Reply {
 }
 
 impl World {
-    pub(crate) fn new(clock: Arc<Hand>) -> Self {
+    pub(crate) fn new(clock: Arc<ManualClock>) -> Self {
         Self {
             routes: Mutex::default(),
             journal: Mutex::default(),

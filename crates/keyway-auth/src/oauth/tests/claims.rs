@@ -7,7 +7,7 @@ use keyway_store::{Claim, GrantStore as _};
 use super::{eventually, redeemed, refused};
 use crate::Authorizer as _;
 use crate::oauth::testing::{Kit, TOKEN, cause};
-use crate::oauth::{Asking, OAuthError};
+use crate::oauth::{OAuthError, PromptPolicy};
 
 #[test]
 fn rule_5_c6_without_a_claim_nothing_is_redeemed() {
@@ -56,7 +56,7 @@ fn rule_6_the_claim_of_a_dead_owner_is_taken_over_at_once() {
 #[test]
 fn rule_6_a_token_that_a_dead_owner_may_have_redeemed_is_tried_once_and_the_cause_named() {
     let mut kit = Kit::new();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     kit.run(kit.oauth().sign_in(None)).unwrap();
     let oauth = kit.oauth();
     let generation = kit.stored().unwrap().generation;
@@ -109,7 +109,7 @@ fn a_sign_out_elsewhere_is_not_undone_by_a_renewal() {
 #[test]
 fn a_sign_in_made_by_another_process_is_adopted_without_a_window() {
     let mut kit = Kit::new();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     let oauth = kit.oauth();
     let error = kit.call(&oauth).unwrap_err();
     assert_eq!(error.code(), "sign-in-required");

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::oauth::testing::{
     AS, Deed, Kit, MCP, META, PRM, PRM_ROOT, REGISTER, Reply, TOKEN, cause, metadata, resource,
 };
-use crate::oauth::{OAuthError, What};
+use crate::oauth::{OAuthError, RequestTarget};
 use crate::ports::{Barred, HttpFailure, Redirects};
 
 /// The only hosts that the honest flow reaches.
@@ -102,7 +102,7 @@ fn a2_endpoints_that_may_not_be_reached_are_refused_before_anything_is_sent() {
             let kit = Kit::new();
             kit.honest.say(name, json!(address));
             let error = cause(kit.call(&kit.oauth()).unwrap_err());
-            let what = What::ServerMetadata;
+            let what = RequestTarget::ServerMetadata;
             assert!(
                 matches!(error, OAuthError::Endpoint { what: found, .. } if found == what),
                 "{name} {address}: {error}"

@@ -159,7 +159,7 @@ fn credentials_sign_in_without_a_person_and_again_when_they_end() {
     kit.settings.client = Some(client(ClientProof::Secret(secret("s"))));
     kit.honest
         .add(json!({ "refresh_token": null, "expires_in": 60 }));
-    kit.asking = crate::oauth::Asking::Never;
+    kit.prompt_policy = crate::oauth::PromptPolicy::Never;
     let oauth = kit.oauth();
     for _ in 0..5 {
         assert_eq!(kit.call(&oauth).unwrap(), 200);

@@ -23,12 +23,12 @@ fn rule_1_a_token_is_renewed_ahead_of_its_end_while_nobody_waits() {
     kit.world
         .answer(TOKEN, move |seen| honest.token(seen).behind(&held));
     kit.clock.advance(Duration::from_secs(3500));
-    assert_eq!(bearer(&oauth.at_hand().unwrap()), "Bearer at-1");
+    assert_eq!(bearer(&oauth.cached().unwrap()), "Bearer at-1");
     assert_eq!(redeemed(&kit), 0, "too early");
     kit.clock.advance(Duration::from_secs(75));
     for _ in 0..100 {
         assert_eq!(
-            bearer(&oauth.at_hand().unwrap()),
+            bearer(&oauth.cached().unwrap()),
             "Bearer at-1",
             "nobody waits"
         );
@@ -36,7 +36,7 @@ fn rule_1_a_token_is_renewed_ahead_of_its_end_while_nobody_waits() {
     eventually("it is renewed", || redeemed(&kit) == 1);
     gate.add_permits(1);
     eventually("the new one is used", || {
-        bearer(&oauth.at_hand().unwrap()) == "Bearer at-2"
+        bearer(&oauth.cached().unwrap()) == "Bearer at-2"
     });
     assert_eq!(redeemed(&kit), 1);
     is_a_chain(&kit);
@@ -164,7 +164,7 @@ fn rule_2_a_caller_that_goes_away_does_not_lose_the_new_token() {
     gate.add_permits(1);
     eventually("it is stored", || kit.stored_access() == "at-2");
     eventually("it is used", || {
-        oauth.at_hand().is_some_and(|c| bearer(&c) == "Bearer at-2")
+        oauth.cached().is_some_and(|c| bearer(&c) == "Bearer at-2")
     });
     assert_eq!(redeemed(&kit), 1);
     is_a_chain(&kit);

@@ -179,10 +179,10 @@ fn another_process_is_asked_to_stop_before_anything_is_revoked() {
     let other = kit.process(&kit.other_shelf());
     other.attend();
     assert_eq!(kit.call(&other).unwrap(), 200);
-    assert!(!other.is_dismissed());
+    assert!(!other.is_stop_requested());
     let (user, world) = (other.clone(), Arc::clone(&kit.world));
     let leaving = std::thread::spawn(move || {
-        while !user.is_dismissed() {
+        while !user.is_stop_requested() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let revoked = world.seen(REVOKE).len();

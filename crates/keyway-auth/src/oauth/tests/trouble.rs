@@ -6,13 +6,13 @@ use keyway_store::{GrantState, GrantStore as _};
 
 use super::redeemed;
 use crate::oauth::testing::{Kit, Reply, TOKEN, cause};
-use crate::oauth::{Asking, OAuthError};
+use crate::oauth::{OAuthError, PromptPolicy};
 use crate::ports::HttpFailure;
 
 #[test]
 fn rule_4_a_rejected_refresh_token_is_marked_and_nothing_is_deleted() {
     let mut kit = Kit::new();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     kit.run(kit.oauth().sign_in(None)).unwrap();
     let oauth = kit.oauth();
     let before = kit.stored().unwrap();
@@ -206,9 +206,9 @@ fn rule_4_a_time_out_is_followed_by_a_pause() {
 
 #[test]
 fn rule_4_a_rejection_ahead_of_time_leaves_the_token_in_use_to_its_end() {
-    for asking in [Asking::Never, Asking::WhenNeeded] {
+    for asking in [PromptPolicy::Never, PromptPolicy::WhenNeeded] {
         let mut kit = Kit::new();
-        kit.asking = asking;
+        kit.prompt_policy = asking;
         let oauth = kit.oauth();
         kit.run(oauth.sign_in(None)).unwrap();
         kit.honest.revoke_family();
@@ -239,9 +239,9 @@ fn rule_4_a_rejection_ahead_of_time_leaves_the_token_in_use_to_its_end() {
 
 #[test]
 fn renewing_by_hand_says_that_the_sign_in_was_rejected() {
-    for asking in [Asking::Never, Asking::WhenNeeded] {
+    for asking in [PromptPolicy::Never, PromptPolicy::WhenNeeded] {
         let mut kit = Kit::new();
-        kit.asking = asking;
+        kit.prompt_policy = asking;
         let oauth = kit.oauth();
         kit.run(oauth.sign_in(None)).unwrap();
         kit.run(oauth.renew()).unwrap();
@@ -263,7 +263,7 @@ fn rule_4_a_rejection_is_understood_in_the_words_of_providers_whatever_its_statu
         (200, "invalid_refresh_token"),
     ] {
         let mut kit = Kit::new();
-        kit.asking = Asking::Never;
+        kit.prompt_policy = PromptPolicy::Never;
         let oauth = kit.oauth();
         kit.run(oauth.sign_in(None)).unwrap();
         kit.honest.reset();

@@ -8,7 +8,7 @@ use keyway_store::GrantStore as _;
 
 use super::eventually;
 use crate::oauth::testing::{Deed, Kit, TOKEN, cause};
-use crate::oauth::{Asking, OAuth, OAuthError};
+use crate::oauth::{OAuth, OAuthError, PromptPolicy};
 use crate::ports::InteractionError;
 
 /// A person who does something once the gate is opened, and whom one process asks at a time.
@@ -119,7 +119,7 @@ fn clients_that_need_a_sign_in_at_once_share_a_window_and_what_is_refused_is_not
 #[test]
 fn a_request_that_waits_only_so_long_names_the_page_and_the_sign_in_goes_on() {
     let (mut kit, gate) = kit(Deed::Agree);
-    kit.asking = Asking::AtMost(Duration::from_secs(45));
+    kit.prompt_policy = PromptPolicy::AtMost(Duration::from_secs(45));
     let oauth = kit.oauth();
     kit.clock.let_pass(250);
     let error = cause(kit.call(&oauth).unwrap_err());
@@ -139,7 +139,7 @@ fn a_request_that_waits_only_so_long_names_the_page_and_the_sign_in_goes_on() {
 fn a_request_that_waits_for_the_window_of_another_process_does_not_hang() {
     let (mut kit, gate) = kit(Deed::Agree);
     let first = kit.oauth();
-    kit.asking = Asking::AtMost(Duration::from_secs(45));
+    kit.prompt_policy = PromptPolicy::AtMost(Duration::from_secs(45));
     let second = kit.process(&kit.other_shelf());
     std::thread::scope(|scope| {
         let first = scope.spawn(|| kit.call(&first));

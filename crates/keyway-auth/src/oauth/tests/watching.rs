@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::oauth::Asking;
+use crate::oauth::PromptPolicy;
 use crate::oauth::testing::{Deed, Kit, Reply, TOKEN};
-use crate::watch::{Happening, Observer, Topic, Watch};
+use crate::observer::{Observer, ServerEvent, ServerObserver, Topic};
 
 /// Writes everything down.
 #[derive(Debug, Default)]
 struct Diary {
-    happenings: Mutex<Vec<Happening>>,
+    happenings: Mutex<Vec<ServerEvent>>,
     notes: Mutex<Vec<String>>,
 }
 
 impl Observer for Diary {
-    fn happened(&self, server: &str, happening: Happening) {
+    fn emit(&self, server: &str, event: ServerEvent) {
         assert_eq!(server, "search");
-        self.happenings.lock().unwrap().push(happening);
+        self.happenings.lock().unwrap().push(event);
     }
 
     fn wants(&self, topic: Topic) -> bool {
@@ -32,7 +32,7 @@ impl Observer for Diary {
 }
 
 impl Diary {
-    fn taken(&self) -> Vec<Happening> {
+    fn taken(&self) -> Vec<ServerEvent> {
         std::mem::take(&mut *self.happenings.lock().unwrap())
     }
 
@@ -44,7 +44,7 @@ impl Diary {
 fn watched() -> (Kit, Arc<Diary>) {
     let mut kit = Kit::new();
     let diary = Arc::new(Diary::default());
-    kit.watch = Watch::new(diary.clone(), "search");
+    kit.observer = ServerObserver::new(diary.clone(), "search");
     (kit, diary)
 }
 
@@ -52,12 +52,15 @@ fn watched() -> (Kit, Arc<Diary>) {
 fn a_sign_in_a_renewal_and_a_sign_out_are_told_once_each() {
     let (kit, diary) = watched();
     let oauth = kit.signed_in();
-    assert_eq!(diary.taken(), [Happening::Started, Happening::Completed]);
+    assert_eq!(
+        diary.taken(),
+        [ServerEvent::Started, ServerEvent::Completed]
+    );
     kit.honest.reset();
     assert_eq!(kit.call(&oauth).unwrap(), 200);
-    assert_eq!(diary.taken(), [Happening::Refreshed]);
+    assert_eq!(diary.taken(), [ServerEvent::Refreshed]);
     kit.run(oauth.sign_out()).unwrap();
-    assert_eq!(diary.taken(), [Happening::Cleared]);
+    assert_eq!(diary.taken(), [ServerEvent::Cleared]);
     kit.run(oauth.sign_out()).unwrap();
     assert_eq!(diary.taken(), [], "nothing was there any more");
     let notes = diary.notes();
@@ -80,7 +83,7 @@ fn a_sign_in_a_renewal_and_a_sign_out_are_told_once_each() {
 fn who_takes_over_a_renewal_of_another_process_does_not_call_it_its_own() {
     let (mut kit, diary) = watched();
     let ours = kit.signed_in();
-    kit.watch = Watch::default();
+    kit.observer = ServerObserver::default();
     let theirs = kit.process(&kit.other_shelf());
     kit.honest.reset();
     assert_eq!(kit.call(&theirs).unwrap(), 200);
@@ -93,13 +96,13 @@ fn who_takes_over_a_renewal_of_another_process_does_not_call_it_its_own() {
 fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
     let (mut kit, diary) = watched();
     kit.signed_in();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     diary.taken();
     for (status, body, expected) in [
         (
             503,
             json!({}),
-            vec![Happening::RefreshFailed {
+            vec![ServerEvent::RefreshFailed {
                 code: "authorization-server-error",
             }],
         ),
@@ -107,10 +110,10 @@ fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
             400,
             json!({ "error": "invalid_grant" }),
             vec![
-                Happening::RefreshFailed {
+                ServerEvent::RefreshFailed {
                     code: "refresh-failed",
                 },
-                Happening::Required {
+                ServerEvent::Required {
                     code: "refresh-failed",
                 },
             ],
@@ -128,17 +131,17 @@ fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
 #[test]
 fn a_person_who_is_needed_or_who_denies_is_told() {
     let (mut kit, diary) = watched();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     kit.call(&kit.oauth()).unwrap_err();
-    let required = Happening::Required {
+    let required = ServerEvent::Required {
         code: "sign-in-required",
     };
     assert_eq!(diary.taken(), [required]);
-    kit.asking = Asking::WhenNeeded;
+    kit.prompt_policy = PromptPolicy::WhenNeeded;
     kit.person.will([Deed::Deny]);
     kit.call(&kit.oauth()).unwrap_err();
-    let failed = Happening::Failed {
+    let failed = ServerEvent::Failed {
         code: "auth-failed",
     };
-    assert_eq!(diary.taken(), [Happening::Started, failed]);
+    assert_eq!(diary.taken(), [ServerEvent::Started, failed]);
 }

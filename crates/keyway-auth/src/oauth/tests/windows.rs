@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::oauth::testing::{Deed, Kit, MCP, PRM, Reply, TOKEN, cause, resource};
-use crate::oauth::{Asking, OAuthError, SignInCause};
+use crate::oauth::{OAuthError, PromptPolicy, SignInCause};
 
 /// A server that takes no token at all.
 fn refuse_everything(kit: &Kit) {
@@ -147,7 +147,7 @@ fn a_refusal_that_is_about_something_else_stands() {
 #[test]
 fn where_nobody_may_be_asked_nobody_is() {
     let mut kit = Kit::new();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     let oauth = kit.oauth();
     let error = cause(kit.call(&oauth).unwrap_err());
     let OAuthError::SignInRequired { cause: why, .. } = error else {
@@ -314,7 +314,7 @@ fn b10_what_was_granted_before_is_not_lost_by_signing_in_again() {
 #[test]
 fn b10_a_step_up_that_somebody_else_has_to_start_asks_for_the_old_as_well() {
     let mut kit = Kit::new();
-    kit.asking = Asking::Never;
+    kit.prompt_policy = PromptPolicy::Never;
     let oauth = kit.oauth();
     kit.run(oauth.sign_in(None)).unwrap();
     want_more(&kit, "write");

@@ -154,7 +154,7 @@ impl Patient {
         }
         if let Some(oauth) = self.ready.oauth(&self.host) {
             self.board.enter(self.at, Stage::Discovery);
-            if let Ok(Err(error)) = timeout(left, oauth.rehearse()).await {
+            if let Ok(Err(error)) = timeout(left, oauth.dry_run()).await {
                 return self.of_auth(error);
             }
         }

@@ -12,7 +12,7 @@ use keyway::connect::{Host, LikenessKey};
 use keyway::error::LoadError;
 use keyway::events::{Events, Topic};
 use keyway::load::{CONFIG_FILES, Loaded};
-use keyway::sign_in::Asking;
+use keyway::sign_in::PromptPolicy;
 use keyway::watch::Stamps;
 use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
@@ -102,8 +102,8 @@ impl Plugins {
             reach: arguments.reach.unattended(),
             context: context.clone(),
             desk: Arc::clone(desk),
-            together: host(Asking::Never)?,
-            direct: host(Asking::AtMost(ENTRY_WAIT))?,
+            together: host(PromptPolicy::Never)?,
+            direct: host(PromptPolicy::AtMost(ENTRY_WAIT))?,
             witnessed: HashMap::new(),
             around: settings::around().into(),
             key: key.map_err(|source| ReachError::Client { source })?,
@@ -225,8 +225,8 @@ impl Plugins {
             Arc::new(self.desk.witnessing(host, terminal, &id))
         };
         let witnessed = Witnessed {
-            together: host(&self.together, Asking::Never),
-            direct: host(&self.direct, Asking::AtMost(ENTRY_WAIT)),
+            together: host(&self.together, PromptPolicy::Never),
+            direct: host(&self.direct, PromptPolicy::AtMost(ENTRY_WAIT)),
         };
         self.witnessed.insert(id, witnessed.clone());
         witnessed
@@ -356,7 +356,7 @@ impl Watched {
     }
 }
 
-fn manner(asking: Asking) -> Manner {
+fn manner(asking: PromptPolicy) -> Manner {
     Manner {
         asking,
         ..Manner::default()

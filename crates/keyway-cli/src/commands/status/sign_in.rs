@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keyway::load::Loaded;
-use keyway::sign_in::{Accounts, Asking, KeptVault, SignIn};
+use keyway::sign_in::{Accounts, KeptVault, PromptPolicy, SignIn};
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
 use keyway_mcp::states::{Reason, State};
@@ -50,7 +50,7 @@ pub(super) fn accounts(
     Ok(Accounts {
         vault: Arc::clone(vault),
         interaction: None,
-        asking: Asking::Never,
+        asking: PromptPolicy::Never,
         settings: Arc::new(settings.clone()),
         profile: default_profile(context)?,
         account: settings.defaults.account.clone(),

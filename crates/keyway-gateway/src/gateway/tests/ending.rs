@@ -62,11 +62,11 @@ impl Connector for Odd {
 }
 
 impl Upstream for Odd {
-    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
         self.connect()
     }
 
-    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async {
             let opened = self.echo.open(None).await?;
             self.gate.acquire().await.unwrap().forget();

@@ -23,11 +23,11 @@ impl Connector for Shut {
 }
 
 impl Upstream for Shut {
-    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
         self.connect()
     }
 
-    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async { None })
     }
 }
@@ -58,11 +58,11 @@ impl Connector for Down {
 }
 
 impl Upstream for Down {
-    fn connect_as<'a>(&'a self, _: &'a Whose) -> BoxFuture<'a, Result<Opened, Trouble>> {
+    fn connect_as<'a>(&'a self, _: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
         self.connect()
     }
 
-    fn open<'a>(&'a self, _: Option<&'a Whose>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         let (sender, events) = mpsc::channel(4);
         Box::pin(async { Some(Connection::new(Arc::new(Mute(sender)), events)) })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use keyway::settings::{Around, Settings};
 use keyway::sign_in::{
-    Accounts, Asking, ConsentQuestion, InteractionError, KeptVault, Loopback, Presenter,
+    Accounts, ConsentQuestion, InteractionError, KeptVault, Loopback, Presenter, PromptPolicy,
 };
 use keyway::trust::{Folders, KeySources, Vault};
 use keyway_testkit::visit;
@@ -39,7 +39,7 @@ pub(crate) fn accounts(
     let accounts = Accounts {
         vault: Arc::new(KeptVault::new(folders, Box::new(open))),
         interaction: Some(Arc::new(Loopback::new(Arc::new(Agreeing)))),
-        asking: Asking::WhenNeeded,
+        asking: PromptPolicy::WhenNeeded,
         settings: Arc::new(parsed.settings),
         profile: "default".to_owned(),
         account: None,

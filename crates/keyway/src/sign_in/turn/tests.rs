@@ -39,7 +39,7 @@ fn nobody() {
 #[tokio::test]
 async fn who_waited_is_told_how_it_ended_and_who_comes_later_is_not() {
     let (_folder, vault) = vault();
-    for how in [Declined::Refused, Declined::Silent, Declined::Refused] {
+    for how in [Declined::Refused, Declined::NoAnswer, Declined::Refused] {
         let first = take(&vault, &key(), nobody).await.unwrap();
         assert_eq!(first.declined(), None, "what was before is not about us");
         let second = waiting(&vault).await;

@@ -1,21 +1,25 @@
-//! Whose account a client's conversation goes over: one, from its first token to its last.
+//! The account that a session is pinned to: one, from its first token to its last.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::details::Details;
 
-/// The account of a conversation, shared by all its connections; nobody's before the first token.
+/// The account of a session, shared by all its connections; unset before the first token.
 ///
-/// Where the server never says who signed in, everybody at the same issuer counts as the same.
+/// ```text
+///   unset ──first token──▶ pinned ──token of another account──▶ pinned, refused
+/// ```
+///
+/// If the server never says who signed in, all sign-ins at one issuer count as one account.
 #[derive(Clone, Default)]
-pub struct Whose(Arc<Mutex<State>>);
+pub struct AccountPin(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     owner: Option<Owner>,
     was_refused: bool,
-    departures: u64,
+    sign_out_count: u64,
 }
 
 struct Owner {
@@ -24,26 +28,26 @@ struct Owner {
     signed_in_at: u64,
 }
 
-impl Whose {
-    /// Says whether somebody else's token was kept from the conversation, which then is over.
+impl AccountPin {
+    /// Says whether a token of another account was refused; then the session is over.
     #[must_use]
     pub fn was_refused(&self) -> bool {
         self.lock().was_refused
     }
 
-    /// Counts how often somebody signed out while the conversation used the sign-in.
+    /// Returns how often the account was signed out while the session used it.
     #[must_use]
-    pub fn departures(&self) -> u64 {
-        self.lock().departures
+    pub fn sign_out_count(&self) -> u64 {
+        self.lock().sign_out_count
     }
 
-    /// Notes that somebody signed out.
-    pub(super) fn depart(&self) {
+    /// Counts one more sign-out.
+    pub(super) fn count_sign_out(&self) {
         let mut state = self.lock();
-        state.departures = state.departures.wrapping_add(1);
+        state.sign_out_count = state.sign_out_count.wrapping_add(1);
     }
 
-    /// Says whether a sign-in is that of the conversation; the first one is.
+    /// Says whether a sign-in is of the pinned account; the first one pins it.
     pub(super) fn admits(&self, details: &Details) -> bool {
         let mut state = self.lock();
         let is_same = state.owner.as_ref().is_none_or(|owner| {
@@ -69,16 +73,16 @@ impl Whose {
     }
 }
 
-/// Without the account, which may be somebody's address.
-impl fmt::Debug for Whose {
+/// Without the account, which may be an e-mail address.
+impl fmt::Debug for AccountPin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Whose").finish_non_exhaustive()
+        f.debug_struct("AccountPin").finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Asking;
+    use super::super::PromptPolicy;
     use super::super::testing::Kit;
     use super::*;
 
@@ -93,18 +97,18 @@ mod tests {
 
     #[test]
     fn a_conversation_keeps_to_the_account_that_it_began_with() {
-        let whose = Whose::default();
-        assert!(whose.admits(&details("a", Some("ada"), 1)));
-        assert!(whose.admits(&details("a", Some("ada"), 7)));
-        assert!(!whose.was_refused());
+        let account_pin = AccountPin::default();
+        assert!(account_pin.admits(&details("a", Some("ada"), 1)));
+        assert!(account_pin.admits(&details("a", Some("ada"), 7)));
+        assert!(!account_pin.was_refused());
         for other in [
             details("a", Some("bob"), 7),
             details("a", None, 9),
             details("b", Some("ada"), 9),
         ] {
-            let whose = whose.clone();
-            assert!(!whose.admits(&other), "{other:?}");
-            assert!(whose.was_refused());
+            let account_pin = account_pin.clone();
+            assert!(!account_pin.admits(&other), "{other:?}");
+            assert!(account_pin.was_refused());
         }
     }
 
@@ -112,31 +116,34 @@ mod tests {
     fn a_conversation_of_one_account_gets_no_token_of_another() {
         let mut kit = Kit::new();
         kit.run(kit.oauth().sign_in(None)).unwrap();
-        kit.asking = Asking::Never;
-        kit.whose = Some(Whose::default());
+        kit.prompt_policy = PromptPolicy::Never;
+        kit.account_pin = Some(AccountPin::default());
         assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
-        let whose = Whose::default();
-        assert!(whose.admits(&details("https://elsewhere.example", Some("ada"), 1)));
-        kit.whose = Some(whose.clone());
+        let account_pin = AccountPin::default();
+        assert!(account_pin.admits(&details("https://elsewhere.example", Some("ada"), 1)));
+        kit.account_pin = Some(account_pin.clone());
         let error = kit.call(&kit.oauth()).unwrap_err();
         assert_eq!(error.code(), "other-account");
-        assert!(whose.was_refused());
+        assert!(account_pin.was_refused());
     }
 
     #[test]
     fn where_nobody_says_who_it_is_the_issuer_decides() {
-        let whose = Whose::default();
-        assert!(whose.admits(&details("a", None, 1)));
-        assert!(whose.admits(&details("a", None, 5)));
-        assert!(whose.admits(&details("a", Some("ada"), 5)), "told later");
-        assert!(!whose.admits(&details("a", Some("bob"), 5)));
-        assert!(!whose.admits(&details("a", None, 9)));
+        let account_pin = AccountPin::default();
+        assert!(account_pin.admits(&details("a", None, 1)));
+        assert!(account_pin.admits(&details("a", None, 5)));
+        assert!(
+            account_pin.admits(&details("a", Some("ada"), 5)),
+            "told later"
+        );
+        assert!(!account_pin.admits(&details("a", Some("bob"), 5)));
+        assert!(!account_pin.admits(&details("a", None, 9)));
     }
 
     #[test]
     fn nothing_tells_the_account() {
-        let whose = Whose::default();
-        assert!(whose.admits(&details("a", Some("ada"), 1)));
-        assert!(!format!("{whose:?}").contains("ada"));
+        let account_pin = AccountPin::default();
+        assert!(account_pin.admits(&details("a", Some("ada"), 1)));
+        assert!(!format!("{account_pin:?}").contains("ada"));
     }
 }

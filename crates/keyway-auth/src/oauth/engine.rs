@@ -8,15 +8,15 @@ use async_lock::OnceCell;
 use keyway_store::{Grant, GrantKey, GrantStore, StoreError, UseMarker};
 use url::Url;
 
+use super::account_pin::AccountPin;
 use super::dpop::Nonces;
 use super::error::OAuthError;
 use super::registration::Registration;
 use super::settings::Settings;
-use super::whose::Whose;
 use super::wire::Wire;
 use crate::error::Fault;
+use crate::observer::{ServerObserver, Topic};
 use crate::ports::{Clock, DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
-use crate::watch::{Topic, Watch};
 
 /// The server to sign in to.
 #[derive(Clone)]
@@ -56,9 +56,9 @@ pub struct Ports {
     /// The person; absent where nobody may be asked.
     pub interaction: Option<Arc<dyn Interaction>>,
     /// Who is told what happens.
-    pub watch: Watch,
+    pub observer: ServerObserver,
     /// The conversation that the tokens are for, if they are for one.
-    pub whose: Option<Whose>,
+    pub account_pin: Option<AccountPin>,
 }
 
 impl fmt::Debug for Ports {
@@ -70,7 +70,7 @@ impl fmt::Debug for Ports {
 }
 
 /// One server, and everything that signing in to it needs.
-pub(super) struct Core {
+pub(super) struct OAuthEngine {
     pub(super) server: Server,
     pub(super) settings: Settings,
     pub(super) key: GrantKey,
@@ -87,21 +87,21 @@ pub(super) struct Core {
     pub(super) interaction: Option<Arc<dyn Interaction>>,
     /// How often a person was asked.
     asked: AtomicU32,
-    pub(super) watch: Watch,
-    pub(super) whose: Option<Whose>,
+    pub(super) observer: ServerObserver,
+    pub(super) account_pin: Option<AccountPin>,
     /// Whether others are to see that the sign-in is in use here.
-    is_attended: AtomicBool,
+    is_marked_in_use: AtomicBool,
     /// What they see.
     presence: Arc<Mutex<Option<Box<dyn UseMarker>>>>,
 }
 
-impl Core {
+impl OAuthEngine {
     pub(super) fn new(server: Server, settings: Settings, ports: Ports) -> Self {
         Self {
             key: server.key.clone(),
             server,
             settings,
-            wire: Wire::new(ports.http, Arc::clone(&ports.clock), ports.watch.clone()),
+            wire: Wire::new(ports.http, Arc::clone(&ports.clock), ports.observer.clone()),
             nonces: Arc::default(),
             clock: ports.clock,
             tasks: ports.tasks,
@@ -112,9 +112,9 @@ impl Core {
             is_queued: AtomicBool::new(false),
             interaction: ports.interaction,
             asked: AtomicU32::new(0),
-            watch: ports.watch,
-            whose: ports.whose,
-            is_attended: AtomicBool::new(false),
+            observer: ports.observer,
+            account_pin: ports.account_pin,
+            is_marked_in_use: AtomicBool::new(false),
             presence: Arc::default(),
         }
     }
@@ -122,7 +122,7 @@ impl Core {
     /// Returns who can be asked, if anybody can.
     pub(super) fn person(&self) -> Option<&Arc<dyn Interaction>> {
         let person = self.interaction.as_ref();
-        person.filter(|it| it.is_anybody_there())
+        person.filter(|it| it.is_available())
     }
 
     /// Returns the consent page that a person is being asked on.
@@ -135,9 +135,9 @@ impl Core {
         *self.page() = Some(page.to_owned());
         let started = self.clock.monotonic();
         let line = "a person is asked to agree";
-        self.watch.note(Topic::OAuth, || line.to_owned());
+        self.observer.note(Topic::OAuth, || line.to_owned());
         let answer = asking.await;
-        self.watch.note(Topic::OAuth, || {
+        self.observer.note(Topic::OAuth, || {
             let took = self.clock.monotonic().saturating_duration_since(started);
             format!("the question was settled after {} ms", took.as_millis())
         });
@@ -185,11 +185,11 @@ impl Core {
 
     /// Reads the sign-in; whoever attends is seen before that.
     pub(super) async fn stored(&self) -> Result<Option<Grant>, OAuthError> {
-        let is_attended = self.is_attended.load(Ordering::Relaxed);
+        let is_marked_in_use = self.is_marked_in_use.load(Ordering::Relaxed);
         let (key, presence) = (self.key.clone(), Arc::clone(&self.presence));
         self.vault(move |grants| {
             let mut presence = presence.lock().unwrap_or_else(PoisonError::into_inner);
-            if is_attended && presence.is_none() {
+            if is_marked_in_use && presence.is_none() {
                 // Where it cannot be shown, a sign-out is noticed when the token is refused.
                 *presence = grants.mark_in_use(&key).ok().flatten();
             }
@@ -201,10 +201,10 @@ impl Core {
 
     /// Shows the use of the sign-in to others from now on.
     pub(super) fn attend(&self) {
-        self.is_attended.store(true, Ordering::Relaxed);
+        self.is_marked_in_use.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_dismissed(&self) -> bool {
+    pub(super) fn is_stop_requested(&self) -> bool {
         let presence = self.presence.lock();
         let presence = presence.unwrap_or_else(PoisonError::into_inner);
         presence.as_ref().is_some_and(|it| it.is_stop_requested())
@@ -265,7 +265,7 @@ impl Core {
     }
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for OAuthEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
             .field("server", &self.server)

@@ -16,12 +16,12 @@ use crate::ports::Clock;
 
 /// A key with the nonces of the servers that it is used with.
 #[derive(Debug, Clone)]
-pub(super) struct Binding {
+pub(super) struct DpopBinding {
     key: Arc<DpopKey>,
     nonces: Arc<Nonces>,
 }
 
-impl Binding {
+impl DpopBinding {
     pub(super) fn generate(nonces: &Arc<Nonces>) -> Result<Self, OAuthError> {
         Ok(Self {
             key: Arc::new(DpopKey::generate()?),

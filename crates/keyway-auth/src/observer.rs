@@ -1,37 +1,37 @@
-//! Who is told what happens to servers and their credentials; nobody, unless somebody asked.
+//! Events and debug notes about servers and their credentials, for an observer that the host sets.
 //!
-//! Happenings are for programs, notes for a person who looks for a fault. Neither ever holds a
-//! value: names, hosts, codes, lengths and times only.
+//! Events are for programs, notes for a person who looks for a fault. Neither ever holds a secret:
+//! names, hosts, codes, lengths and times only.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes what happens. Called from wherever it happens, so it must not wait for anything.
+/// Receives events and notes. Called on the task that causes them, so it must not block.
 pub trait Observer: Send + Sync + fmt::Debug {
-    /// Is told what happened to a server or to its credential.
-    fn happened(&self, server: &str, happening: Happening);
+    /// Receives an event of a server or of its credential.
+    fn emit(&self, server: &str, event: ServerEvent);
 
-    /// Says whether anybody reads notes about a topic.
+    /// Says whether notes about a topic are wanted.
     fn wants(&self, topic: Topic) -> bool;
 
-    /// Takes one line about a topic, fit to print.
+    /// Receives one line about a topic, fit to print.
     fn note(&self, topic: Topic, server: Option<&str>, line: &str);
 }
 
-/// What happened to a server or to its credential.
+/// An event of a server or of its credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum ServerEvent {
     /// A server answered.
     Connected,
-    /// A server cannot be talked to, or not any more.
+    /// A server is not connected, or not any more.
     NotConnected {
-        /// Why.
+        /// The code of the error.
         code: &'static str,
     },
-    /// A person has to sign in, and nobody is asked.
+    /// A person has to sign in, and no prompt is shown.
     Required {
-        /// Why.
+        /// The code of the error.
         code: &'static str,
     },
     /// A sign-in began.
@@ -40,14 +40,14 @@ pub enum Happening {
     Completed,
     /// A sign-in gave none, or the server refused the credential.
     Failed {
-        /// Why.
+        /// The code of the error.
         code: &'static str,
     },
     /// A token was renewed by this process.
     Refreshed,
     /// A token could not be renewed.
     RefreshFailed {
-        /// Why.
+        /// The code of the error.
         code: &'static str,
     },
     /// A sign-in was deleted.
@@ -56,7 +56,7 @@ pub enum Happening {
     HelperRan,
     /// A helper printed none.
     HelperFailed {
-        /// Why.
+        /// The code of the error.
         code: &'static str,
     },
 }
@@ -91,38 +91,38 @@ impl Topic {
     }
 }
 
-/// What is told of one server; costs one branch where nobody listens.
+/// The observer of one server; costs one branch where there is none.
 #[derive(Debug, Clone, Default)]
-pub struct Watch(Option<Watching>);
+pub struct ServerObserver(Option<Observed>);
 
 #[derive(Debug, Clone)]
-struct Watching {
+struct Observed {
     observer: Arc<dyn Observer>,
     server: Arc<str>,
 }
 
-impl Watch {
+impl ServerObserver {
     /// Tells `observer` about a server.
     #[must_use]
     pub fn new(observer: Arc<dyn Observer>, server: &str) -> Self {
         let server = server.into();
-        Self(Some(Watching { observer, server }))
+        Self(Some(Observed { observer, server }))
     }
 
-    /// Says whether anybody listens at all.
+    /// Says whether there is an observer.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells what happened.
-    pub fn happened(&self, happening: Happening) {
+    /// Sends an event.
+    pub fn emit(&self, event: ServerEvent) {
         if let Some(watching) = &self.0 {
-            watching.observer.happened(&watching.server, happening);
+            watching.observer.emit(&watching.server, event);
         }
     }
 
-    /// Tells whoever reads about the topic; the line is made only for them.
+    /// Sends a note; `line` is called only if notes about the topic are wanted.
     pub fn note(&self, topic: Topic, line: impl FnOnce() -> String) {
         if let Some(watching) = &self.0
             && watching.observer.wants(topic)

@@ -1,24 +1,30 @@
 //! A sign-in without its end: everything that can fail before a person is asked.
 
-use super::Occasion;
-use crate::oauth::core::Core;
+use super::SignInTrigger;
+use crate::oauth::engine::OAuthEngine;
 use crate::oauth::error::{OAuthError, shown};
-use crate::oauth::library::{Reader, Trust};
 use crate::oauth::metadata::{Pkce, ServerMetadata};
+use crate::oauth::metadata_cache::{CachePolicy, MetadataReader};
 use crate::oauth::settings::{Endpoints, GrantKind};
 
-impl Core {
+impl OAuthEngine {
     /// Finds out whether a sign-in could begin; nothing is registered, asked or kept.
-    pub(in crate::oauth) async fn rehearse(&self, occasion: &Occasion) -> Result<(), OAuthError> {
-        let reader = Reader::new(self, Trust::Glance);
-        let prepared = self.prepare(&reader, occasion).await?;
+    pub(in crate::oauth) async fn dry_run(
+        &self,
+        trigger: &SignInTrigger,
+    ) -> Result<(), OAuthError> {
+        let reader = MetadataReader::new(self, CachePolicy::NoStore);
+        let prepared = self.prepare(&reader, trigger).await?;
         self.could_begin(&prepared.found.server).await
     }
 
     /// The same, where endpoints that nobody named do not count as an offer.
-    pub(in crate::oauth) async fn offered(&self, occasion: &Occasion) -> Result<(), OAuthError> {
-        let reader = Reader::new(self, Trust::Glance);
-        let prepared = self.prepare(&reader, occasion).await?;
+    pub(in crate::oauth) async fn offered(
+        &self,
+        trigger: &SignInTrigger,
+    ) -> Result<(), OAuthError> {
+        let reader = MetadataReader::new(self, CachePolicy::NoStore);
+        let prepared = self.prepare(&reader, trigger).await?;
         let server = &prepared.found.server;
         let is_named = !matches!(self.settings.endpoints, Endpoints::Discovered);
         if server.pkce == Pkce::NoDocument && !is_named {

@@ -10,7 +10,7 @@ use crate::ports::Clock;
 
 /// Stands still unless moved.
 #[derive(Debug)]
-pub(crate) struct Hand {
+pub(crate) struct ManualClock {
     start: Instant,
     state: Mutex<State>,
     passes: AtomicU64,
@@ -23,7 +23,7 @@ struct State {
     sleepers: Vec<Waker>,
 }
 
-impl Default for Hand {
+impl Default for ManualClock {
     fn default() -> Self {
         Self {
             start: Instant::now(),
@@ -34,7 +34,7 @@ impl Default for Hand {
     }
 }
 
-impl Hand {
+impl ManualClock {
     /// Moves time on, and wakes who slept.
     pub(crate) fn advance(&self, by: Duration) {
         let sleepers = {
@@ -89,7 +89,7 @@ impl Hand {
 }
 
 /// Time stands still as long as there is one.
-pub(super) struct Stillness(Arc<Hand>);
+pub(super) struct Stillness(Arc<ManualClock>);
 
 impl Drop for Stillness {
     fn drop(&mut self) {
@@ -97,7 +97,7 @@ impl Drop for Stillness {
     }
 }
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn monotonic(&self) -> Instant {
         self.start + self.passed()
     }

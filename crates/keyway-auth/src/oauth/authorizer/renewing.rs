@@ -8,14 +8,14 @@ use super::Inner;
 use crate::authorizer::Credential;
 use crate::oauth::details::Details;
 use crate::oauth::error::{OAuthError, SignInCause};
-use crate::oauth::memory::{Source, Use, is_renewable, is_usable};
+use crate::oauth::memory::{Availability, Source, is_renewable, is_usable};
 use crate::oauth::refresh::{Cause, Renewed};
-use crate::watch::Happening;
+use crate::observer::ServerEvent;
 
 impl Inner {
     /// Renews the token in use while it is still good; nobody waits for it.
     pub(super) fn renew_ahead(self: &Arc<Self>) {
-        let now = self.core.clock.monotonic();
+        let now = self.engine.clock.monotonic();
         let grant = {
             let mut memory = self.lock();
             if memory.is_renewing || memory.renewals.recent(now).is_some() {
@@ -33,7 +33,7 @@ impl Inner {
             grant
         };
         let inner = Arc::clone(self);
-        self.core.tasks.spawn(Box::pin(async move {
+        self.engine.tasks.spawn(Box::pin(async move {
             let _turn = inner.deciding.lock_arc().await;
             // What fails here is tried again before the token ends, and told then.
             let renewed = inner.renewed(&grant, &Cause::Expiry).await;
@@ -47,12 +47,14 @@ impl Inner {
 
     /// Takes what is stored into use, renewed if its time is over.
     pub(super) async fn load(&self) -> Result<Arc<Credential>, OAuthError> {
-        let now = self.core.clock.monotonic();
-        match self.lock().at_hand(now) {
-            Use::Good(credential) | Use::Aging(credential) => return Ok(credential),
-            Use::None => {}
+        let now = self.engine.clock.monotonic();
+        match self.lock().cached(now) {
+            Availability::Fresh(credential) | Availability::DueForRenewal(credential) => {
+                return Ok(credential);
+            }
+            Availability::None => {}
         }
-        let Some(grant) = self.core.stored().await? else {
+        let Some(grant) = self.engine.stored().await? else {
             return Ok(self.lock().empty(now, None));
         };
         if is_usable(&grant) {
@@ -76,14 +78,14 @@ impl Inner {
     }
 
     /// Returns why a person is to be asked; if none may be, that is the error.
-    pub(super) fn lost(&self, lost: Lost) -> Result<SignInCause, OAuthError> {
+    pub(super) fn lost(&self, lost: RenewalFailure) -> Result<SignInCause, OAuthError> {
         match lost {
-            Lost::SignIn(cause) => Ok(cause),
-            Lost::Rejected(_) if self.may_enter() => Ok(SignInCause::Ended),
-            Lost::Rejected(error) => {
+            RenewalFailure::SignIn(cause) => Ok(cause),
+            RenewalFailure::Rejected(_) if self.may_sign_in() => Ok(SignInCause::Ended),
+            RenewalFailure::Rejected(error) => {
                 let code = error.code();
-                self.core.watch.happened(Happening::Required { code });
-                let now = self.core.clock.monotonic();
+                self.engine.observer.emit(ServerEvent::Required { code });
+                let now = self.engine.clock.monotonic();
                 let _bare = self.lock().empty(now, Some(SignInCause::Ended));
                 Err(error)
             }
@@ -95,19 +97,19 @@ impl Inner {
         &self,
         grant: &Grant,
         cause: &Cause,
-    ) -> Result<Result<Arc<Credential>, Lost>, OAuthError> {
-        match self.core.renew(grant, cause).await {
+    ) -> Result<Result<Arc<Credential>, RenewalFailure>, OAuthError> {
+        match self.engine.renew(grant, cause).await {
             Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
-            Ok(Renewed::SignIn(cause)) => Ok(Err(Lost::SignIn(cause))),
+            Ok(Renewed::SignIn(cause)) => Ok(Err(RenewalFailure::SignIn(cause))),
             Ok(Renewed::Rejected {
                 issuer,
                 interrupted,
-            }) => Ok(Err(Lost::Rejected(OAuthError::GrantRejected {
+            }) => Ok(Err(RenewalFailure::Rejected(OAuthError::GrantRejected {
                 issuer,
                 interrupted,
             }))),
             Err(error) => {
-                let now = self.core.clock.monotonic();
+                let now = self.engine.clock.monotonic();
                 self.lock().renewals.note(now, &error);
                 Err(error)
             }
@@ -129,9 +131,9 @@ impl Inner {
         grant: Grant,
         source: Source,
     ) -> Result<Arc<Credential>, OAuthError> {
-        if let Some(whose) = &self.core.whose
+        if let Some(account_pin) = &self.engine.account_pin
             && let Some(details) = Details::decode(grant.details.expose())
-            && !whose.admits(&details)
+            && !account_pin.admits(&details)
         {
             return Err(OAuthError::OtherAccount);
         }
@@ -139,14 +141,14 @@ impl Inner {
             grant,
             source,
             &self.fixed,
-            (&self.core.clock, &self.core.nonces),
+            (&self.engine.clock, &self.engine.nonces),
         )
     }
 }
 
 /// Why a sign-in cannot renew itself any more.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(super) enum RenewalFailure {
     SignIn(SignInCause),
     /// Its refresh token was rejected.
     Rejected(OAuthError),

@@ -13,19 +13,19 @@ use keyway_store::{
 };
 use keyway_vault::{Namespace, Vault};
 
-use super::Hand;
+use super::ManualClock;
 use crate::ports::{DocumentCache, RecordStore};
 
 /// One process's handle to the vault.
-pub(crate) struct Shelf {
+pub(crate) struct TestVault {
     vault: Vault,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     locked: AtomicU32,
     spoilt: AtomicBool,
 }
 
-impl Shelf {
-    pub(crate) fn new(vault: Vault, clock: Arc<Hand>) -> Self {
+impl TestVault {
+    pub(crate) fn new(vault: Vault, clock: Arc<ManualClock>) -> Self {
         Self {
             vault,
             clock,
@@ -60,7 +60,7 @@ impl Shelf {
     }
 }
 
-impl GrantStore for Shelf {
+impl GrantStore for TestVault {
     fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
         if self.spoilt.load(Ordering::SeqCst) {
             return Err(StoreError::Corrupt {
@@ -149,7 +149,7 @@ impl GrantStore for Shelf {
     }
 }
 
-impl Shelf {
+impl TestVault {
     /// The vault's own clock is behind by what the hand has moved.
     fn later(&self, tokens: &Tokens) -> Tokens {
         let mut tokens = tokens.clone();
@@ -159,7 +159,7 @@ impl Shelf {
     }
 }
 
-impl RecordStore for Shelf {
+impl RecordStore for TestVault {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let records = self.vault.sealed(Namespace::new(NAMESPACE).unwrap());
         Some(records.get(name).unwrap()?.value)
@@ -179,7 +179,7 @@ impl RecordStore for Shelf {
 }
 
 /// The vault's own clock never reaches the end of a document; the hand's does.
-impl DocumentCache for Shelf {
+impl DocumentCache for TestVault {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let records = self.vault.sealed(Namespace::new(DISCOVERY).unwrap());
         Some(records.get(name).unwrap()?.value)
@@ -198,7 +198,7 @@ impl DocumentCache for Shelf {
     }
 }
 
-impl fmt::Debug for Shelf {
+impl fmt::Debug for TestVault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shelf").finish_non_exhaustive()
     }

@@ -7,20 +7,20 @@ use keyway_store::Generation;
 use super::{Inner, sign_in_required};
 use crate::authorizer::Credential;
 use crate::oauth::error::{OAuthError, SignInCause};
-use crate::oauth::library::Trust;
 use crate::oauth::memory::{Source, is_usable};
+use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::settings::PATIENCE;
-use crate::oauth::sign_in::Occasion;
+use crate::oauth::sign_in::SignInTrigger;
+use crate::observer::ServerEvent;
 use crate::ports::{Declined, InteractionError, Turn};
-use crate::watch::Happening;
 
 impl Inner {
     /// Signs in, unless somebody else asked the same person first: what they were answered serves
     /// us too, a no included. `known` is the sign-in that does not help.
-    pub(super) async fn enter_in_turn(
+    pub(super) async fn sign_in_in_turn(
         &self,
-        occasion: &Occasion,
-        trust: Trust,
+        trigger: &SignInTrigger,
+        policy: CachePolicy,
         known: Option<Generation>,
     ) -> Result<Arc<Credential>, OAuthError> {
         let turn = self.turn().await;
@@ -30,7 +30,7 @@ impl Inner {
         if let Some(how) = turn.as_ref().and_then(|turn| turn.declined()) {
             return self.failed(elsewhere(how));
         }
-        let entered = self.enter(occasion, trust).await;
+        let entered = self.enter(trigger, policy).await;
         if let (Some(turn), Err(error)) = (&turn, &entered)
             && let Some(how) = declined(error)
         {
@@ -40,11 +40,11 @@ impl Inner {
     }
 
     async fn turn(&self) -> Option<Box<dyn Turn>> {
-        let person = self.core.person()?;
-        if !self.core.settings.grant.needs_person() {
+        let person = self.engine.person()?;
+        if !self.engine.settings.grant.needs_person() {
             return None;
         }
-        self.core.queue(person.turn(&self.core.key)).await
+        self.engine.queue(person.turn(&self.engine.key)).await
     }
 
     /// Takes over what another process stored since.
@@ -52,7 +52,7 @@ impl Inner {
         &self,
         known: Option<Generation>,
     ) -> Result<Option<Arc<Credential>>, OAuthError> {
-        match self.core.stored().await? {
+        match self.engine.stored().await? {
             Some(grant) if known != Some(grant.generation) && is_usable(&grant) => {
                 self.known(grant)
             }
@@ -68,19 +68,19 @@ impl Inner {
     /// Signs in and takes the result into use.
     pub(super) async fn enter(
         &self,
-        occasion: &Occasion,
-        trust: Trust,
+        trigger: &SignInTrigger,
+        policy: CachePolicy,
     ) -> Result<Arc<Credential>, OAuthError> {
         let entered = async {
-            self.core.sign_in(occasion, trust).await?;
-            let stored = self.core.stored().await?;
+            self.engine.sign_in(trigger, policy).await?;
+            let stored = self.engine.stored().await?;
             stored.ok_or_else(|| sign_in_required(SignInCause::Never, &[]))
         };
-        let watch = &self.core.watch;
-        watch.happened(Happening::Started);
+        let observer = &self.engine.observer;
+        observer.emit(ServerEvent::Started);
         match entered.await {
             Ok(grant) => {
-                watch.happened(Happening::Completed);
+                observer.emit(ServerEvent::Completed);
                 self.install(grant, Source::SignIn)
             }
             Err(error) => self.failed(error),
@@ -90,8 +90,8 @@ impl Inner {
     /// Remembers that nobody got in, so that nobody is asked again at once.
     fn failed<T>(&self, error: OAuthError) -> Result<T, OAuthError> {
         let code = error.code();
-        self.core.watch.happened(Happening::Failed { code });
-        let now = self.core.clock.monotonic();
+        self.engine.observer.emit(ServerEvent::Failed { code });
+        let now = self.engine.clock.monotonic();
         self.lock().refusals.note(now, &error);
         Err(error)
     }
@@ -106,7 +106,7 @@ fn declined(error: &OAuthError) -> Option<Declined> {
             // The second is how it is said of a code for another device (RFC 8628 section 3.5).
             (refusal.code == "access_denied").then_some(Declined::Refused)
         }
-        OAuthError::Interaction(InteractionError::Timeout { .. }) => Some(Declined::Silent),
+        OAuthError::Interaction(InteractionError::Timeout { .. }) => Some(Declined::NoAnswer),
         _ => None,
     }
 }
@@ -114,7 +114,7 @@ fn declined(error: &OAuthError) -> Option<Declined> {
 const fn elsewhere(how: Declined) -> OAuthError {
     match how {
         Declined::Refused => OAuthError::DeclinedElsewhere,
-        Declined::Silent => OAuthError::Interaction(InteractionError::Timeout {
+        Declined::NoAnswer => OAuthError::Interaction(InteractionError::Timeout {
             seconds: PATIENCE.as_secs(),
         }),
     }

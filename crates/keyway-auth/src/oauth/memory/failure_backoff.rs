@@ -7,7 +7,7 @@ use crate::ports::InteractionError;
 
 /// One kind of thing that can fail; each failure in a row is waited for twice as long.
 #[derive(Debug, Default)]
-pub(in crate::oauth) struct Setback(Option<Failure>);
+pub(in crate::oauth) struct FailureBackoff(Option<Failure>);
 
 #[derive(Debug)]
 struct Failure {
@@ -17,7 +17,7 @@ struct Failure {
     pause: Duration,
 }
 
-impl Setback {
+impl FailureBackoff {
     /// Returns the failure that it is too early to try again after.
     pub(in crate::oauth) fn recent(&self, now: Instant) -> Option<OAuthError> {
         let failure = self.0.as_ref()?;
