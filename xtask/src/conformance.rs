@@ -1,5 +1,5 @@
-//! `cargo xtask conformance`: the official suite against our client, strictly; its server side,
-//! against the gateway, is in [`gateway`].
+//! `cargo xtask conformance`: the client side of the official suite, strictly, against an adapter on
+//! the library or against the program `keyway run`; its server side is in [`gateway`].
 //!
 //! Strict means one scenario per run, because only then the suite fails on warnings, time-outs and
 //! exit codes. A run that passes without a single check does not count. Runs follow each other:
@@ -9,15 +9,19 @@ pub(crate) mod gateway;
 mod runs;
 mod verdict;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
+
+use clap::ValueEnum;
 
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools;
 
-use self::runs::{NOT_YET, RUNS, Run};
+use self::runs::{LEFT_OUT, RUNS, Run};
 use self::verdict::Verdict;
 
 /// What to run and with which build of the client.
@@ -27,43 +31,78 @@ pub(crate) struct Plan {
     pub(crate) only: Option<String>,
     /// The unoptimised build.
     pub(crate) dev: bool,
+    /// What the suite tests.
+    pub(crate) through: Through,
 }
 
-/// Runs the plan and prints a line for each run and how many passed.
+/// What of Keyway the suite's client scenarios test.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Through {
+    /// An adapter on the library
+    #[default]
+    Library,
+    /// The program `keyway run`, behind a plain client
+    Run,
+}
+
+/// Runs the plan and prints a line for each run, how many passed, and what is left out.
 ///
 /// # Errors
 ///
-/// Returns [`XtaskError::Conformance`] if a run failed that should pass, or the other way round.
+/// Returns [`XtaskError::Conformance`] if a run failed, or if the suite lists scenarios that are
+/// neither run nor left out.
 pub(crate) fn run(workspace: &Workspace, plan: &Plan) -> Result<(), XtaskError> {
-    let client = build(workspace, "keyway-testkit", "conformance-client", plan.dev)?;
+    let client = client(workspace, plan)?;
     let chosen: Vec<&Run> = RUNS.iter().filter(|run| plan.chooses(run)).collect();
     if chosen.is_empty() {
         return Err(XtaskError::ConformanceUnknown {
             pattern: plan.only.clone().unwrap_or_default(),
         });
     }
+    let listed = child::capture(suite(workspace).args(["list", "--client"]))?;
+    let mut surprises = runs::surprises_of(&listed);
+    let begin = Instant::now();
     let mut passed = 0;
-    let mut surprises = Vec::new();
     for run in &chosen {
         let begin = Instant::now();
         let verdict = one(workspace, &client, run)?;
         let seconds = begin.elapsed().as_secs_f32();
         println!("{} {run} ({seconds:.1} s): {verdict}", verdict.word());
-        passed += usize::from(verdict.has_passed());
-        if verdict.has_passed() == NOT_YET.contains(run) {
-            surprises.push(match verdict {
-                Verdict::Passed { .. } => {
-                    format!("{run} passes; take it off the list in `xtask/src/conformance/runs.rs`")
-                }
-                failed => format!("{run}: {failed}"),
-            });
+        match verdict {
+            Verdict::Passed { .. } => passed += 1,
+            failed => surprises.push(format!("{run}: {failed}")),
         }
     }
-    println!("{passed} of {}", chosen.len());
+    let of = match plan.through {
+        Through::Library => "an adapter on the library",
+        Through::Run => "`keyway run`",
+    };
+    let seconds = begin.elapsed().as_secs_f32();
+    println!(
+        "{passed} of {} client runs of {of} in {seconds:.0} s",
+        chosen.len()
+    );
+    for it in LEFT_OUT {
+        println!("left out: {}, {}", it.scenario, it.why);
+    }
     if surprises.is_empty() {
         Ok(())
     } else {
         Err(XtaskError::Conformance { surprises })
+    }
+}
+
+/// Builds the client that the suite starts, and returns its command line.
+fn client(workspace: &Workspace, plan: &Plan) -> Result<OsString, XtaskError> {
+    let testkit = |program: &str| build(workspace, "keyway-testkit", program, plan.dev);
+    match plan.through {
+        Through::Library => testkit("conformance-client").map(OsString::from),
+        Through::Run => {
+            let mut command = OsString::from(testkit("conformance-run")?);
+            command.push(" ");
+            command.push(build(workspace, "keyway-cli", "keyway", plan.dev)?);
+            Ok(command)
+        }
     }
 }
 
@@ -92,10 +131,9 @@ fn build(
     Ok(workspace.target.join(folder).join(program))
 }
 
-fn one(workspace: &Workspace, client: &PathBuf, run: &Run) -> Result<Verdict, XtaskError> {
-    let mut command = child::program(workspace, tools::node(workspace));
+fn one(workspace: &Workspace, client: &OsString, run: &Run) -> Result<Verdict, XtaskError> {
+    let mut command = suite(workspace);
     command
-        .arg(tools::modules(workspace).join(SUITE))
         .args(["client", "--scenario", run.scenario])
         .args(["--spec-version", run.wire, "--force"])
         .args(["--timeout", TIMEOUT_MS, "--command"])
@@ -109,6 +147,13 @@ fn one(workspace: &Workspace, client: &PathBuf, run: &Run) -> Result<Verdict, Xt
         false
     })?;
     Ok(Verdict::read(&said, status.success()))
+}
+
+/// Returns the suite's own program.
+fn suite(workspace: &Workspace) -> Command {
+    let mut command = child::program(workspace, tools::node(workspace));
+    command.arg(tools::modules(workspace).join(SUITE));
+    command
 }
 
 /// Below the npm packages.

@@ -72,9 +72,10 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Conformance {
             only,
             dev,
+            through,
             server: false,
             ..
-        } => conformance::run(&workspace, &conformance::Plan { only, dev }),
+        } => conformance::run(&workspace, &conformance::Plan { only, dev, through }),
         Task::Conformance { dev, aggregate, .. } => {
             let endpoint = match aggregate {
                 true => gateway::Endpoint::Aggregate,
@@ -168,6 +169,9 @@ enum Task {
         /// Build what is tested without optimisation
         #[arg(long)]
         dev: bool,
+        /// What the client scenarios test
+        #[arg(long, value_enum, default_value_t, conflicts_with = "server")]
+        through: conformance::Through,
         /// Test the gateway instead, in front of a conformance server on the official Rust SDK
         #[arg(long)]
         server: bool,

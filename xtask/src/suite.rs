@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::conformance::gateway;
+use crate::conformance::{Through, gateway};
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
@@ -42,11 +42,15 @@ pub(crate) fn run(
         nextest::run(workspace)
     })?;
     steps.run("conformance", || {
-        let dev = conformance::Plan {
-            only: None,
-            dev: true,
-        };
-        conformance::run(workspace, &dev)
+        for through in [Through::Library, Through::Run] {
+            let plan = conformance::Plan {
+                only: None,
+                dev: true,
+                through,
+            };
+            conformance::run(workspace, &plan)?;
+        }
+        Ok(())
     })?;
     steps.run("conformance of the gateway", || {
         gateway::run(workspace, true, gateway::Endpoint::Server)

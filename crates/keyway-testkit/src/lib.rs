@@ -11,14 +11,17 @@
 //! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it. An
 //! [`Upstream`] is a server of one function, and a [`Client`] talks to `keyway run`.
 //!
-//! The binary `conformance-client` is what the official conformance suite tests; it alone needs the
-//! feature of that name, and with it the whole library.
+//! The official conformance suite tests two binaries: `conformance-client`, an adapter on the library,
+//! and `conformance-run`, a plain client of `keyway run`. Both share [`conformance`] and need the
+//! feature `conformance-client`, and with it the whole library.
 
 mod browser;
 mod canary;
 #[cfg(feature = "rig")]
 mod client;
 mod command;
+#[cfg(feature = "conformance-client")]
+pub mod conformance;
 #[cfg(feature = "rig")]
 mod desk;
 mod folder;

@@ -77,9 +77,8 @@ pub(crate) fn run(workspace: &Workspace, dev: bool, endpoint: Endpoint) -> Resul
 }
 
 fn ask(workspace: &Workspace, url: &str, version: &str) -> Result<Scores, XtaskError> {
-    let mut command = child::program(workspace, tools::node(workspace));
+    let mut command = super::suite(workspace);
     command
-        .arg(tools::modules(workspace).join(super::SUITE))
         .args(["server", "--url", url, "--requirements", version])
         .arg("--output-dir")
         .arg(workspace.target.join("conformance"));

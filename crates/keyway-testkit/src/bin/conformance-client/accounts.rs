@@ -9,10 +9,9 @@ use keyway::sign_in::{
     Accounts, ConsentQuestion, InteractionError, KeptVault, Loopback, Presenter, PromptPolicy,
 };
 use keyway::trust::{Folders, KeySources, Vault};
+use keyway_testkit::conformance::Context;
 use keyway_testkit::visit;
-use serde_json::Value;
 
-use crate::context::Context;
 use crate::work::Failure;
 
 /// Returns the sign-ins of this run, kept below `home`, and the variables that they need.
@@ -24,7 +23,9 @@ pub(crate) fn accounts(
         folder: Some(home),
         home: None,
     };
-    let text = configuration(context, home)?;
+    let text = context
+        .write_settings(home)
+        .map_err(|source| Failure::Runtime { source })?;
     let parsed = Settings::parse("config.toml", text.as_bytes(), around);
     if let Some(found) = parsed.diagnostics.first() {
         return Err(Failure::Settings {
@@ -46,73 +47,7 @@ pub(crate) fn accounts(
         device: false,
         whose: None,
     };
-    let variable = |name: &str, value: &Option<String>| {
-        let value = value.as_ref()?;
-        Some((OsString::from(name), OsString::from(value)))
-    };
-    let variables = [
-        variable("CLIENT_SECRET", &context.client_secret),
-        variable("ID_TOKEN", &context.idp_id_token),
-    ];
-    Ok((accounts, variables.into_iter().flatten().collect()))
-}
-
-/// Writes what the scenario gave: a client with an issuer is used there, one without acts for
-/// itself, unless somebody vouches for it.
-fn configuration(context: &Context, home: &Path) -> Result<String, Failure> {
-    let mut client = String::new();
-    let mut line = |key: &str, value: &str| {
-        client.push_str(&format!("{key} = {}\n", Value::from(value)));
-    };
-    if let Some(id) = &context.client_id {
-        line("client_id", id);
-    }
-    if context.client_secret.is_some() {
-        line("client_secret_env", "CLIENT_SECRET");
-    }
-    if let Some(pem) = &context.private_key_pem {
-        keep(&home.join("client.pem"), pem)?;
-        line("private_key_file", "client.pem");
-    }
-    if let Some(algorithm) = &context.signing_algorithm {
-        line("signing_algorithm", algorithm);
-    }
-    let mut text = format!("[oauth]\nclient_metadata_url = \"{CLIENT_METADATA}\"\n");
-    if let Some(issuer) = &context.issuer {
-        text.push_str(&format!(
-            "[oauth.issuers.{}]\n{client}",
-            Value::from(issuer.as_str())
-        ));
-        client.clear();
-    }
-    if let (Some(issuer), Some(id)) = (&context.idp_issuer, &context.idp_client_id) {
-        let (issuer, id) = (Value::from(issuer.as_str()), Value::from(id.as_str()));
-        text.push_str(&format!("[oauth.issuers.{issuer}]\nclient_id = {id}\n"));
-    }
-    text.push_str("[servers.\"conformance:server\".oauth]\n");
-    text.push_str(&client);
-    let mut line = |key: &str, value: &str| {
-        text.push_str(&format!("{key} = {}\n", Value::from(value)));
-    };
-    if let Some(jwt) = &context.valid_jwt {
-        keep(&home.join("workload.jwt"), jwt)?;
-        line("grant", "workload-identity");
-        line("jwt_file", "workload.jwt");
-    } else if let Some(issuer) = &context.idp_issuer {
-        line("grant", "id-jag");
-        line("idp_issuer", issuer);
-        line("id_token_env", "ID_TOKEN");
-        if let Some(endpoint) = &context.idp_token_endpoint {
-            line("idp_token_endpoint", endpoint);
-        }
-    } else if !client.is_empty() {
-        line("grant", "client-credentials");
-    }
-    Ok(text)
-}
-
-fn keep(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|source| Failure::Runtime { source })
+    Ok((accounts, context.variables()))
 }
 
 /// A person who goes where the page leads, and agrees.
@@ -126,5 +61,3 @@ impl Presenter for Agreeing {
         Ok(())
     }
 }
-
-const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";

@@ -3,7 +3,7 @@
 //! The suite appends the address of its server as the last argument. The adapter does the same with
 //! every server: connect, list, call every tool, read every resource, get every prompt, close.
 //! Which scenario is under way it never asks; what a scenario hands to its client comes in through
-//! [`context::Context`], and how to authenticate is the library's business alone.
+//! [`Context`], and how to authenticate is the library's business alone.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,8 +12,6 @@
 )]
 
 mod accounts;
-mod arguments;
-mod context;
 mod person;
 mod reach;
 mod work;
@@ -21,8 +19,9 @@ mod work;
 use std::error::Error;
 use std::process::ExitCode;
 
-use crate::context::Context;
-use crate::work::Failure;
+use keyway_testkit::conformance::{Context, use_everything};
+
+use crate::work::{Failure, Server};
 
 fn main() -> ExitCode {
     // The library's children start through this very program, although no scenario has any.
@@ -44,7 +43,8 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Failure> {
     let url = std::env::args().next_back().unwrap_or_default();
-    let context = Context::read(std::env::var("MCP_CONFORMANCE_CONTEXT").ok().as_deref())?;
+    let context = Context::read(std::env::var("MCP_CONFORMANCE_CONTEXT").ok().as_deref())
+        .map_err(|source| Failure::Context { source })?;
     let home = tempfile::tempdir().map_err(|source| Failure::Runtime { source })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -52,7 +52,7 @@ fn run() -> Result<(), Failure> {
         .map_err(|source| Failure::Runtime { source })?;
     runtime.block_on(async {
         let session = reach::open(&url, &context, home.path()).await?;
-        let worked = work::all(&session, &context).await;
+        let worked = use_everything(&mut Server(&session), &context).await;
         session.close().await;
         worked
     })

@@ -10,10 +10,10 @@ use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::resolve::{ServerSpec, resolve};
 use keyway_config::source::Source;
 use keyway_mcp::session::{ClientInfo, Session};
+use keyway_testkit::conformance::Context;
 use serde_json::json;
 
 use crate::accounts::accounts;
-use crate::context::Context;
 use crate::person::Person;
 use crate::work::Failure;
 

@@ -1,16 +1,12 @@
-//! What a client does with any server: list everything, then use everything once.
+//! The session of the library as what the work of the suite is done with.
 
 use std::io;
 
 use keyway::connect::ConnectError;
 use keyway_mcp::session::{Request, Session, SessionError};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use keyway_testkit::conformance::Connected;
+use serde_json::{Map, Value};
 use thiserror::Error;
-
-use crate::arguments;
-use crate::context::Context;
 
 /// Why the work could not be done.
 #[derive(Debug, Error)]
@@ -44,101 +40,39 @@ pub(crate) enum Failure {
     Session(#[from] SessionError),
 }
 
-/// Lists and uses everything that the server offers.
-pub(crate) async fn all(session: &Session, context: &Context) -> Result<(), Failure> {
-    if session.facts().offers("tools") {
-        tools(session, context).await?;
+/// The server of the scenario, through the library.
+#[derive(Debug)]
+pub(crate) struct Server<'a>(pub(crate) &'a Session);
+
+impl Connected for Server<'_> {
+    type Error = Failure;
+
+    fn offers(&self, capability: &str) -> bool {
+        self.0.facts().offers(capability)
     }
-    if session.facts().offers("resources") {
-        for resource in list::<Resource>(session, "resources/list", "resources").await? {
-            let params = json!({ "uri": resource.uri });
-            ask(session, "resources/read", params).await?;
+
+    async fn list(
+        &mut self,
+        method: &'static str,
+        key: &'static str,
+    ) -> Result<Vec<Value>, Failure> {
+        let items = self.0.list(method, key).await?;
+        let read = items.iter().map(|item| serde_json::from_str(item.get()));
+        Ok(read.filter_map(Result::ok).collect())
+    }
+
+    async fn ask(
+        &mut self,
+        method: &'static str,
+        params: Map<String, Value>,
+    ) -> Result<(), Failure> {
+        match self.0.request(Request::new(method, params)).await {
+            Ok(_) => Ok(()),
+            Err(SessionError::Rpc(error)) => {
+                eprintln!("`{method}` was answered with error {}", error.code);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
         }
     }
-    if session.facts().offers("prompts") {
-        for prompt in list::<Prompt>(session, "prompts/list", "prompts").await? {
-            let arguments: Map<String, Value> = prompt
-                .arguments
-                .into_iter()
-                .filter(|argument| argument.required)
-                .map(|argument| (argument.name, json!("test")))
-                .collect();
-            let params = json!({ "name": prompt.name, "arguments": arguments });
-            ask(session, "prompts/get", params).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn tools(session: &Session, context: &Context) -> Result<(), Failure> {
-    let tools: Vec<Tool> = list(session, "tools/list", "tools").await?;
-    for tool in &tools {
-        let others = tools.iter().filter(|other| other.name != tool.name);
-        let schemas: Vec<&Value> = others.map(|other| &other.input_schema).collect();
-        let made = arguments::filled_in(&tool.input_schema, &schemas);
-        let mut calls = context.calls_of(&tool.name);
-        if calls.is_empty() {
-            calls.push(&made);
-        }
-        for arguments in calls {
-            let params = json!({ "name": tool.name, "arguments": arguments });
-            ask(session, "tools/call", params).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Lists items; one that is not understood is left out, as a host would.
-async fn list<T: DeserializeOwned>(
-    session: &Session,
-    method: &'static str,
-    key: &str,
-) -> Result<Vec<T>, Failure> {
-    let items = session.list(method, key).await?;
-    let understood = items
-        .iter()
-        .filter_map(|item| serde_json::from_str(item.get()).ok());
-    Ok(understood.collect())
-}
-
-/// Asks for something; that the server says no is an answer.
-async fn ask(session: &Session, method: &'static str, params: Value) -> Result<(), Failure> {
-    let params = match params {
-        Value::Object(params) => params,
-        _ => Map::new(),
-    };
-    match session.request(Request::new(method, params)).await {
-        Ok(_) => Ok(()),
-        Err(SessionError::Rpc(error)) => {
-            eprintln!("`{method}` was answered with error {}", error.code);
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Tool {
-    name: String,
-    #[serde(rename = "inputSchema", default)]
-    input_schema: Value,
-}
-
-#[derive(Debug, Deserialize)]
-struct Resource {
-    uri: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Prompt {
-    name: String,
-    #[serde(default)]
-    arguments: Vec<PromptArgument>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PromptArgument {
-    name: String,
-    #[serde(default)]
-    required: bool,
 }

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 /// Returns a value for every property that has a default or is required.
 ///
-/// `schemas` are what other tools take: a tool that wants a schema as an argument gets the first.
-pub(crate) fn filled_in(schema: &Value, schemas: &[&Value]) -> Map<String, Value> {
+/// `schemas` are the input schemas of the other tools: a tool that wants a schema gets the first.
+#[must_use]
+pub fn filled_in(schema: &Value, schemas: &[&Value]) -> Map<String, Value> {
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
