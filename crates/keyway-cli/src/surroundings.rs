@@ -57,13 +57,24 @@ impl Surroundings {
     /// Calls `look` with the variables as the plugin's entries see them.
     pub(crate) fn with_scope<T>(&self, loaded: &Loaded, look: impl FnOnce(Scope<'_>) -> T) -> T {
         let host = self.host_variables(&loaded.plugin);
-        let named = loaded.named_variables();
+        // The name of an env file may hold a variable; what is in the file cannot decide it.
+        let named = self.with_outer_scope(&host, |scope| loaded.named_variables(&scope));
         let files = Layered(&self.given, &named);
         let around = Layered(&ProcessEnvironment, &files);
         let environment = Layered(&self.tried, &around);
         match &self.kept {
             Some(kept) => look(Scope::new(&host, &Layered(&environment, kept))),
             None => look(Scope::new(&host, &environment)),
+        }
+    }
+
+    /// Calls `look` with the variables that there are before any file of the plugin is read.
+    fn with_outer_scope<T>(&self, host: &HostVariables, look: impl FnOnce(Scope<'_>) -> T) -> T {
+        let around = Layered(&ProcessEnvironment, &self.given);
+        let environment = Layered(&self.tried, &around);
+        match &self.kept {
+            Some(kept) => look(Scope::new(host, &Layered(&environment, kept))),
+            None => look(Scope::new(host, &environment)),
         }
     }
 

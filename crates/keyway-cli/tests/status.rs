@@ -236,6 +236,23 @@ fn env_file_supplies_what_the_environment_lacks() {
 }
 
 #[test]
+fn variable_in_the_name_of_an_env_file_is_filled_in() {
+    let entry =
+        r#"{"s": {"command": "x", "env": {"T": "${API_TOKEN}"}, "envFile": "${CONF}/my.env"}}"#;
+    let folder = Folder::with_entries(entry).file("conf/my.env", "API_TOKEN=from-the-file\n");
+    let call = || Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["status", "."]);
+    let outcome = call().env("CONF", "conf").run();
+    assert!(
+        outcome.stdout.contains("API_TOKEN set"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(!outcome.everything().contains("from-the-file"));
+    let unset = call().run();
+    assert!(unset.stdout.contains("CONF missing"), "{}", unset.stdout);
+}
+
+#[test]
 fn file_that_is_not_json_is_explained_and_one_that_is_absent_fails() {
     let broken = Folder::with_entries(r#"{"s": {"type": "http", "url": "https://h.example",}}"#);
     let outcome = status(&broken, &[]);

@@ -165,6 +165,12 @@ pub enum AddressError {
         /// The variable.
         name: String,
     },
+    /// A line break would reach the server in an encoded form.
+    #[error("the value of `{name}` has a line break or a NUL character")]
+    LineBreak {
+        /// The variable.
+        name: String,
+    },
     /// The value of a variable that stands for the whole beginning is no plain address.
     #[error("the value of `{name}` is not a plain address (scheme, host, path and nothing else)")]
     BaseValue {
@@ -180,6 +186,33 @@ pub enum AddressError {
     /// Used inside [`Address::check`]: without the variables nothing can be said.
     #[error("the address is known only once its variables are")]
     NotKnownYet,
+}
+
+impl AddressError {
+    /// Returns the variable whose value breaks the rule.
+    #[must_use]
+    pub const fn variable(&self) -> Option<&String> {
+        match self {
+            Self::HostValue { name }
+            | Self::PortValue { name }
+            | Self::PathValue { name }
+            | Self::LineBreak { name }
+            | Self::BaseValue { name } => Some(name),
+            Self::Expand(_)
+            | Self::NotAbsolute
+            | Self::WrongScheme { .. }
+            | Self::VariableInScheme { .. }
+            | Self::UserInfo
+            | Self::Fragment
+            | Self::BadCharacter
+            | Self::BadHost
+            | Self::UnusualHost { .. }
+            | Self::CredentialInHost { .. }
+            | Self::DotSegment
+            | Self::Insecure
+            | Self::NotKnownYet => None,
+        }
+    }
 }
 
 /// Gives the value of a variable, or `None` where it is not known.

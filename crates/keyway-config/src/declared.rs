@@ -8,7 +8,7 @@ mod read;
 use std::ops::Range;
 
 use crate::json;
-use crate::source::{Pointer, Source, Span};
+use crate::source::{Location, Pointer, Source, Span};
 use crate::template::Template;
 
 pub(crate) use self::read::read_entry;
@@ -24,6 +24,8 @@ pub struct DeclaredServer {
     pub span: Span,
     /// The pointer of the entry's object.
     pub pointer: Pointer,
+    /// The file it stands in.
+    pub source: Source,
     /// The transport.
     pub transport: Transport,
     /// How the transport was found.
@@ -40,6 +42,14 @@ pub struct DeclaredServer {
     pub timeout_ms: Option<u64>,
     /// What was read although this contract writes it differently.
     pub spellings: Vec<Spelling>,
+}
+
+impl DeclaredServer {
+    /// Returns where a field of this entry stands, as a diagnostic shows it.
+    #[must_use]
+    pub fn locate(&self, field: &Field) -> Location {
+        self.source.locate(field.span, &field.pointer)
+    }
 }
 
 /// Something that was understood although it is another host's way to write it.

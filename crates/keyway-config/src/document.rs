@@ -204,7 +204,7 @@ impl Document {
         {
             Err(vec![EntryFault::RepeatedKey])
         } else {
-            read_entry(member, &pointer)
+            read_entry(member, &pointer, &self.source)
         };
         let (name, name_span) = (member.key.clone(), member.key_span);
         self.entries.push(Entry {

@@ -16,6 +16,7 @@ pub mod json;
 pub mod method;
 pub mod names;
 pub mod oauth_rules;
+pub mod placeholder;
 pub mod plugin;
 pub mod resolve;
 pub mod schema_id;

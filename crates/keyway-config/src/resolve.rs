@@ -6,20 +6,26 @@
 mod error;
 mod spec;
 
-use keyway_secret::Secret;
+use keyway_secret::{Secret, printable};
 
 use crate::address::{Address, AddressError};
 use crate::declared::{
-    DeclaredServer, Endpoint, Field, Local, NamedField, OAuth, Remote, Transport,
+    DeclaredServer, Endpoint, Field, Local, NamedField, OAuth, OAuthFields, Remote, Transport,
 };
 use crate::environment::{Scope, is_host_variable};
-use crate::headers::{MAX_HEADERS, MAX_VALUE_BYTES, is_token, is_transport_owned};
+use crate::headers::{
+    MAX_HEADERS, MAX_VALUE_BYTES, is_credential_header, is_token, is_transport_owned,
+};
 use crate::method::{Method, is_blank};
 use crate::oauth_rules::{self, OAuthFault};
+use crate::placeholder;
+use crate::source::Location;
 use crate::template::{Foreign, Template};
-use crate::usage;
+use crate::usage::{self, FieldRole};
 
-pub use self::error::{NoteKind, ResolveError, ResolveFault, ResolveNote};
+pub use self::error::{
+    BadHeaderValue, NoteKind, ResolveError, ResolveErrors, ResolveFault, ResolveNote,
+};
 pub use self::spec::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 
 /// Fills in every variable of an entry.
@@ -27,11 +33,10 @@ pub use self::spec::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 /// # Errors
 ///
 /// Returns everything that stands in the way, in the order of the fields.
-pub fn resolve(
-    server: &DeclaredServer,
-    scope: &Scope<'_>,
-) -> Result<ServerSpec, Vec<ResolveError>> {
+pub fn resolve(server: &DeclaredServer, scope: &Scope<'_>) -> Result<ServerSpec, ResolveErrors> {
     let mut resolver = Resolver {
+        server,
+        roles: usage::fields(server),
         scope,
         errors: Vec::new(),
         notes: Vec::new(),
@@ -43,16 +48,16 @@ pub fn resolve(
             span,
             pointer,
         } = fault;
-        resolver.errors.push(ResolveError {
-            fault: kind.into(),
-            span,
-            pointer,
-        });
+        let location = server.source.locate(span, &pointer);
+        resolver.push(kind.into(), location);
     }
     if let Endpoint::Remote(remote) = &server.endpoint
         && resolver.is_empty(&remote.url)
     {
         return Ok(not_configured(server, remote));
+    }
+    if let Some(file) = &server.env_file {
+        resolver.plain(file, Foreign::Refuse);
     }
     let env = resolver.env(&server.env);
     let (endpoint, method) = match &server.endpoint {
@@ -70,7 +75,7 @@ pub fn resolve(
             timeout_ms: server.timeout_ms,
             notes: resolver.notes,
         }),
-        _ => Err(resolver.errors),
+        _ => Err(ResolveErrors::new(server.name.clone(), resolver.errors)),
     }
 }
 
@@ -96,6 +101,8 @@ fn not_configured(server: &DeclaredServer, remote: &Remote) -> ServerSpec {
 }
 
 struct Resolver<'a> {
+    server: &'a DeclaredServer,
+    roles: Vec<(FieldRole<'a>, &'a Field)>,
     scope: &'a Scope<'a>,
     errors: Vec<ResolveError>,
     notes: Vec<ResolveNote>,
@@ -103,16 +110,13 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn local(&mut self, local: &Local) -> Option<SpecEndpoint> {
-        let command = self.plain(&local.command, Foreign::Keep);
-        let args: Vec<_> = local
-            .args
+        let Local { command, args, cwd } = local;
+        let command = self.plain(command, Foreign::Keep);
+        let args: Vec<_> = args
             .iter()
             .map(|field| self.plain(field, Foreign::Keep))
             .collect();
-        let cwd = local
-            .cwd
-            .as_ref()
-            .map(|field| self.plain(field, Foreign::Refuse));
+        let cwd = cwd.as_ref().map(|field| self.plain(field, Foreign::Refuse));
         Some(SpecEndpoint::Local(LocalSpec {
             command: command?,
             args: args.into_iter().collect::<Option<_>>()?,
@@ -121,15 +125,24 @@ impl Resolver<'_> {
     }
 
     fn remote(&mut self, remote: &Remote, transport: Transport) -> (Option<SpecEndpoint>, Method) {
-        let headers = self.headers(&remote.headers);
+        let Remote {
+            url,
+            headers,
+            helper,
+            oauth,
+        } = remote;
+        let headers = self.headers(headers);
         let names = headers.iter().map(|(name, _)| name.as_str());
         let method = Method::remote(remote, transport, names);
-        let template = remote.url.template.clone();
+        let template = url.template.clone();
+        if placeholder::in_address(&template, Some(self.scope)) {
+            self.error(url, ResolveFault::Placeholder);
+        }
         let address = Address::resolve(&template, transport, self.scope);
-        let address = address.map_err(|error| self.address_error(&remote.url, error));
-        let (oauth, scopes, callback_port) = self.oauth(&remote.oauth);
+        let address = address.map_err(|error| self.address_error(url, error));
+        let (oauth, scopes, callback_port) = self.oauth(oauth);
         let spec = address.ok().map(|address| {
-            let helper = remote.helper.clone();
+            let helper = helper.clone();
             let spec = RemoteSpec {
                 address,
                 template,
@@ -159,9 +172,19 @@ impl Resolver<'_> {
         let OAuth::Configured(fields) = oauth else {
             return (Vec::new(), Vec::new(), None);
         };
-        let strings = self.env(&fields.strings);
-        let scopes = fields
-            .scopes
+        let OAuthFields {
+            strings,
+            scopes,
+            callback_port,
+            span: _,
+        } = &**fields;
+        for field in strings.iter().map(|field| &field.value).chain(scopes) {
+            if placeholder::in_oauth(&field.template, Some(self.scope)) {
+                self.error(field, ResolveFault::Placeholder);
+            }
+        }
+        let strings = self.env(strings);
+        let scopes = scopes
             .iter()
             .filter_map(|field| self.plain(field, Foreign::Refuse));
         let words: Vec<String> = scopes
@@ -174,7 +197,7 @@ impl Resolver<'_> {
                     .collect::<Vec<_>>()
             })
             .collect();
-        (strings, words, fields.callback_port)
+        (strings, words, *callback_port)
     }
 
     fn headers(&mut self, declared: &[NamedField]) -> Vec<(String, Resolved)> {
@@ -199,12 +222,25 @@ impl Resolver<'_> {
             let Some(resolved) = self.expand(&header.value, Foreign::Refuse) else {
                 continue;
             };
+            let is_for_credentials = is_credential_header(&name);
             if carries_nothing(&name, &resolved) {
                 self.note(&header.value, NoteKind::EmptyHeaderDropped);
-            } else if is_header_value(resolved.value.expose()) {
-                headers.push((name, resolved));
+            } else if let Some(what) = bad_value(resolved.value.expose()) {
+                let variable = self.variable_with(&header.value, |text| bad_value(text).is_some());
+                let fault = ResolveFault::HeaderValue {
+                    name,
+                    variable,
+                    what,
+                };
+                self.error(&header.value, fault);
+            } else if placeholder::in_header(
+                &header.value.template,
+                is_for_credentials,
+                Some(self.scope),
+            ) {
+                self.error(&header.value, ResolveFault::Placeholder);
             } else {
-                self.error(&header.value, ResolveFault::HeaderValue { name });
+                headers.push((name, resolved));
             }
         }
         headers
@@ -231,7 +267,8 @@ impl Resolver<'_> {
                 .as_ref()
                 .is_some_and(|value| value.value.expose().contains('\0'))
             {
-                self.error(&field.value, ResolveFault::ControlCharacter);
+                let variable = self.variable_with(&field.value, |text| text.contains('\0'));
+                self.error(&field.value, ResolveFault::ControlCharacter { variable });
                 continue;
             }
             values.extend(value.map(|value| (field.name.clone(), value)));
@@ -246,7 +283,8 @@ impl Resolver<'_> {
         let brought =
             !field.template.is_literal() && resolved.value.expose().contains(['\r', '\n']);
         if brought || resolved.value.expose().contains('\0') {
-            self.error(field, ResolveFault::ControlCharacter);
+            let variable = self.variable_with(field, |text| text.contains(['\r', '\n', '\0']));
+            self.error(field, ResolveFault::ControlCharacter { variable });
             return None;
         }
         Some(resolved)
@@ -282,22 +320,50 @@ impl Resolver<'_> {
         value.is_ok_and(|value| value.expose().is_empty())
     }
 
+    /// Returns the variable of a field whose value is as `is_bad` says.
+    fn variable_with(&self, field: &Field, is_bad: impl Fn(&str) -> bool) -> Option<String> {
+        let mut variables = field.template.variables();
+        let bad = variables.find(|variable| {
+            let value = self.scope.lookup(&variable.name);
+            value.is_some_and(|value| is_bad(value.expose()))
+        });
+        bad.map(|variable| variable.name.clone())
+    }
+
     fn error(&mut self, field: &Field, fault: ResolveFault) {
-        let (span, pointer) = (field.span, field.pointer.clone());
+        self.push(fault, self.server.locate(field));
+    }
+
+    fn push(&mut self, fault: ResolveFault, location: Location) {
+        let field = self.field_at(&location);
         self.errors.push(ResolveError {
             fault,
-            span,
-            pointer,
+            field,
+            location,
         });
     }
 
     fn note(&mut self, field: &Field, kind: NoteKind) {
-        let (span, pointer) = (field.span, field.pointer.clone());
+        let location = self.server.locate(field);
+        let field = self.field_at(&location);
         self.notes.push(ResolveNote {
             kind,
-            span,
-            pointer,
+            field,
+            location,
         });
+    }
+
+    /// Names the field at a place; one that is no string is named by its key.
+    fn field_at(&self, location: &Location) -> String {
+        let mut roles = self.roles.iter();
+        let role = roles.find(|(_, field)| field.pointer == location.pointer);
+        role.map_or_else(
+            || {
+                let key = location.pointer.segments().last().unwrap_or_default();
+                format!("`{}`", printable(&key))
+            },
+            |(role, _)| role.describe(),
+        )
     }
 }
 
@@ -318,9 +384,16 @@ fn is_left_empty(template: &Template, value: &str) -> bool {
     !template.is_literal() && value == template.literal_text()
 }
 
-/// Visible ASCII with single blanks inside, as every server understands it (threat D5).
-fn is_header_value(value: &str) -> bool {
-    value.len() <= MAX_VALUE_BYTES && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+/// Says what keeps a value from being a header's: it is visible ASCII with blanks inside, as every
+/// server understands it (threat D5).
+fn bad_value(value: &str) -> Option<BadHeaderValue> {
+    if value.contains(['\r', '\n']) {
+        return Some(BadHeaderValue::LineBreak);
+    }
+    if !value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Some(BadHeaderValue::Character);
+    }
+    (value.len() > MAX_VALUE_BYTES).then_some(BadHeaderValue::TooLong)
 }
 
 #[cfg(test)]

@@ -1,18 +1,33 @@
 //! A file's text under the name a person knows it by, and positions inside it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The text of one file, read once.
-#[derive(Debug, Clone)]
+/// The text of one file, read once. Clones share it; `Debug` shows the path alone.
+#[derive(Clone)]
 pub struct Source {
     path: Arc<str>,
+    text: Arc<Text>,
+    defect: Option<Defect>,
+}
+
+/// A text with what is needed to find a line and a column quickly.
+struct Text {
     text: String,
     line_starts: Vec<u32>,
     /// How many characters stand before each block of [`BLOCK`] bytes.
     characters: Vec<u32>,
-    defect: Option<Defect>,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("path", &self.path)
+            .field("defect", &self.defect)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is wrong with a file as a whole, before its text is looked at.
@@ -40,9 +55,7 @@ impl Source {
             let defect = Some(Defect::TooLarge { bytes: bytes.len() });
             return Self {
                 path: path.into(),
-                text: String::new(),
-                line_starts: vec![0],
-                characters: vec![0],
+                text: Arc::new(Text::new(String::new())),
                 defect,
             };
         }
@@ -56,21 +69,9 @@ impl Source {
                 )
             }
         };
-        let text = text.into_owned();
-        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(breaks.map(|(index, _)| offset(index + 1)))
-            .collect();
-        let characters = text.as_bytes().chunks(BLOCK).scan(0, |before, block| {
-            let first = *before;
-            *before += beginnings(block);
-            Some(first)
-        });
         Self {
             path: path.into(),
-            characters: characters.collect(),
-            text,
-            line_starts,
+            text: Arc::new(Text::new(text.into_owned())),
             defect,
         }
     }
@@ -90,7 +91,7 @@ impl Source {
     /// Returns the whole text, a byte order mark included.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
+        &self.text.text
     }
 
     /// Returns what is wrong with the file as a whole.
@@ -102,16 +103,17 @@ impl Source {
     /// Returns the text that `span` covers, or nothing if the span is not of this file.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
-        self.text.get(span.range()).unwrap_or_default()
+        self.text().get(span.range()).unwrap_or_default()
     }
 
     /// Converts a byte offset to a line and a column, both counted from 1, columns in characters.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
-        let line = self.line_starts.partition_point(|&start| start <= offset);
-        let start = self.line_start(offset);
-        let has_mark = start == 0 && offset > 0 && self.text.starts_with(BYTE_ORDER_MARK);
-        let before = self.characters_before(offset) - self.characters_before(start);
+        let text = &*self.text;
+        let line = text.line_starts.partition_point(|&start| start <= offset);
+        let start = text.line_start(offset);
+        let has_mark = start == 0 && offset > 0 && text.text.starts_with(BYTE_ORDER_MARK);
+        let before = text.characters_before(offset) - text.characters_before(start);
         Position {
             line: u32::try_from(line).unwrap_or(u32::MAX),
             column: before - u32::from(has_mark) + 1,
@@ -121,6 +123,41 @@ impl Source {
     /// Returns where the line begins in which `offset` stands.
     #[must_use]
     pub fn line_start(&self, offset: u32) -> u32 {
+        self.text.line_start(offset)
+    }
+
+    /// Returns where `span` is, in the form that a diagnostic carries.
+    #[must_use]
+    pub fn locate(&self, span: Span, pointer: &Pointer) -> Location {
+        Location {
+            file: self.shared_path(),
+            span,
+            start: self.position(span.start),
+            end: self.position(span.end),
+            pointer: pointer.clone(),
+        }
+    }
+}
+
+impl Text {
+    fn new(text: String) -> Self {
+        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(breaks.map(|(index, _)| offset(index + 1)))
+            .collect();
+        let characters = text.as_bytes().chunks(BLOCK).scan(0, |before, block| {
+            let first = *before;
+            *before += beginnings(block);
+            Some(first)
+        });
+        Self {
+            characters: characters.collect(),
+            line_starts,
+            text,
+        }
+    }
+
+    fn line_start(&self, offset: u32) -> u32 {
         let line = self.line_starts.partition_point(|&start| start <= offset);
         let start = self.line_starts.get(line.saturating_sub(1));
         start.copied().unwrap_or(0)
@@ -138,18 +175,6 @@ impl Source {
         };
         let inside = self.text.as_bytes().get(block * BLOCK..offset);
         before + beginnings(inside.unwrap_or_default())
-    }
-
-    /// Returns where `span` is, in the form that a diagnostic carries.
-    #[must_use]
-    pub fn locate(&self, span: Span, pointer: &Pointer) -> Location {
-        Location {
-            file: self.shared_path(),
-            span,
-            start: self.position(span.start),
-            end: self.position(span.end),
-            pointer: pointer.clone(),
-        }
     }
 }
 

@@ -1,15 +1,16 @@
 //! Which variable feeds what: the view of an entry behind `status`, the README section and trust.
 
-use crate::declared::{DeclaredServer, Endpoint, Field, OAuth};
+use keyway_secret::printable;
+
+use crate::declared::{DeclaredServer, Endpoint, Field, Local, OAuth, OAuthFields, Remote};
 use crate::document::Document;
 use crate::environment::is_host_variable;
 use crate::plugin::Plugin;
 use crate::template::Variable;
 
-/// What a string of an entry becomes.
+/// What a string of an entry is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Feeds<'a> {
+pub enum FieldRole<'a> {
     /// The address.
     Url,
     /// A header.
@@ -18,8 +19,8 @@ pub enum Feeds<'a> {
     Env(&'a str),
     /// The program.
     Command,
-    /// An argument.
-    Argument,
+    /// An argument, counted from 1.
+    Argument(usize),
     /// The working folder.
     Cwd,
     /// The file with more variables.
@@ -28,19 +29,19 @@ pub enum Feeds<'a> {
     OAuth(&'a str),
 }
 
-impl Feeds<'_> {
-    /// Says it in a person's words.
+impl FieldRole<'_> {
+    /// Names the field in a sentence.
     #[must_use]
     pub fn describe(self) -> String {
         match self {
             Self::Url => "address".to_owned(),
-            Self::Header(name) => format!("header `{name}`"),
-            Self::Env(name) => format!("variable `{name}` of the process"),
+            Self::Header(name) => format!("header `{}`", printable(name)),
+            Self::Env(name) => format!("variable `{}` of the process", printable(name)),
             Self::Command => "program".to_owned(),
-            Self::Argument => "argument".to_owned(),
+            Self::Argument(_) => "argument".to_owned(),
             Self::Cwd => "working folder".to_owned(),
             Self::EnvFile => "name of the env file".to_owned(),
-            Self::OAuth(name) => format!("OAuth `{name}`"),
+            Self::OAuth(name) => format!("OAuth `{}`", printable(name)),
         }
     }
 }
@@ -50,8 +51,8 @@ impl Feeds<'_> {
 pub struct Use<'a> {
     /// The reference.
     pub variable: &'a Variable,
-    /// What it feeds.
-    pub feeds: Feeds<'a>,
+    /// What the field is for.
+    pub role: FieldRole<'a>,
     /// The string it stands in.
     pub field: &'a Field,
     /// The entry.
@@ -61,38 +62,69 @@ pub struct Use<'a> {
 }
 
 /// Returns every string of an entry in which variables are filled in, in the order of the file.
+///
+/// A helper's command is not among them: only host variables are filled in there.
 #[must_use]
-pub fn fields(server: &DeclaredServer) -> Vec<(Feeds<'_>, &Field)> {
-    let mut fields: Vec<(Feeds<'_>, &Field)> = server
-        .env
+pub fn fields(server: &DeclaredServer) -> Vec<(FieldRole<'_>, &Field)> {
+    // Taken apart completely: a new field has to be listed here, or left out on purpose.
+    let DeclaredServer {
+        name: _,
+        name_span: _,
+        span: _,
+        pointer: _,
+        source: _,
+        transport: _,
+        type_origin: _,
+        disabled: _,
+        endpoint,
+        env,
+        env_file,
+        timeout_ms: _,
+        spellings: _,
+    } = server;
+    let mut fields: Vec<(FieldRole<'_>, &Field)> = env
         .iter()
-        .map(|field| (Feeds::Env(&field.name), &field.value))
+        .map(|field| (FieldRole::Env(&field.name), &field.value))
         .collect();
-    fields.extend(server.env_file.iter().map(|field| (Feeds::EnvFile, field)));
-    match &server.endpoint {
+    fields.extend(env_file.iter().map(|field| (FieldRole::EnvFile, field)));
+    match endpoint {
         Endpoint::Remote(remote) => {
-            fields.push((Feeds::Url, &remote.url));
-            let headers = remote.headers.iter();
-            fields.extend(headers.map(|header| (Feeds::Header(&header.name), &header.value)));
-            if let OAuth::Configured(oauth) = &remote.oauth {
-                let strings = oauth.strings.iter();
-                fields.extend(strings.map(|field| (Feeds::OAuth(&field.name), &field.value)));
-                fields.extend(
-                    oauth
-                        .scopes
-                        .iter()
-                        .map(|field| (Feeds::OAuth("scopes"), field)),
-                );
+            let Remote {
+                url,
+                headers,
+                helper: _,
+                oauth,
+            } = &**remote;
+            fields.push((FieldRole::Url, url));
+            let headers = headers.iter();
+            fields.extend(headers.map(|header| (FieldRole::Header(&header.name), &header.value)));
+            if let OAuth::Configured(oauth) = oauth {
+                fields.extend(oauth_fields(oauth));
             }
         }
-        Endpoint::Local(local) => {
-            fields.push((Feeds::Command, &local.command));
-            fields.extend(local.args.iter().map(|field| (Feeds::Argument, field)));
-            fields.extend(local.cwd.iter().map(|field| (Feeds::Cwd, field)));
+        Endpoint::Local(Local { command, args, cwd }) => {
+            fields.push((FieldRole::Command, command));
+            let args = args.iter().zip(1..);
+            fields.extend(args.map(|(field, number)| (FieldRole::Argument(number), field)));
+            fields.extend(cwd.iter().map(|field| (FieldRole::Cwd, field)));
         }
     }
     fields.sort_by_key(|(_, field)| field.span);
     fields
+}
+
+fn oauth_fields(oauth: &OAuthFields) -> impl Iterator<Item = (FieldRole<'_>, &Field)> {
+    let OAuthFields {
+        strings,
+        scopes,
+        callback_port: _,
+        span: _,
+    } = oauth;
+    let strings = strings.iter();
+    let scopes = scopes.iter();
+    strings
+        .map(|field| (FieldRole::OAuth(&field.name), &field.value))
+        .chain(scopes.map(|field| (FieldRole::OAuth("scopes"), field)))
 }
 
 /// Returns each use of a variable that the person supplies, in the order of the files.
@@ -101,14 +133,14 @@ pub fn uses(plugin: &Plugin) -> Vec<Use<'_>> {
     plugin
         .servers()
         .flat_map(|(document, server)| {
-            fields(server).into_iter().flat_map(move |(feeds, field)| {
+            fields(server).into_iter().flat_map(move |(role, field)| {
                 let own = field
                     .template
                     .variables()
                     .filter(|v| !is_host_variable(&v.name));
                 own.map(move |variable| Use {
                     variable,
-                    feeds,
+                    role,
                     field,
                     server,
                     document,
@@ -146,7 +178,7 @@ mod tests {
         );
         let found: Vec<_> = uses(&plugin)
             .iter()
-            .map(|u| (u.variable.name.clone(), u.feeds.describe()))
+            .map(|u| (u.variable.name.clone(), u.role.describe()))
             .collect();
         let expected = [
             ("A", "address"),
@@ -156,7 +188,7 @@ mod tests {
             ("D", "OAuth `clientSecret`"),
             ("F", "OAuth `scopes`"),
         ];
-        let expected = expected.map(|(name, feeds)| (name.to_owned(), feeds.to_owned()));
+        let expected = expected.map(|(name, role)| (name.to_owned(), role.to_owned()));
         assert_eq!(found, expected);
         let (_, server) = plugin.servers().next().unwrap();
         assert_eq!(names(server), ["A", "B", "C", "D", "F"]);

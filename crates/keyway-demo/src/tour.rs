@@ -180,10 +180,8 @@ impl Tour {
     fn prepare(&self, document: &Document, server: &DeclaredServer) -> Result<Ready, Trouble> {
         let question = self.question(document, server);
         let scope = Scope::new(&self.host_variables, &self.variables);
-        let spec = resolve(server, &scope).map_err(|errors| {
-            let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            broken("config-error", &all.join("; "))
-        })?;
+        let spec = resolve(server, &scope)
+            .map_err(|errors| broken("config-error", &errors.to_string()))?;
         // The files that run have to stay as they are now.
         let files = question.map(|question| question.files);
         Ok(Ready { spec, files })

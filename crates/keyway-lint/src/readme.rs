@@ -148,7 +148,7 @@ fn write_variables(plugin: &Plugin, text: &mut String) {
 fn used_for(uses: &[&Use<'_>]) -> String {
     let mut places: Vec<String> = Vec::new();
     for usage in uses {
-        let place = format!("{} of {}", usage.feeds.describe(), cell(&usage.server.name));
+        let place = format!("{} of {}", usage.role.describe(), cell(&usage.server.name));
         if !places.contains(&place) {
             places.push(place);
         }

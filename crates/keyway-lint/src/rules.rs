@@ -34,6 +34,7 @@ mod invalid_json;
 mod invalid_oauth;
 mod invalid_url;
 mod literal_default;
+mod literal_placeholder;
 mod literal_secret;
 mod mtls_in_entry;
 mod name_collision;
@@ -64,6 +65,7 @@ use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit, Fix};
 use keyway_config::environment::Scope;
 use keyway_config::plugin::Plugin;
+use keyway_config::resolve::ResolveError;
 use keyway_config::source::{Location, Pointer, Source, Span};
 
 use crate::literals::{self, Literal};
@@ -186,6 +188,21 @@ impl Report<'_> {
     ) -> Finding<'_> {
         self.at(&document.source, field.span, &field.pointer, message)
             .server(&server.name)
+    }
+
+    /// Adds what stands in the way of an entry.
+    pub(crate) fn resolve_error(
+        &mut self,
+        document: &Document,
+        server: &DeclaredServer,
+        error: &ResolveError,
+    ) {
+        let Location { span, pointer, .. } = &error.location;
+        let hint = error.hint();
+        let fallback = || "correct the variable, or look at what set it".to_owned();
+        self.at(&document.source, *span, pointer, error.fault.to_string())
+            .server(&server.name)
+            .hint(hint.unwrap_or_else(fallback));
     }
 
     /// Adds a finding about a file as a whole.
@@ -314,6 +331,7 @@ pub const RULES: &[Rule] = &[
     invalid_oauth::RULE,
     invalid_url::RULE,
     literal_default::RULE,
+    literal_placeholder::RULE,
     literal_secret::RULE,
     mtls_in_entry::RULE,
     name_collision::RULE,

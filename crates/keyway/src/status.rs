@@ -6,7 +6,7 @@ use keyway_config::environment::{Origin, Scope};
 use keyway_config::method::Method;
 use keyway_config::plugin::Plugin;
 use keyway_config::resolve::{ResolveError, SpecEndpoint, resolve};
-use keyway_config::usage::{self, Feeds};
+use keyway_config::usage::{self, FieldRole};
 
 pub use keyway_mcp::states::{Reason, State};
 
@@ -100,7 +100,10 @@ fn status<'a>(document: &'a Document, entry: &'a Entry, scope: &Scope<'_>) -> Se
         };
     }
     match resolve(server, scope) {
-        Err(errors) => ServerStatus { errors, ..readable },
+        Err(errors) => ServerStatus {
+            errors: errors.into_vec(),
+            ..readable
+        },
         Ok(spec) => ServerStatus {
             method: Some(spec.method),
             state: State::Pending,
@@ -120,10 +123,14 @@ fn needs_approval(server: &DeclaredServer) -> bool {
         Endpoint::Remote(remote) => remote.helper.is_some(),
         _ => true,
     };
-    let is_sent =
-        |feeds: Feeds<'_>| matches!(feeds, Feeds::Url | Feeds::Header(_) | Feeds::OAuth(_));
+    let is_sent = |role: FieldRole<'_>| {
+        matches!(
+            role,
+            FieldRole::Url | FieldRole::Header(_) | FieldRole::OAuth(_)
+        )
+    };
     let mut fields = usage::fields(server).into_iter();
-    runs || fields.any(|(feeds, field)| is_sent(feeds) && !field.template.is_literal())
+    runs || fields.any(|(role, field)| is_sent(role) && !field.template.is_literal())
 }
 
 fn variables<'a>(server: &'a DeclaredServer, scope: &Scope<'_>) -> Vec<VariableStatus<'a>> {

@@ -16,7 +16,7 @@ use keyway_config::declared::{
 use keyway_config::document::Document;
 use keyway_config::environment::{HostVariables, Scope, is_host_variable};
 use keyway_config::template::{Part, Template};
-use keyway_config::usage::{Feeds, fields};
+use keyway_config::usage::{FieldRole, fields};
 
 pub use keyway_vault::{Folders, KeySources, Vault, VaultError};
 
@@ -201,11 +201,11 @@ fn sends(server: &DeclaredServer, scope: &Scope<'_>) -> Vec<Sent> {
         _ => "the server process".to_owned(),
     };
     let mut sent = Vec::new();
-    for (feeds, field) in fields(server) {
-        let becomes = feeds.describe();
-        let to = match (feeds, &server.endpoint) {
-            (Feeds::Env(_), Endpoint::Remote(_)) => "the headers helper",
-            (Feeds::OAuth(_), _) => "the authorization server",
+    for (role, field) in fields(server) {
+        let becomes = role.describe();
+        let to = match (role, &server.endpoint) {
+            (FieldRole::Env(_), Endpoint::Remote(_)) => "the headers helper",
+            (FieldRole::OAuth(_), _) => "the authorization server",
             _ => to.as_str(),
         };
         for variable in field
@@ -217,7 +217,7 @@ fn sends(server: &DeclaredServer, scope: &Scope<'_>) -> Vec<Sent> {
                 variable: variable.name.clone(),
                 becomes: becomes.clone(),
                 to: to.to_owned(),
-                is_in_address: feeds == Feeds::Url,
+                is_in_address: role == FieldRole::Url,
             };
             if !sent.contains(&next) {
                 sent.push(next);

@@ -146,10 +146,12 @@ impl Place {
     fn of(name: &str, arguments: &Rotate, loaded: &Loaded) -> Result<Self, CliError> {
         let given = arguments.reach.env_file();
         let surroundings = Surroundings::open(given)?;
-        let origin = surroundings.with_scope(loaded, |scope| scope.origin(name));
+        let (origin, named) = surroundings.with_scope(loaded, |scope| {
+            (scope.origin(name), loaded.file_of_variable(name, &scope))
+        });
         let file = match given {
             Some(file) if env_file::load(file)?.get(name).is_some() => Some(file.to_owned()),
-            _ => loaded.file_of_variable(name),
+            _ => named,
         };
         Ok(match (origin, file) {
             (Some(Origin::File), Some(file)) => Self::File(file),

@@ -11,8 +11,7 @@ use keyway::sign_in::{AuthError, Fault};
 use keyway::trust::VaultError;
 use keyway::withheld::may_be_missed;
 use keyway_config::method::Method;
-use keyway_config::resolve::{ResolveError, ResolveFault, ServerSpec};
-use keyway_config::template::ExpandError;
+use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
 use keyway_mcp::explain::{explain, explain_auth, explain_session, naming};
 use keyway_mcp::session::SessionError;
 use keyway_secret::{printable, shell_word};
@@ -47,10 +46,10 @@ pub(crate) enum ReachError {
     )]
     TooLarge { server: String },
     /// The entry cannot be resolved.
-    #[error("server `{}` cannot be used: {}", printable(server), listed(errors))]
+    #[error("server `{}` cannot be used: {errors}", printable(server))]
     Unresolved {
         server: String,
-        errors: Vec<ResolveError>,
+        errors: ResolveErrors,
     },
     /// There is no place to keep anything.
     #[error("there is no home folder to keep approvals in")]
@@ -220,8 +219,7 @@ impl ReachError {
             Self::TooLarge { .. } => {
                 Some("look at what it does, and allow it for one run: --trust".to_owned())
             }
-            Self::Unresolved { errors, .. } => unset(errors)
-                .map(|name| format!("export {name}=…, or keep it: keyway env set {name}")),
+            Self::Unresolved { errors, .. } => supply(errors),
             Self::UnknownTool { near, server, .. } => Some(match near {
                 Some(near) => format!("did you mean `{}`?", printable(near)),
                 None => format!("list them: keyway tools {}", shell_word(server)),
@@ -279,16 +277,20 @@ fn named(server: &str, hint: Option<String>) -> Option<String> {
     hint.map(|hint| naming(&hint, None, server))
 }
 
-fn listed(errors: &[ResolveError]) -> String {
-    let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    shown.join("; ")
-}
-
-fn unset(errors: &[ResolveError]) -> Option<&str> {
-    errors.iter().find_map(|error| match &error.fault {
-        ResolveFault::Expand(ExpandError::Unset { name, .. }) => Some(name.as_str()),
-        _ => None,
-    })
+/// Says how the first variable that is not set can be supplied, or else what the first error says.
+fn supply(errors: &ResolveErrors) -> Option<String> {
+    let unset = errors
+        .iter()
+        .find_map(|error| Some((error.unset_variable()?, error)));
+    let Some((name, error)) = unset else {
+        return errors.iter().find_map(ResolveError::hint);
+    };
+    let near = error.near_names().first();
+    let near = near.map(|near| format!("`{near}` is set; is that the one? otherwise: "));
+    Some(format!(
+        "{}export {name}=…, or keep it: keyway env set {name}",
+        near.unwrap_or_default()
+    ))
 }
 
 /// Lists names as they can be printed.

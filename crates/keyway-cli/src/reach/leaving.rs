@@ -2,8 +2,7 @@
 //! what shows the authorization server that it is us. All else may be missing.
 
 use keyway_config::declared::{DeclaredServer, Endpoint, OAuth};
-use keyway_config::resolve::{ResolveError, ResolveFault};
-use keyway_config::template::ExpandError;
+use keyway_config::resolve::ResolveError;
 
 /// Returns an entry that nobody approved without the one thing of it that a sign-out would send;
 /// the variable behind it is not even read.
@@ -29,7 +28,11 @@ pub(super) struct Reduced {
 impl Reduced {
     /// Leaves out every field of `errors` that a sign-out can go without.
     pub(super) fn new(server: &DeclaredServer, errors: &[ResolveError]) -> Self {
-        let fails = |pointer: &_| errors.iter().any(|error| error.pointer == *pointer);
+        let fails = |pointer: &_| {
+            errors
+                .iter()
+                .any(|error| error.location.pointer == *pointer)
+        };
         let mut server = server.clone();
         let mut missing: Vec<String> = Vec::new();
         server.env.retain(|field| !fails(&field.value.pointer));
@@ -37,8 +40,11 @@ impl Reduced {
             && let OAuth::Configured(fields) = &mut remote.oauth
         {
             for field in fields.strings.iter().filter(|it| is_proof(&it.name)) {
-                let of_field = errors.iter().filter(|it| it.pointer == field.value.pointer);
-                missing.extend(of_field.filter_map(unset));
+                let of_field = errors
+                    .iter()
+                    .filter(|it| it.location.pointer == field.value.pointer);
+                let unset = of_field.filter_map(ResolveError::unset_variable);
+                missing.extend(unset.map(str::to_owned));
             }
             missing.dedup();
             fields.scopes.retain(|field| !fails(&field.pointer));
@@ -58,13 +64,6 @@ impl Reduced {
 
 fn is_proof(name: &str) -> bool {
     matches!(name, CLIENT | SECRET)
-}
-
-fn unset(error: &ResolveError) -> Option<String> {
-    match &error.fault {
-        ResolveFault::Expand(ExpandError::Unset { name, .. }) => Some(name.clone()),
-        _ => None,
-    }
 }
 
 const CLIENT: &str = "clientId";

@@ -100,6 +100,9 @@ impl Component {
                 Ok(value.clone())
             }
             Self::Port => Err(AddressError::PortValue { name: name() }),
+            Self::Path | Self::Query if text.contains(['\r', '\n', '\0']) => {
+                Err(AddressError::LineBreak { name: name() })
+            }
             Self::Path if matches!(text.as_str(), "." | "..") => {
                 Err(AddressError::PathValue { name: name() })
             }

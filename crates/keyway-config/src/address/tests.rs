@@ -339,3 +339,19 @@ fn errors_never_contain_a_value() {
         assert!(!format!("{error} {error:?}").contains("CANARY"));
     }
 }
+
+/// Contract, section 3: a line break in a value is an error, not `%0A`.
+#[test]
+fn a_line_break_in_a_path_or_a_query_is_refused() {
+    for template in ["https://h.example/${T}", "https://h.example/?q=${T}"] {
+        for value in ["a\nb", "a\r", "a\0b"] {
+            let error = resolve(template, &[("T", value)]).unwrap_err();
+            assert_eq!(
+                error.variable().map(String::as_str),
+                Some("T"),
+                "{template}"
+            );
+        }
+        assert!(resolve(template, &[("T", "a\tb c")]).is_ok(), "{template}");
+    }
+}

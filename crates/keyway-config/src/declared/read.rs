@@ -10,7 +10,7 @@ use super::{
 };
 use crate::fields::URL_SPELLINGS;
 use crate::json::{Member, Node, Object, Value};
-use crate::source::Pointer;
+use crate::source::{Pointer, Source};
 
 /// Reads the entry that `member` declares.
 ///
@@ -20,6 +20,7 @@ use crate::source::Pointer;
 pub(crate) fn read_entry(
     member: &Member,
     pointer: &Pointer,
+    source: &Source,
 ) -> Result<DeclaredServer, Vec<EntryFault>> {
     let Some(object) = member.value.as_object() else {
         return Err(vec![EntryFault::NotAnObject {
@@ -33,7 +34,7 @@ pub(crate) fn read_entry(
     if has_repeated_key(&member.value) {
         reader.faults.push(EntryFault::RepeatedKey);
     }
-    let server = reader.server(member);
+    let server = reader.server(member, source);
     match server {
         Some(server) if reader.faults.is_empty() => Ok(server),
         _ => Err(reader.faults),
@@ -90,7 +91,7 @@ impl<'a> EntryReader<'a> {
         value
     }
 
-    fn server(&mut self, member: &Member) -> Option<DeclaredServer> {
+    fn server(&mut self, member: &Member, source: &Source) -> Option<DeclaredServer> {
         let url = self.url();
         let (command, first_args) = self.command();
         if let (None, Some(Field { template, span, .. })) = (&url, &command)
@@ -127,6 +128,7 @@ impl<'a> EntryReader<'a> {
             name_span: member.key_span,
             span: member.value.span,
             pointer: self.pointer.clone(),
+            source: source.clone(),
             transport,
             type_origin,
             disabled,

@@ -13,7 +13,7 @@ fn resolved(fields: &str, pairs: &[(&str, &str)]) -> Result<ServerSpec, Vec<Stri
     resolve(server, &Scope::new(&host, &variables)).map_err(|errors| {
         errors
             .iter()
-            .map(|e| format!("{}: {e}", e.pointer.as_str()))
+            .map(|e| format!("{}: {}", e.location.pointer.as_str(), e.fault))
             .collect()
     })
 }
@@ -224,4 +224,106 @@ fn what_the_contract_forbids_never_resolves() {
         )
         .is_ok()
     );
+}
+
+#[test]
+fn a_placeholder_of_the_file_does_not_resolve() {
+    let with = |headers: &str| format!(r#"{URL}, "headers": {{{headers}}}"#);
+    for fields in [
+        with(r#""Authorization": "Bearer YOUR_API_KEY""#),
+        with(r#""X-API-Key": "<your key>""#),
+        with(r#""X-API-Key": "sk-xxxx""#),
+        with(r#""X-API-Key": "${K:-API_KEY_HERE}""#),
+        r#""type": "http", "url": "https://YOUR_TENANT.h.example/mcp""#.to_owned(),
+        format!(r#"{URL}, "oauth": {{"clientId": "YOUR_CLIENT_ID"}}"#),
+    ] {
+        let errors = resolved(&fields, &[]).unwrap_err();
+        assert!(
+            errors.iter().any(|error| error.contains("a placeholder")),
+            "{fields}: {errors:?}"
+        );
+    }
+    let replaced = with(r#""X-API-Key": "${K:-API_KEY_HERE}""#);
+    assert!(resolved(&replaced, &[("K", "abc")]).is_ok());
+    assert!(resolved(&with(r#""X-API-Key": "abc123""#), &[]).is_ok());
+    assert!(resolved(r#""command": "x", "env": {"K": "YOUR_KEY"}"#, &[]).is_ok());
+}
+
+#[test]
+fn a_variable_in_the_name_of_the_env_file_has_to_be_set() {
+    let fields = r#""command": "x", "envFile": "${EF}/x.env""#;
+    assert_eq!(
+        resolved(fields, &[]).unwrap_err(),
+        ["/mcpServers/s/envFile: variable `EF` is not set"]
+    );
+    assert!(resolved(fields, &[("EF", "/etc")]).is_ok());
+}
+
+#[test]
+fn a_line_break_names_the_variable_that_brings_it() {
+    let header = format!(r#"{URL}, "headers": {{"X-Api-Key": "${{A}}-${{B}}"}}"#);
+    let argument = r#""command": "x", "args": ["${A}${B}"]"#;
+    let query = r#""type": "http", "url": "https://h.example/${A}?q=${B}""#;
+    for (fields, message) in [
+        (
+            header.as_str(),
+            "the value of `B` has a line break, which header `X-Api-Key` cannot hold",
+        ),
+        (
+            argument,
+            "the value of `B` has a line break or a NUL character",
+        ),
+        (
+            query,
+            "the value of `B` has a line break or a NUL character",
+        ),
+    ] {
+        let errors = resolved(fields, &[("A", "a"), ("B", "b\nCANARY")]).unwrap_err();
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].ends_with(message), "{errors:?}");
+    }
+}
+
+#[test]
+fn the_error_says_field_place_and_near_names_of_every_fault() {
+    let plugin = entry(&format!(
+        r#"{URL}, "headers": {{"X-Api-Key": "${{API_TOKEN}}"}}, "env": {{"A": "${{A}}"}}"#
+    ));
+    let (_, server) = plugin.servers().next().unwrap();
+    let variables = Variables::from_pairs([("API_TOKENS", "x")]);
+    let host = HostVariables::default();
+    let errors = resolve(server, &Scope::new(&host, &variables)).unwrap_err();
+    let error: &dyn std::error::Error = &errors;
+    assert_eq!(
+        error.to_string(),
+        "variable `A` is not set (variable `A` of the process); \
+         variable `API_TOKEN` is not set (header `X-Api-Key`)"
+    );
+    assert_eq!(errors.server(), "s");
+    assert_eq!(errors.unset_variable(), Some("A"));
+    let [_, header] = &errors.diagnostics()[..] else {
+        panic!("{errors:?}")
+    };
+    let place = header.location.as_ref().unwrap();
+    assert_eq!((&*place.file, place.start.line), (".mcp.json", 1));
+    assert_eq!(place.pointer.as_str(), "/mcpServers/s/headers/X-Api-Key");
+    assert_eq!(header.code, "unresolved-variable");
+    assert_eq!(header.server.as_deref(), Some("s"));
+    assert!(
+        header
+            .hint
+            .as_ref()
+            .unwrap()
+            .contains("`API_TOKENS` is set")
+    );
+}
+
+#[test]
+fn a_note_can_be_shown_like_any_finding() {
+    let fields = format!(r#"{URL}, "headers": {{"X-Api-Key": "${{T}}"}}"#);
+    let spec = resolved(&fields, &[("T", "abc ")]).unwrap();
+    let found = spec.notes[0].diagnostic(&spec.name);
+    assert_eq!(found.code, "unusable-value");
+    assert_eq!(found.message, "the value begins or ends with a blank");
+    assert!(found.location.is_some());
 }

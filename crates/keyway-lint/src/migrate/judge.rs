@@ -8,7 +8,7 @@ use keyway_config::edit::Edit;
 use keyway_config::json;
 use keyway_config::source::Span;
 use keyway_config::template::{Part, Template};
-use keyway_config::usage::{self, Feeds};
+use keyway_config::usage::{self, FieldRole};
 use keyway_secret::Secret;
 use percent_encoding::percent_decode_str;
 
@@ -137,7 +137,7 @@ impl Obstacle {
 }
 
 /// The strings of a document in which variables are filled in, by where they stand.
-pub(super) type Fields<'a> = BTreeMap<Span, (&'a DeclaredServer, Feeds<'a>, &'a Field)>;
+pub(super) type Fields<'a> = BTreeMap<Span, (&'a DeclaredServer, FieldRole<'a>, &'a Field)>;
 
 /// Lists the strings of a document in which variables are filled in.
 pub(super) fn fields(document: &Document) -> Fields<'_> {
@@ -145,7 +145,7 @@ pub(super) fn fields(document: &Document) -> Fields<'_> {
     servers
         .flat_map(|server| {
             let fields = usage::fields(server).into_iter();
-            fields.map(move |(feeds, field)| (field.span, (server, feeds, field)))
+            fields.map(move |(role, field)| (field.span, (server, role, field)))
         })
         .collect()
 }
@@ -162,7 +162,7 @@ pub(super) fn judge<'a>(
     if !is_changeable(document) {
         return Err(Obstacle::BadFile);
     }
-    let Some(&(server, feeds, field)) = fields.get(&literal.string_span) else {
+    let Some(&(server, role, field)) = fields.get(&literal.string_span) else {
         return Err(if is_in_loaded_entry(document, literal) {
             Obstacle::NotExpanded
         } else {
@@ -171,7 +171,7 @@ pub(super) fn judge<'a>(
     };
     let (value, target) = match literal.default_of {
         Some(_) => of_default(document, field, literal)?,
-        None => of_literal(document, (server, feeds, field), literal)?,
+        None => of_literal(document, (server, role, field), literal)?,
     };
     Ok(Candidate {
         document,
@@ -214,7 +214,7 @@ fn of_default(
 
 fn of_literal(
     document: &Document,
-    (server, feeds, field): (&DeclaredServer, Feeds<'_>, &Field),
+    (server, role, field): (&DeclaredServer, FieldRole<'_>, &Field),
     literal: &Literal,
 ) -> Result<(Secret<String>, Target), Obstacle> {
     let range = literal.finding.range.clone();
@@ -235,7 +235,7 @@ fn of_literal(
         return Err(Obstacle::Mixed);
     }
     let mut value = Secret::new(written.literal_text());
-    if feeds == Feeds::Url {
+    if role == FieldRole::Url {
         if is_in_host(text, range.start) {
             return Err(Obstacle::InHost);
         }

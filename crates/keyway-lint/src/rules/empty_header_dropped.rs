@@ -29,7 +29,12 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             let method = spec.method.as_str();
             let message = format!("this header is empty and not sent; the method is `{method}`");
             report
-                .at(&document.source, note.span, &note.pointer, message)
+                .at(
+                    &document.source,
+                    note.location.span,
+                    &note.location.pointer,
+                    message,
+                )
                 .server(&server.name);
         }
     }

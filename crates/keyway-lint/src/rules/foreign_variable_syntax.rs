@@ -7,8 +7,9 @@ use keyway_config::dialect::{
 };
 use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit};
+use keyway_config::usage::{self, FieldRole};
 
-use super::walk::{Place, shown, strings};
+use super::walk::{named, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,11 +24,11 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, server) in context.plugin.servers() {
-        for (place, field) in strings(server) {
+        for (role, field) in usage::fields(server) {
             let place = Spot {
                 document,
                 server,
-                place,
+                role,
                 field,
             };
             place.check(report);
@@ -39,7 +40,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 struct Spot<'a> {
     document: &'a Document,
     server: &'a DeclaredServer,
-    place: Place<'a>,
+    role: FieldRole<'a>,
     field: &'a Field,
 }
 
@@ -54,7 +55,7 @@ impl Spot<'_> {
             Some((&variable.range, known?))
         });
         for (range, (name, host, ours)) in known.take(MOST_PER_STRING) {
-            let message = format!("{} has `${{{name}}}` of {host}", self.place.describe());
+            let message = format!("{} has `${{{name}}}` of {host}", named(self.role));
             let hint = format!("write `${{{ours}}}`");
             let edits = self.edits(range, &format!("${{{ours}}}"));
             self.finding(range, message, report)
@@ -62,12 +63,14 @@ impl Spot<'_> {
                 .hint(hint.clone())
                 .fix(Applicability::Unsafe, hint, edits);
         }
-        let literal = match self.place {
-            Place::Header(_) | Place::Env(_) | Place::OAuth(_) => {
+        let literal = match self.role {
+            FieldRole::Header(_) | FieldRole::Env(_) | FieldRole::OAuth(_) => {
                 lookalike(template).into_iter().collect()
             }
-            Place::Url | Place::Path(_) => lookalikes_between_separators(template),
-            Place::Command | Place::Arg(_) => Vec::new(),
+            FieldRole::Url | FieldRole::Cwd | FieldRole::EnvFile => {
+                lookalikes_between_separators(template)
+            }
+            FieldRole::Command | FieldRole::Argument(_) => Vec::new(),
         };
         for reference in literal.into_iter().take(MOST_PER_STRING) {
             self.sent_as_it_stands(&reference, report);
@@ -76,13 +79,13 @@ impl Spot<'_> {
 
     /// Reports a `${…}` that the contract does not know.
     fn refused(&self, reference: &ForeignReference, report: &mut Report<'_>) {
-        let for_program = matches!(self.place, Place::Command | Place::Arg(_));
+        let for_program = matches!(self.role, FieldRole::Command | FieldRole::Argument(_));
         if for_program && !is_of_a_host(reference.dialect) {
             return;
         }
         let written = self.field.template.as_str();
         let text = written.get(reference.range.clone()).unwrap_or_default();
-        let (place, what) = (self.place.describe(), reference.dialect.describe());
+        let (place, what) = (named(self.role), reference.dialect.describe());
         let message = match (is_of_a_host(reference.dialect), for_program) {
             (true, true) => format!("{place} has `{}`, {what}", shown(text)),
             (true, false) => format!("{place} has `{}`, {what}{REFUSED}", shown(text)),
@@ -111,7 +114,7 @@ impl Spot<'_> {
     ///
     /// It may be a password after all, so it is not shown unless it plainly is a name.
     fn sent_as_it_stands(&self, reference: &ForeignReference, report: &mut Report<'_>) {
-        let (place, what) = (self.place.describe(), reference.dialect.describe());
+        let (place, what) = (named(self.role), reference.dialect.describe());
         let message = format!("{place} is written in {what}, so it is passed on as it stands");
         let finding = self
             .finding(&reference.range, message, report)
@@ -120,7 +123,7 @@ impl Spot<'_> {
             finding.hint("only `${NAME}` is replaced; let a `headersHelper` run commands");
             return;
         };
-        let is_key = matches!(self.place, Place::Env(key) if key.eq_ignore_ascii_case(name));
+        let is_key = matches!(self.role, FieldRole::Env(key) if key.eq_ignore_ascii_case(name));
         let is_plain = is_key || name.contains('_') || reference.dialect != Dialect::Shell;
         let edits = self.edits(&reference.range, &format!("${{{name}}}"));
         if is_plain && reference.dialect.is_plain() {

@@ -7,7 +7,7 @@ use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::diagnostic::Severity;
 use keyway_config::headers::is_credential_header;
 use keyway_config::source::Span;
-use keyway_config::usage::{Feeds, Use, uses};
+use keyway_config::usage::{FieldRole, Use, uses};
 
 use super::{Context, Report, Rule};
 use crate::secrets::is_credential_name;
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
-    summary: "One variable feeds entries of development and of production",
+    summary: "One variable role entries of development and of production",
     page: include_str!("../../pages/shared-token.md"),
     check,
 };
@@ -45,7 +45,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         if *first_stage == stage || !reported.insert(name) {
             continue;
         }
-        let message = format!("variable `{name}` feeds both development and production");
+        let message = format!("variable `{name}` role both development and production");
         report
             .field(later.document, later.server, later.field, message)
             .related(
@@ -58,11 +58,11 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Says whether the variable holds a credential, by its own name or by what it feeds.
+/// Says whether the variable holds a credential, by its own name or by what it role.
 fn is_credential(usage: &Use<'_>) -> bool {
-    let by_place = match usage.feeds {
-        Feeds::Header(name) => is_credential_header(name),
-        Feeds::Env(name) | Feeds::OAuth(name) => is_credential_name(name),
+    let by_place = match usage.role {
+        FieldRole::Header(name) => is_credential_header(name),
+        FieldRole::Env(name) | FieldRole::OAuth(name) => is_credential_name(name),
         _ => false,
     };
     by_place || is_credential_name(&usage.variable.name)

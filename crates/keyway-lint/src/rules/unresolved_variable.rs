@@ -2,8 +2,7 @@
 
 use keyway_config::diagnostic::Severity;
 use keyway_config::environment::is_host_variable;
-use keyway_config::resolve::{ResolveFault, resolve};
-use keyway_config::template::ExpandError;
+use keyway_config::resolve::resolve;
 
 use super::{Context, Report, Rule};
 
@@ -20,30 +19,15 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let Some(scope) = &context.scope else { return };
     for (document, server) in context.plugin.servers() {
-        let errors = resolve(server, scope).err().unwrap_or_default();
-        for error in errors {
-            let ResolveFault::Expand(ExpandError::Unset { name, near }) = &error.fault else {
-                continue;
-            };
-            // The host supplies it when it connects; nobody can export it.
-            if is_host_variable(name) {
-                continue;
+        let Err(errors) = resolve(server, scope) else {
+            continue;
+        };
+        for error in &errors {
+            // The host supplies its own variables when it connects; a person cannot export them.
+            let is_missing = |name| !is_host_variable(name);
+            if error.unset_variable().is_some_and(is_missing) {
+                report.resolve_error(document, server, error);
             }
-            let hint = match near.first() {
-                Some(near) => {
-                    format!("`{near}` is set; is that the one? otherwise: export {name}=…")
-                }
-                None => format!("export {name}=…"),
-            };
-            report
-                .at(
-                    &document.source,
-                    error.span,
-                    &error.pointer,
-                    error.to_string(),
-                )
-                .server(&server.name)
-                .hint(hint);
         }
     }
 }

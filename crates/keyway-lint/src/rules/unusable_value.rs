@@ -3,8 +3,7 @@
 use keyway_config::address::Address;
 use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::diagnostic::Severity;
-use keyway_config::resolve::{NoteKind, ResolveError, ResolveFault, resolve};
-use keyway_config::usage::fields;
+use keyway_config::resolve::{NoteKind, ResolveFault, resolve};
 
 use super::{Context, Report, Rule};
 
@@ -23,63 +22,32 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, server) in context.plugin.servers() {
         match resolve(server, scope) {
             Ok(spec) => {
-                for note in spec
-                    .notes
-                    .iter()
-                    .filter(|note| note.kind == NoteKind::BlankAround)
-                {
+                let blanks = spec.notes.iter();
+                for note in blanks.filter(|note| note.kind == NoteKind::BlankAround) {
+                    let found = note.diagnostic(&server.name);
+                    let (span, pointer) = (note.location.span, &note.location.pointer);
                     report
-                        .at(
-                            &document.source,
-                            note.span,
-                            &note.pointer,
-                            "the value begins or ends with a blank",
-                        )
+                        .at(&document.source, span, pointer, found.message)
                         .server(&server.name)
-                        .severity(Severity::Warning)
-                        .hint("export the variable again without the blank");
+                        .severity(found.severity)
+                        .hint(found.hint.unwrap_or_default());
                 }
             }
             Err(errors) => {
-                for error in errors
-                    .iter()
-                    .filter(|error| comes_from_a_value(server, &error.fault))
-                {
-                    report
-                        .at(
-                            &document.source,
-                            error.span,
-                            &error.pointer,
-                            error.to_string(),
-                        )
-                        .server(&server.name)
-                        .hint(fix(server, error));
+                for error in &errors {
+                    if comes_from_a_value(server, &error.fault) {
+                        report.resolve_error(document, server, error);
+                    }
                 }
             }
         }
     }
 }
 
-/// Names the variable; a line break, which is left over from a file, is taken out by a command.
-fn fix(server: &DeclaredServer, error: &ResolveError) -> String {
-    let fields = fields(server).into_iter();
-    let mut named = fields.filter(|(_, field)| field.pointer == error.pointer);
-    let variable = named.find_map(|(_, field)| field.template.variables().next());
-    let Some(name) = variable.map(|variable| &variable.name) else {
-        return "correct the variable, or look at what set it".to_owned();
-    };
-    match error.fault {
-        ResolveFault::HeaderValue { .. } | ResolveFault::ControlCharacter => format!(
-            "take line breaks out of it: export {name}=\"$(printf %s \"${name}\" | tr -d '\\r\\n')\""
-        ),
-        _ => format!("correct it, or look at what set it: export {name}=…"),
-    }
-}
-
-/// Says whether another value would mend it; the rest is reported by rules about the file.
+/// Says whether a fault is the value's; what the file itself does wrong has rules of its own.
 fn comes_from_a_value(server: &DeclaredServer, fault: &ResolveFault) -> bool {
     match (fault, &server.endpoint) {
-        (ResolveFault::HeaderValue { .. } | ResolveFault::ControlCharacter, _) => true,
+        (ResolveFault::HeaderValue { .. } | ResolveFault::ControlCharacter { .. }, _) => true,
         (ResolveFault::Address(_), Endpoint::Remote(remote)) => {
             Address::check(&remote.url.template, server.transport).is_ok()
         }

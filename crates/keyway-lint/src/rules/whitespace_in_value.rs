@@ -3,8 +3,9 @@
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
+use keyway_config::usage::{self, FieldRole};
 
-use super::walk::{Place, strings};
+use super::walk::named;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,10 +20,10 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, server) in context.plugin.servers() {
-        for (place, field) in strings(server) {
+        for (role, field) in usage::fields(server) {
             let text = field.template.as_str();
             let trimmed = text.trim();
-            if trimmed.len() == text.len() || is_meant(server, place, trimmed) {
+            if trimmed.len() == text.len() || is_meant(server, role, trimmed) {
                 continue;
             }
             let before = text.len() - text.trim_start().len();
@@ -39,7 +40,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 .map(|span| Edit::replace(&document.source, span, ""))
                 .collect();
             let what = kind(text, trimmed);
-            let message = format!("{} {side} with {what}", place.describe());
+            let message = format!("{} {side} with {what}", named(role));
             report
                 .field(document, server, field, message)
                 .hint("remove it")
@@ -49,13 +50,18 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 }
 
 /// Says whether somebody may well have wanted the blanks.
-fn is_meant(server: &DeclaredServer, place: Place<'_>, trimmed: &str) -> bool {
+fn is_meant(server: &DeclaredServer, role: FieldRole<'_>, trimmed: &str) -> bool {
     // A key or a script of several lines ends with a line break, and a separator is a blank.
     let is_text = trimmed.contains('\n') || !trimmed.contains(char::is_alphanumeric);
-    match place {
-        Place::Env(_) => is_text,
-        Place::Arg(number) => is_text || follows_a_script_flag(server, number),
-        Place::Command | Place::Path(_) | Place::Url | Place::Header(_) | Place::OAuth(_) => false,
+    match role {
+        FieldRole::Env(_) => is_text,
+        FieldRole::Argument(number) => is_text || follows_a_script_flag(server, number),
+        FieldRole::Command
+        | FieldRole::Cwd
+        | FieldRole::EnvFile
+        | FieldRole::Url
+        | FieldRole::Header(_)
+        | FieldRole::OAuth(_) => false,
     }
 }
 

@@ -7,7 +7,7 @@ use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::method::Method;
 use keyway_config::plugin::{EnvFile, Plugin, Program, ProgramState};
 use keyway_config::resolve::{
-    LocalSpec, RemoteSpec, ResolveError, Resolved, ServerSpec, SpecEndpoint, resolve,
+    LocalSpec, RemoteSpec, ResolveErrors, Resolved, ServerSpec, SpecEndpoint, resolve,
 };
 use keyway_config::source::Source;
 use keyway_lint::{Context, RULES, lint};
@@ -106,7 +106,7 @@ impl Trial {
     }
 
     /// The entry `s` with its variables filled in, and the host's own.
-    pub(crate) fn resolve(&self) -> Result<ServerSpec, Vec<ResolveError>> {
+    pub(crate) fn resolve(&self) -> Result<ServerSpec, ResolveErrors> {
         let host = self.plugin.host_variables();
         resolve(self.server(), &Scope::new(&host, &self.variables))
     }
@@ -123,10 +123,10 @@ impl Trial {
     /// What stands in the way of resolving, as `pointer: message`.
     #[track_caller]
     pub(crate) fn errors(&self) -> Vec<String> {
-        let errors = self.resolve().err().unwrap_or_default();
-        let lines = errors.iter();
+        let errors = self.resolve().err();
+        let lines = errors.iter().flatten();
         lines
-            .map(|error| format!("{}: {error}", error.pointer.as_str()))
+            .map(|error| format!("{}: {}", error.location.pointer.as_str(), error.fault))
             .collect()
     }
 

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use keyway_config::environment::Scope;
 use keyway_config::plugin::{EnvFile, Plugin};
+use keyway_config::template::Foreign;
 
 use super::{Extent, Root};
 use crate::git::Repository;
@@ -44,6 +46,19 @@ pub(super) fn named(root: &Root, plugin: &Plugin) -> Vec<PathBuf> {
         .filter_map(|field| root.resolve(&field.template))
         .map(|path| normal(&path))
         .collect()
+}
+
+/// Returns the files that entries name, with the variables of their names filled in.
+pub(super) fn filled(root: &Root, plugin: &Plugin, scope: &Scope<'_>) -> Vec<PathBuf> {
+    let named = plugin
+        .servers()
+        .filter_map(|(_, server)| server.env_file.as_ref());
+    let paths = named.filter_map(|field| {
+        // What is not set is told when the entry is resolved.
+        let path = field.template.expand(scope, Foreign::Refuse).ok()?;
+        Some(normal(&root.canonical.join(path.expose())))
+    });
+    paths.collect()
 }
 
 fn in_root(root: &Root) -> Vec<PathBuf> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_config::document::Document;
-use keyway_config::environment::{Environment as _, Variables};
+use keyway_config::environment::{Environment as _, Scope, Variables};
 use keyway_config::plugin::Plugin;
 use keyway_config::source::Source;
 
@@ -63,18 +63,20 @@ impl Loaded {
     }
 
     /// Reads the variables of the files that entries name by `envFile`; of a repeated name any.
+    ///
+    /// The names are filled in from `scope`, which therefore cannot have these variables yet.
     #[must_use]
-    pub fn named_variables(&self) -> Variables {
-        let files = env_files::named(&self.root(), &self.plugin);
+    pub fn named_variables(&self, scope: &Scope<'_>) -> Variables {
+        let files = env_files::filled(&self.root(), &self.plugin, scope);
         let read = files.iter().filter_map(|file| env_file::load(file).ok());
         Variables::joined(read)
     }
 
     /// Returns the file among those that entries name by `envFile` that sets a variable.
     #[must_use]
-    pub fn file_of_variable(&self, name: &str) -> Option<PathBuf> {
+    pub fn file_of_variable(&self, name: &str, scope: &Scope<'_>) -> Option<PathBuf> {
         // Of a repeated name the last counts, as in `named_variables`.
-        let mut files = env_files::named(&self.root(), &self.plugin)
+        let mut files = env_files::filled(&self.root(), &self.plugin, scope)
             .into_iter()
             .rev();
         let is_set = |file: &PathBuf| {

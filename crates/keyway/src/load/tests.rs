@@ -1,5 +1,6 @@
 //! Loading from real folders.
 
+use keyway_config::environment::{Environment as _, Scope, Variables};
 use keyway_config::plugin::{ProgramState, Reference};
 use keyway_testkit::Folder;
 
@@ -193,6 +194,24 @@ fn env_files_are_those_in_the_root_and_those_that_entries_name() {
         ("conf/my.env", false, Some(true), false),
     ];
     assert_eq!(seen, expected);
+}
+
+/// Contract, section 3: `envFile` is filled in like every other field.
+#[test]
+fn variables_in_the_name_of_an_env_file_are_filled_in() {
+    let entry = r#"{"s": {"command": "x", "envFile": "${CONF}/${NAME:-my}.env"}}"#;
+    let folder = Folder::with_entries(entry).file("conf/my.env", "A=1\n");
+    let loaded = load(&folder);
+    let host = loaded.plugin.host_variables();
+    for (variables, found) in [
+        (Variables::from_pairs([("CONF", "conf")]), Some("1")),
+        (Variables::from_pairs([("CONF", "other")]), None),
+        (Variables::default(), None),
+    ] {
+        let named = loaded.named_variables(&Scope::new(&host, &variables));
+        let value = named.get("A");
+        assert_eq!(value.as_ref().map(|value| value.expose().as_str()), found);
+    }
 }
 
 #[test]

@@ -106,7 +106,7 @@ pub(crate) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
         return of_file || (is_own && SKIPPED.contains(&finding.code));
     }
     let mut errors = server.errors.iter();
-    errors.any(|error| error.pointer == place.pointer)
+    errors.any(|error| error.location.pointer == place.pointer)
 }
 
 fn is_about_a_file(finding: &Diagnostic) -> bool {
@@ -115,14 +115,12 @@ fn is_about_a_file(finding: &Diagnostic) -> bool {
 
 /// Words a fault that no rule speaks about.
 fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
+    if let Some(error) = server.errors.first() {
+        return Some(error.diagnostic(&server.entry.name));
+    }
     let source = &server.document.source;
-    let (location, message) = match server.errors.first() {
-        Some(error) => (source.locate(error.span, &error.pointer), error.to_string()),
-        None => {
-            let location = source.locate(server.entry.name_span, &server.entry.pointer);
-            (location, "the entry cannot be used".to_owned())
-        }
-    };
+    let location = source.locate(server.entry.name_span, &server.entry.pointer);
+    let message = "the entry cannot be used".to_owned();
     Some(Diagnostic {
         server: Some(server.entry.name.clone()),
         location: Some(location),
