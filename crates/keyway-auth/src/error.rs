@@ -35,6 +35,18 @@ pub enum HelperFault {
         /// As written in the entry.
         program: String,
     },
+    /// Its path leads out of the plugin's folder.
+    #[error("`{program}` is outside the plugin's folder")]
+    OutsidePlugin {
+        /// As written in the entry.
+        program: String,
+    },
+    /// The process cannot start programs: its `main` does not begin with `keyway::init()`.
+    #[error("cannot start `{program}`: `keyway::init()` was not called first in `main`")]
+    LauncherNotInitialized {
+        /// As written in the entry.
+        program: String,
+    },
     /// A file that it runs is not the one that was approved.
     #[error("`{file}` has changed since it was approved")]
     Changed {
@@ -75,7 +87,8 @@ impl HelperFault {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::NotExecutable { .. } => "helper-not-executable",
+            Self::NotExecutable { .. } | Self::OutsidePlugin { .. } => "helper-not-executable",
+            Self::LauncherNotInitialized { .. } => "launcher-not-initialized",
             Self::Changed { .. } => "pending-trust",
             Self::Exit { .. } => "helper-failed",
             Self::Timeout { .. } => "helper-timeout",

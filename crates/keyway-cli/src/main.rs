@@ -36,7 +36,6 @@ mod vault;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
-use keyway::connect::{LAUNCH_ARG, launcher_main};
 
 use crate::arguments::Arguments;
 use crate::context::CommandContext;
@@ -45,12 +44,10 @@ use crate::exit::Exit;
 use crate::help::Screen;
 
 fn main() -> ExitCode {
+    // First: in a process that was started as a launcher, nothing else may run.
+    keyway::init();
     panics::end_at_once(hidden_input::show_again);
-    // Children are started by this very binary, before anything else of it comes to life.
     let word = std::env::args_os().nth(1).unwrap_or_default();
-    if word == LAUNCH_ARG {
-        return launcher_main();
-    }
     if let Some(exit) = commands::demo::play(&word) {
         return exit.into();
     }

@@ -1,6 +1,8 @@
 //! What comes in pieces, put together in memory that goes back to the system.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+#[cfg(feature = "stdio")]
+use bytes::BytesMut;
 
 /// What has come of a message so far.
 ///
@@ -63,6 +65,7 @@ impl BodyBuffer {
 }
 
 /// Makes room for `more` bytes behind those that are there.
+#[cfg(feature = "stdio")]
 pub(crate) fn reserve(buffer: &mut BytesMut, more: usize) {
     let wanted = capacity_for(buffer.len() + more);
     let mut moved = Vec::new();

@@ -61,7 +61,8 @@ impl ChildEnv {
         self.variables.keys().map(OsString::as_os_str)
     }
 
-    /// Returns everything, for the launch plan alone.
+    /// Returns everything, for the launch spec alone.
+    #[cfg(feature = "stdio")]
     pub(crate) fn expose(&self) -> impl ExactSizeIterator<Item = (&OsStr, &[u8])> {
         self.variables
             .iter()

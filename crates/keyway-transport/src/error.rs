@@ -84,6 +84,12 @@ pub enum TransportError {
         #[source]
         source: std::io::Error,
     },
+    /// The process cannot start programs, because its `main` does not begin with the takeover.
+    #[error("cannot start `{program}`: `keyway::init()` was not called first in `main`")]
+    LauncherNotInitialized {
+        /// As written in the entry.
+        program: String,
+    },
     /// A file that the program runs is not the one that was approved.
     #[error("`{file}` has changed since it was approved")]
     Changed {
@@ -128,6 +134,7 @@ impl TransportError {
             Self::Settings { .. } | Self::Forbidden { .. } | Self::Spawn { .. } => {
                 Fault::Configuration
             }
+            Self::LauncherNotInitialized { .. } => Fault::Us,
             Self::Status { .. }
             | Self::Redirect { .. }
             | Self::Protocol { .. }
@@ -169,6 +176,7 @@ impl TransportError {
             Self::Timeout { .. } => "timeout",
             Self::Protocol { .. } | Self::Frame(_) => "protocol-error",
             Self::Spawn { .. } => "spawn-failed",
+            Self::LauncherNotInitialized { .. } => "launcher-not-initialized",
             Self::Changed { .. } => "pending-trust",
             Self::ChildEnded { .. } => "child-ended",
             Self::Closed | Self::StreamLost => "connection-closed",

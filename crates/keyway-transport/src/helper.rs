@@ -14,12 +14,11 @@ use keyway_secret::Secret;
 use tokio::net::unix::pipe;
 
 use crate::child_env::ChildEnv;
+use crate::child_log::{ChildLog, ChildStream, Log, Verify};
+use crate::exit_status::describe_exit;
 use crate::launch::{
-    ExitWatch, Isolation, LaunchMode, Launcher, Program, StartedChild, describe_exit,
+    ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
 };
-use crate::lines::Lines;
-use crate::redact::Redactor;
-use crate::stdio::{ChildStream, Log, Verify};
 
 /// A headers helper, ready to be run any number of times.
 pub struct Helper {
@@ -71,10 +70,15 @@ impl HelperRunner for Helper {
 
 impl Helper {
     async fn run_once(&self) -> Result<Secret<Vec<u8>>, HelperFault> {
-        let program = self.program().ok_or_else(|| self.not_executable())?;
+        let program = self.program()?;
         self.verify()?;
         let started = self.launcher.start(&program, LaunchMode::Helper).await;
-        let started = started.map_err(|_| self.not_executable())?;
+        let started = started.map_err(|error| match error {
+            LaunchError::NotInitialized => HelperFault::LauncherNotInitialized {
+                program: self.named(),
+            },
+            _ => self.not_executable(),
+        })?;
         self.verify()?;
         let StartedChild {
             process,
@@ -84,10 +88,7 @@ impl Helper {
             ..
         } = started;
         drop(stdin);
-        let log = self
-            .log
-            .clone()
-            .map(|log| (log, Redactor::new(&self.secrets)));
+        let log = ChildLog::new(&self.secrets, self.log.clone());
         drop(tokio::spawn(log_errors(stderr, log)));
         let mut ended = process.exit_watch();
         let output = read_output(&stdout, &mut ended).await;
@@ -109,31 +110,34 @@ impl Helper {
         }
     }
 
-    /// Says what to start; `None` if a path leads nowhere or out of the root.
-    fn program(&self) -> Option<Program> {
+    /// Says what to start.
+    fn program(&self) -> Result<Program, HelperFault> {
         let words = match &self.command {
             HelperCommand::Shell(line) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
-            HelperCommand::Words(words) if begins_like_a_path(words.first()?) => {
-                let (first, rest) = words.split_first()?;
-                let mut words = vec![self.contained(first)?];
-                words.extend_from_slice(rest);
-                words
-            }
-            HelperCommand::Words(words) => words.clone(),
+            HelperCommand::Words(words) => match words.split_first() {
+                Some((first, rest)) if begins_like_a_path(first) => {
+                    let mut words = vec![self.contained(first)?];
+                    words.extend_from_slice(rest);
+                    words
+                }
+                _ => words.clone(),
+            },
+            // The whole text may be a path with spaces in it; otherwise words follow the path.
             HelperCommand::Program(text) => match self.contained(text) {
-                Some(program) => vec![program],
-                None => {
+                Ok(program) => vec![program],
+                Err(HelperFault::NotExecutable { .. }) => {
                     let mut words = text.split_whitespace();
-                    let program = self.contained(words.next()?)?;
+                    let program = self.contained(words.next().unwrap_or_default())?;
                     std::iter::once(program)
                         .chain(words.map(str::to_owned))
                         .collect()
                 }
+                Err(outside) => return Err(outside),
             },
         };
         let mut words = words.into_iter().map(Secret::new);
-        Some(Program {
-            command: words.next()?,
+        Ok(Program {
+            command: words.next().ok_or_else(|| self.not_executable())?,
             args: words.collect(),
             env: self.env.clone(),
             folder: self.folder.clone(),
@@ -142,17 +146,23 @@ impl Helper {
     }
 
     /// Returns where a path leads, if there is a file and it lies in the root.
-    fn contained(&self, path: &str) -> Option<String> {
+    fn contained(&self, path: &str) -> Result<String, HelperFault> {
         let full = match path.strip_prefix("~/") {
-            Some(rest) => self.home()?.join(rest),
+            Some(rest) => self.home().ok_or_else(|| self.not_executable())?.join(rest),
             None => self.folder.join(path),
         };
-        let real = full.canonicalize().ok().filter(|real| real.is_file())?;
+        let real = full.canonicalize().ok().filter(|real| real.is_file());
+        let real = real.ok_or_else(|| self.not_executable())?;
         if let Some(root) = &self.root {
-            let root = root.canonicalize().ok()?;
-            real.starts_with(root).then_some(())?;
+            let root = root.canonicalize().map_err(|_| self.not_executable())?;
+            if !real.starts_with(root) {
+                return Err(HelperFault::OutsidePlugin {
+                    program: self.named(),
+                });
+            }
         }
-        full.into_os_string().into_string().ok()
+        let full = full.into_os_string().into_string();
+        full.map_err(|_| self.not_executable())
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -167,11 +177,17 @@ impl Helper {
     }
 
     fn not_executable(&self) -> HelperFault {
-        let program = match &self.command {
+        HelperFault::NotExecutable {
+            program: self.named(),
+        }
+    }
+
+    /// Returns the program as written in the entry.
+    fn named(&self) -> String {
+        match &self.command {
             HelperCommand::Program(text) | HelperCommand::Shell(text) => text.clone(),
             HelperCommand::Words(words) => words.first().cloned().unwrap_or_default(),
-        };
-        HelperFault::NotExecutable { program }
+        }
     }
 }
 
@@ -203,11 +219,11 @@ async fn read_output(pipe: &pipe::Receiver, ended: &mut ExitWatch) -> io::Result
 }
 
 /// Hands the beginning of standard error to the log, and throws the rest away.
-async fn log_errors(mut stderr: Lines, log: Option<(Log, Redactor)>) {
+async fn log_errors(mut stderr: Lines, log: ChildLog) {
     let mut room = ERROR_BYTES;
     while let Ok(Some(line)) = stderr.next().await {
-        if let Some((log, redactor)) = log.as_ref().filter(|_| line.len() <= room) {
-            log(ChildStream::Error, &redactor.line(&line));
+        if line.len() <= room {
+            log.line(ChildStream::Error, &line);
         }
         room = room.saturating_sub(line.len());
     }

@@ -40,7 +40,9 @@ pub use self::address::{AddressPolicy, AddressScope};
 pub(crate) use self::failure::{Retry, SendError, find_cause, is_tls_failure};
 pub use self::proxy::ProxySettings;
 pub use self::resolver::Lookup;
-pub(crate) use self::response::{Media, Response, Upgraded};
+#[cfg(feature = "ws")]
+pub(crate) use self::response::Upgraded;
+pub(crate) use self::response::{Media, Response};
 pub use self::tls::{ClientIdentity, RootCertificates};
 
 /// What all connections of a process share.
@@ -71,7 +73,8 @@ pub struct HttpClient {
 enum Purpose {
     /// Requests and answers.
     Exchange,
-    /// Another protocol after the first answer: HTTP/1.1, and no redirects.
+    /// Another protocol after the first response: HTTP/1.1, and no redirects.
+    #[cfg(feature = "ws")]
     Upgrade,
 }
 
@@ -107,6 +110,7 @@ impl HttpClient {
     }
 
     /// Returns a client with the same settings whose connections may change to another protocol.
+    #[cfg(feature = "ws")]
     pub(crate) fn for_upgrade(&self) -> Result<Self, TransportError> {
         Self::build(Arc::clone(&self.shared), self.policy, Purpose::Upgrade)
     }
@@ -133,11 +137,12 @@ impl HttpClient {
         Ok(url)
     }
 
-    /// Reads the address of a WebSocket server, as the one of the request that begins it.
+    /// Reads the address of a WebSocket server, as that of the request that opens it.
     ///
     /// # Errors
     ///
     /// Returns [`TransportError::Settings`] or [`TransportError::Forbidden`].
+    #[cfg(feature = "ws")]
     pub(crate) fn upgrade_endpoint(&self, url: &Secret<String>) -> Result<Url, TransportError> {
         let what = "the URL is not `ws` or `wss`";
         let mut url = Url::parse(url.expose()).map_err(|_| TransportError::Settings { what })?;

@@ -7,6 +7,7 @@ use tokio::task::AbortHandle;
 
 use crate::error::TransportError;
 use crate::frame::RequestId;
+#[cfg(any(feature = "sse", feature = "ws"))]
 use crate::responses::same_id;
 
 /// The requests under way on one connection.
@@ -49,6 +50,7 @@ impl InFlight {
     /// # Errors
     ///
     /// Returns [`TransportError::Closed`] after [`Self::close`]; then nothing is queued.
+    #[cfg(feature = "ws")]
     pub(crate) fn begin_queued(
         &self,
         id: Option<RequestId>,
@@ -69,6 +71,7 @@ impl InFlight {
     }
 
     /// Ends the request that a server answers with `id`, which it may spell in its own way.
+    #[cfg(any(feature = "sse", feature = "ws"))]
     pub(crate) fn end_like(&self, id: &RequestId) -> Option<RequestId> {
         let waiting = &mut self.lock().waiting;
         let (own, _) = waiting.remove_entry(id).or_else(|| {
@@ -93,6 +96,7 @@ impl InFlight {
     }
 
     /// Ends all requests and their tasks, and returns which they were; others may begin.
+    #[cfg(feature = "sse")]
     pub(crate) fn drain(&self) -> Vec<RequestId> {
         self.lock().drain()
     }

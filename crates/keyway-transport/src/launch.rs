@@ -6,7 +6,9 @@
 //! between `fork` and `exec`, and standard input is the program's own from the byte after the spec.
 
 mod exec;
+mod init;
 mod isolation;
+mod lines;
 mod process;
 mod report;
 mod spec;
@@ -19,25 +21,40 @@ use keyway_secret::Secret;
 use thiserror::Error;
 use tokio::net::unix::pipe;
 
+pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
-use crate::lines::{Lines, Overflow};
 
-pub use self::exec::launcher_main;
+pub use self::init::take_over;
 pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};
-pub(crate) use self::process::{ExitWatch, Process, describe_exit};
+pub(crate) use self::process::{ExitWatch, Process};
 pub use self::report::LaunchStage;
 use self::report::Report;
 pub(crate) use self::spec::LaunchMode;
 
 /// The binary that starts children.
+///
+/// [`Launcher::current`] is the binary of this process, whose `main` calls [`take_over`] first.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     program: PathBuf,
 }
 
 impl Launcher {
-    /// Names a binary that calls [`launcher_main`] when its first argument is [`LAUNCH_ARG`]:
-    /// usually `/proc/self/exe`.
+    /// Uses the binary of this process.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LaunchError::NotInitialized`] unless [`take_over`] was called, and
+    /// [`LaunchError::Spawn`] if the system does not name the binary.
+    pub fn current() -> Result<Self, LaunchError> {
+        let program = init::own_binary().map_err(LaunchError::Spawn)?;
+        if !init::may_start(&program) {
+            return Err(LaunchError::NotInitialized);
+        }
+        Ok(Self { program })
+    }
+
+    /// Uses another binary, whose `main` calls [`take_over`] first.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -49,6 +66,8 @@ impl Launcher {
     /// # Errors
     ///
     /// Returns what kept the launcher from starting.
+    ///
+    /// Cancel safety: dropping the future kills the launcher; nothing else was started.
     pub async fn probe(&self, isolation: &Isolation) -> Result<IsolationLevel, LaunchError> {
         let nothing = Program {
             command: Secret::new(String::new()),
@@ -67,6 +86,9 @@ impl Launcher {
         program: &Program,
         mode: LaunchMode,
     ) -> Result<StartedChild, LaunchError> {
+        if !init::may_start(&self.program) {
+            return Err(LaunchError::NotInitialized);
+        }
         let spec = spec::encode(program, mode).ok_or(LaunchError::TooLarge)?;
         let (process, pipes) = process::start(&self.program)
             .await
@@ -131,6 +153,9 @@ pub(crate) struct StartedChild {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
+    /// `main` did not call [`take_over`], so a second copy of this process would not be a launcher.
+    #[error("cannot start a program: `keyway::init()` was not called first in `main`")]
+    NotInitialized,
     /// The launcher itself could not be started or spoken to.
     #[error("cannot start the launcher")]
     Spawn(#[source] io::Error),
@@ -177,7 +202,7 @@ async fn write_all(pipe: &pipe::Sender, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The first argument that turns our binary into a launcher.
-pub const LAUNCH_ARG: &str = "__launch";
+const LAUNCH_ARG: &str = "__launch";
 
 /// How long the launcher may take; it needs about a millisecond.
 const START_TIME: Duration = Duration::from_secs(10);

@@ -6,57 +6,73 @@
 
 mod authorized_client;
 mod body_buffer;
+#[cfg(feature = "callback")]
 mod callback;
 mod capture;
 mod challenge;
 mod child_env;
+mod child_log;
 mod connection;
 mod error;
 mod event_stream;
+mod exit_status;
 mod frame;
 mod harden;
+#[cfg(feature = "stdio")]
 mod helper;
 mod http_client;
 mod in_flight;
+#[cfg(feature = "stdio")]
 mod launch;
+#[cfg(feature = "sse")]
 mod legacy_sse;
-mod lines;
 mod network_cause;
 mod oauth_http;
 mod redact;
 mod responses;
 mod send_queue;
+#[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "stdio")]
 mod stdio;
 mod streamable;
 #[cfg(test)]
 mod testing;
+#[cfg(feature = "ws")]
 mod websocket;
 
+#[cfg(feature = "callback")]
 pub use self::callback::{CallbackListener, RedirectError, read_redirect};
 pub use self::capture::capture;
 pub use self::child_env::{ChildEnv, ChildKind, EnvRules, HostEnv, Inherit};
+pub use self::child_log::{ChildStream, Log, Verify};
 pub use self::connection::{Connection, Event, Link, deliver, enqueue};
 pub use self::error::TransportError;
 pub use self::event_stream::{EventStream, StreamError, StreamEvent};
 pub use self::frame::{Envelope, Frame, FrameError, MAX_FRAME_BYTES, Raw, RequestId};
 pub use self::harden::harden_self;
+#[cfg(feature = "stdio")]
 pub use self::helper::{HELPER_TIMEOUT, Helper, HelperCommand};
 pub use self::http_client::{
     AddressPolicy, AddressScope, ClientIdentity, HttpClient, HttpSettings, Lookup, ProxySettings,
     RootCertificates,
 };
+#[cfg(feature = "stdio")]
 pub use self::launch::{
-    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LAUNCH_ARG, LaunchError,
-    LaunchStage, Launcher, Program, launcher_main,
+    Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LaunchError, LaunchStage,
+    Launcher, Program, take_over,
 };
+#[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;
 pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
 pub use self::redact::Redactor;
+#[cfg(feature = "serve")]
 pub use self::serve::{
     BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, serve,
 };
-pub use self::stdio::{ChildStream, Log, StdioServer, Verify};
+#[cfg(feature = "stdio")]
+pub use self::stdio::StdioServer;
 pub use self::streamable::{RequestMetadata, ToolHeaders, connect_http, read_header_text};
+#[cfg(feature = "ws")]
 pub use self::websocket::connect_ws;

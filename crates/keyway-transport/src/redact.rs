@@ -29,7 +29,8 @@ impl Redactor {
     }
 
     /// Returns a line that may be kept and shown on a terminal.
-    pub(crate) fn line(&self, bytes: &[u8]) -> String {
+    #[must_use]
+    pub fn line(&self, bytes: &[u8]) -> String {
         let text = self.text(&String::from_utf8_lossy(bytes));
         mask_tokens(printable(&text).trim_end())
     }

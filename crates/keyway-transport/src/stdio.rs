@@ -16,14 +16,15 @@ use tokio::task::JoinHandle;
 
 use self::tail::Tail;
 use self::writer::Writer;
+use crate::child_log::{ChildLog, ChildStream, Log, Verify};
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
 use crate::error::TransportError;
+use crate::exit_status::describe_exit;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{
-    IsolationLevel, LaunchMode, Launcher, Process, Program, StartedChild, describe_exit,
+    IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process, Program,
+    StartedChild,
 };
-use crate::lines::{Lines, Overflow};
-use crate::redact::Redactor;
 
 /// A stdio server to start.
 pub struct StdioServer {
@@ -39,23 +40,6 @@ pub struct StdioServer {
     pub verify: Option<Verify>,
 }
 
-/// Takes one line that a child printed beside the protocol, already redacted.
-pub type Log = Arc<dyn Fn(ChildStream, &str) + Send + Sync>;
-
-/// Compares the files that a program runs with those that the person approved; names one that
-/// differs.
-pub type Verify = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// Which stream of a child a line came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ChildStream {
-    /// Standard output: something that is no message.
-    Output,
-    /// Standard error.
-    Error,
-}
-
 impl StdioServer {
     /// Starts the server; the connection is up when nothing but the program's own start is left.
     ///
@@ -69,9 +53,15 @@ impl StdioServer {
     ) -> Result<(Connection, IsolationLevel), TransportError> {
         self.verify()?;
         let started = launcher.start(&self.program, LaunchMode::Server).await;
-        let started = started.map_err(|error| TransportError::Spawn {
-            program: self.label.clone(),
-            source: error.into(),
+        let started = started.map_err(|error| {
+            let program = self.label.clone();
+            match error {
+                LaunchError::NotInitialized => TransportError::LauncherNotInitialized { program },
+                other => TransportError::Spawn {
+                    program,
+                    source: other.into(),
+                },
+            }
         })?;
         self.verify()?;
         let StartedChild {
@@ -91,10 +81,7 @@ impl StdioServer {
             writer: Writer::new(stdin),
             outstanding: Mutex::default(),
         });
-        let log = ChildLog {
-            redactor: Redactor::new(&self.secrets),
-            sink: self.log,
-        };
+        let log = ChildLog::new(&self.secrets, self.log);
         let tail = Arc::new(Tail::default());
         let errors = tokio::spawn(keep_errors(stderr, log.clone(), Arc::clone(&tail)));
         let (sender, events) = mpsc::channel(EVENT_QUEUE);
@@ -245,23 +232,6 @@ impl Pump {
             self.shared.outstanding().remove(&id);
         }
         Some(frame)
-    }
-}
-
-/// What a child prints beside the protocol, masked.
-#[derive(Clone)]
-struct ChildLog {
-    redactor: Redactor,
-    sink: Option<Log>,
-}
-
-impl ChildLog {
-    fn line(&self, stream: ChildStream, line: &[u8]) -> String {
-        let text = self.redactor.line(line);
-        if let Some(sink) = self.sink.as_ref().filter(|_| !text.is_empty()) {
-            sink(stream, &text);
-        }
-        text
     }
 }
 

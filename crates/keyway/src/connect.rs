@@ -23,8 +23,8 @@ use thiserror::Error;
 
 pub use keyway_auth::{AuthError, BoxFuture, HelperFault};
 pub use keyway_transport::{
-    ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Isolation, LAUNCH_ARG,
-    Launcher, ProxySettings, RootCertificates, TransportError, harden_self, launcher_main,
+    ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Isolation, Launcher,
+    ProxySettings, RootCertificates, TransportError, harden_self,
 };
 
 pub use self::likeness::{Likeness, LikenessKey};

@@ -20,6 +20,16 @@
 //! # }
 //! ```
 
+/// Lets this process start local servers and helpers. **Call it first in `main`**, before an async
+/// runtime or any thread is started.
+///
+/// Children start through a second process of this program, isolated before it becomes the child.
+/// In that process this function never returns. Without it, starting a program is an error
+/// (`launcher-not-initialized`) and never a second copy of the host.
+pub fn init() {
+    keyway_transport::take_over();
+}
+
 pub mod connect;
 pub mod diagnosis;
 pub mod env_file;

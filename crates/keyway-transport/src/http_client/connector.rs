@@ -56,6 +56,7 @@ impl Connector {
         };
         let config = match self.purpose {
             Purpose::Exchange => &configs.any,
+            #[cfg(feature = "ws")]
             Purpose::Upgrade => &configs.http1,
         };
         tls_handshake(stream, origin.host(), config).await

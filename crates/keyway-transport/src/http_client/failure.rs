@@ -97,7 +97,7 @@ impl SendError {
     /// Says that a connection broke before the head of the answer was there.
     pub(super) fn exchange(error: hyper::Error, url: &Url, may_have_arrived: bool) -> Self {
         if error.is_parse() {
-            let what = match error.is_parse_too_large() {
+            let what = match is_too_large(&error) {
                 true => "a response head that exceeds the limit",
                 false => "a response that is not HTTP",
             };
@@ -118,6 +118,15 @@ impl SendError {
             may_have_arrived,
         }
     }
+}
+
+/// Says whether the head of a response exceeds the limit, as far as hyper tells: it does so only
+/// where it is built with its server.
+fn is_too_large(error: &hyper::Error) -> bool {
+    #[cfg(any(feature = "callback", feature = "serve"))]
+    return error.is_parse_too_large();
+    #[cfg(not(any(feature = "callback", feature = "serve")))]
+    return error.to_string().contains("too large");
 }
 
 /// Looks for a cause among all that led to an error, the error itself included.

@@ -353,6 +353,7 @@ async fn http1_handshake(
         .map_err(|error| ConnectFailure::Broken(error.into()))?;
     match purpose {
         Purpose::Exchange => drop(tokio::spawn(connection)),
+        #[cfg(feature = "ws")]
         Purpose::Upgrade => drop(tokio::spawn(connection.with_upgrades())),
     }
     Ok(sender)

@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 
 use hyper::body::{Body, Incoming};
+#[cfg(feature = "ws")]
 use hyper_util::rt::TokioIo;
 use keyway_auth::retry_after;
 
@@ -18,6 +19,7 @@ use crate::error::TransportError;
 use crate::frame::FrameError;
 
 /// A connection that has changed to another protocol.
+#[cfg(feature = "ws")]
 pub(crate) type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
 
 /// The head of an answer, with a body still to be read.
@@ -156,6 +158,7 @@ impl Response {
     }
 
     /// Takes the connection over, after an answer that changes its protocol.
+    #[cfg(feature = "ws")]
     pub(crate) async fn upgrade(self) -> Result<Upgraded, TransportError> {
         let upgraded = hyper::upgrade::on(self.inner).await;
         upgraded

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -16,15 +16,13 @@ use super::isolation;
 use super::report::{LaunchStage, Report};
 use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 
-/// Reads a spec from standard input, shuts this process in and becomes the program.
+/// Reads a spec from standard input, isolates this process and becomes the program.
 ///
-/// To be called first thing in `main` when the first argument is
-/// [`LAUNCH_ARG`](crate::LAUNCH_ARG), while there is a single thread. Returns only if there is
-/// nothing to become: 0 after a probe, 127 after a failure, which was reported to the parent.
-#[must_use]
-pub fn launcher_main() -> ExitCode {
+/// Returns an exit status only if there is nothing to become: 0 after a probe, 127 after a failure,
+/// which was reported to the parent.
+pub(super) fn run() -> u8 {
     match launch() {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(failure) => {
             let errno = failure.source.raw_os_error();
             let errno = errno.unwrap_or_else(|| Errno::IO.raw_os_error());
@@ -32,12 +30,15 @@ pub fn launcher_main() -> ExitCode {
                 stage: failure.stage,
                 errno,
             });
-            ExitCode::from(NOT_STARTED)
+            NOT_STARTED
         }
     }
 }
 
 fn launch() -> Result<u8, Failure> {
+    if has_threads() {
+        return Err(Failure::at(LaunchStage::Threads)(Errno::BUSY.into()));
+    }
     let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
     let level = isolation::apply(&spec.isolation).map_err(Failure::at(LaunchStage::Isolation))?;
     if spec.mode == LaunchMode::Probe {
@@ -55,6 +56,12 @@ fn launch() -> Result<u8, Failure> {
     // The parent has stopped listening for reports: this is for whoever reads the last lines.
     drop(writeln!(io::stderr(), "cannot be executed: {error}"));
     Ok(NOT_STARTED)
+}
+
+/// A process with threads cannot enter a user namespace, so it would be isolated less than asked.
+fn has_threads() -> bool {
+    cfg!(target_os = "linux")
+        && std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
 }
 
 /// Reads exactly the spec: what comes after it belongs to the program.

@@ -18,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::LAUNCH_ARG;
+use super::init::LAUNCH_MARK;
 
 /// A running child and whatever it starts in its group; killed when dropped.
 #[derive(Debug)]
@@ -79,6 +80,7 @@ fn command(launcher: &Path) -> Command {
     command
         .arg(LAUNCH_ARG)
         .env_clear()
+        .env(LAUNCH_MARK, "1")
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -147,15 +149,6 @@ impl ExitWatch {
 /// Cannot happen: the thread always says how it ended.
 fn lost() -> (ExitStatus, Instant) {
     (ExitStatus::from_raw(0), Instant::now())
-}
-
-/// Says how a child ended, in words.
-pub(crate) fn describe_exit(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "an unknown status".to_owned(),
-    }
 }
 
 #[derive(Debug)]

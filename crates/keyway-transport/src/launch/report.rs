@@ -47,6 +47,8 @@ impl fmt::Display for Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchStage {
+    /// Being the only thread: `keyway::init()` comes before any runtime.
+    Threads,
     /// Reading the spec.
     Spec,
     /// Shutting itself in.
@@ -58,10 +60,17 @@ pub enum LaunchStage {
 }
 
 impl LaunchStage {
-    const ALL: [Self; 4] = [Self::Spec, Self::Isolation, Self::Folder, Self::Program];
+    const ALL: [Self; 5] = [
+        Self::Threads,
+        Self::Spec,
+        Self::Isolation,
+        Self::Folder,
+        Self::Program,
+    ];
 
     const fn code(self) -> &'static str {
         match self {
+            Self::Threads => "threads",
             Self::Spec => "spec",
             Self::Isolation => "isolation",
             Self::Folder => "folder",
@@ -77,6 +86,7 @@ impl LaunchStage {
 impl fmt::Display for LaunchStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Threads => "threads run already; call `keyway::init()` first in `main`",
             Self::Spec => "cannot read the launch spec",
             Self::Isolation => "cannot set up the isolation",
             Self::Folder => "cannot enter the working directory",

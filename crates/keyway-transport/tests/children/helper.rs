@@ -241,6 +241,13 @@ async fn d08_a_path_is_run_directly_and_never_leaves_the_plugin() {
             "{text}"
         );
     }
+    for text in ["../../../bin/sh", "/bin/sh -c true", "./out -c true"] {
+        let fault = run(&in_plugin(text)).await.unwrap_err();
+        let program = text.to_owned();
+        assert_eq!(fault, HelperFault::OutsidePlugin { program });
+    }
+    let missing = run(&in_plugin("./missing.sh")).await.unwrap_err();
+    assert!(matches!(missing, HelperFault::NotExecutable { .. }));
     assert!(!at("pwn").exists());
 }
 

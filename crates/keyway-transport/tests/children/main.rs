@@ -8,6 +8,7 @@
 )]
 
 mod helper;
+mod init;
 mod isolation;
 mod stdio;
 

@@ -24,14 +24,7 @@ use keyway_testkit::conformance::{Context, use_everything};
 use crate::work::{Failure, Server};
 
 fn main() -> ExitCode {
-    // The library's children start through this very program, although no scenario has any.
-    let mut words = std::env::args_os().skip(1);
-    if words
-        .next()
-        .is_some_and(|word| word == keyway::connect::LAUNCH_ARG)
-    {
-        return keyway::connect::launcher_main();
-    }
+    keyway::init();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

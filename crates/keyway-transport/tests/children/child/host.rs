@@ -25,7 +25,7 @@ pub(crate) fn run() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let launcher = Launcher::new("/proc/self/exe");
+        let launcher = Launcher::current().unwrap();
         let (mut connection, _) = server.open(&launcher).await.unwrap();
         if let Some(keyway_transport::Event::Frame(frame)) = connection.events.recv().await {
             println!("{}", String::from_utf8_lossy(frame.bytes()));

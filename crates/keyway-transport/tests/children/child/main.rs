@@ -13,16 +13,17 @@
 
 mod helper;
 mod host;
+
 mod probes;
 mod server;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    keyway_transport::take_over();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        [keyway_transport::LAUNCH_ARG] => return keyway_transport::launcher_main(),
         ["server"] => server::run(),
         ["helper", rest @ ..] => helper::run(rest),
         ["host"] => host::run(),

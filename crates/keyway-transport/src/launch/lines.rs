@@ -5,8 +5,8 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use tokio::net::unix::pipe;
 
+use super::process::ExitWatch;
 use crate::body_buffer;
-use crate::launch::ExitWatch;
 
 /// The lines of one pipe.
 #[derive(Debug)]
