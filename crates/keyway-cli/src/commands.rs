@@ -39,7 +39,6 @@ use crate::arguments::Command;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::ReachError;
 use crate::signals::terminated;
 
 /// Runs the command that the person chose.
@@ -88,7 +87,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, Cli
         tokio::select! {
             // Listened for before anything is done.
             biased;
-            () = terminated() => Err(ReachError::Cancelled.into()),
+            () = terminated() => Err(keyway::Error::Cancelled.into()),
             outcome = work => outcome,
         }
     })
@@ -99,7 +98,7 @@ fn block_on_to_its_end<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|source| ReachError::Client { source })?;
+    let runtime = runtime.map_err(|source| CliError::Client { source })?;
     let outcome = runtime.block_on(async {
         let outcome = work.await;
         renewals_settled(LONGEST_RENEWAL).await;

@@ -10,11 +10,12 @@ mod views;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use keyway::connect::{BoxFuture, Host};
+use keyway::connect::BoxFuture;
 use keyway::events::Kind;
 use keyway::load::Loaded;
-use keyway::sign_in::{Loopback, Presenter, PromptPolicy};
+use keyway::sign_in::PromptPolicy;
 use keyway::vault::Vault;
+use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_gateway::dashboard::{ServerId, ServerView, Steward, WantedBy};
 use keyway_gateway::gateway::Gateway;
 use keyway_mcp::states::{Reason, Standing, State, Trouble};
@@ -27,16 +28,16 @@ use self::both::Both;
 use self::screen::Screen;
 use self::slots::Slots;
 use crate::commands::{doctor, login, logout};
+use crate::connect_args::{ConnectArgs, SignInPolicy, store_approval, with_ledger};
 use crate::consent::Terminal;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::reach::{NOBODY, Reach, ReachError, Ready, approve, find, with_ledger};
 
 /// Looks after the servers of a gateway.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    reach: Reach,
     context: CommandContext,
+    profile: String,
     plugins: RwLock<Vec<Arc<Loaded>>>,
     /// Asks nobody.
     host: Host,
@@ -47,11 +48,17 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// Begins to look after servers, of which it is told later.
-    pub(crate) fn new(reach: &Reach, context: &CommandContext) -> Result<Arc<Self>, CliError> {
-        let host = reach.host(context, NOBODY)?;
+    pub(crate) fn new(
+        reach: &ConnectArgs,
+        context: &CommandContext,
+    ) -> Result<Arc<Self>, CliError> {
+        let host = reach
+            .host(context, SignInPolicy::NEVER)?
+            .without_approval_prompt();
+        let profile = reach.profile(context)?;
         Ok(Arc::new_cyclic(|myself| Self {
-            reach: reach.unattended(),
             context: context.clone(),
+            profile,
             plugins: RwLock::default(),
             host,
             slots: Arc::default(),
@@ -67,7 +74,7 @@ impl Desk {
 
     /// Returns the vault that everything here uses.
     pub(crate) fn vault(&self) -> Result<Arc<Vault>, CliError> {
-        let accounts = self.host.accounts.as_ref().ok_or(ReachError::NoHome)?;
+        let accounts = self.host.accounts().ok_or(Error::NoHome)?;
         Ok(accounts.vault.get()?)
     }
 
@@ -94,9 +101,8 @@ impl Desk {
         id: &ServerId,
     ) -> Host {
         let screen = Screen::new(id, &self.slots, WantedBy::Client);
-        let mut host = asking(host, Arc::new(Both::new(terminal, screen)));
-        host.supplied = Some(self.slots.supplied(id));
-        host
+        let host = host.with_presenter(Arc::new(Both::new(terminal, screen)));
+        host.with_redaction_values(self.slots.supplied(id))
     }
 
     fn plugins(&self) -> Vec<Arc<Loaded>> {
@@ -107,17 +113,21 @@ impl Desk {
     fn loaded(&self, id: &ServerId) -> Result<Arc<Loaded>, CliError> {
         let mut plugins = self.plugins().into_iter();
         let found = plugins.find(|loaded| loaded.plugin.name() == id.plugin);
-        found.ok_or_else(|| CliError::UnknownServer {
+        let unknown = || Error::UnknownServer {
             name: keyway_secret::printable(&id.name),
             near: None,
-        })
+        };
+        Ok(found.ok_or_else(unknown)?)
     }
 
     /// Makes a server ready to be connected to, if it is approved.
-    fn ready(&self, id: &ServerId) -> Result<Ready, CliError> {
-        let loaded = self.loaded(id)?;
-        let entry = find(&loaded, Some(&id.name))?;
-        self.reach.prepare(&self.context, &loaded, entry)
+    fn ready(&self, id: &ServerId) -> Result<Approved<Plan>, CliError> {
+        Ok(self.plugin(id)?.plan(&id.name)?.approved_before()?)
+    }
+
+    /// Returns the plugin of a server, under the host that asks nobody.
+    fn plugin(&self, id: &ServerId) -> Result<Plugin, CliError> {
+        Ok(self.host_of(id).plugin(self.loaded(id)?))
     }
 
     /// Lets clients connect anew.
@@ -140,12 +150,11 @@ impl Desk {
     }
 
     async fn examined(&self, id: &ServerId) -> slots::Seen {
-        let loaded = match self.loaded(id) {
-            Ok(loaded) => loaded,
+        let plugin = match self.plugin(id) {
+            Ok(plugin) => plugin,
             Err(error) => return views::failed(&error.trouble(), id),
         };
-        let who = (&self.reach, &self.context);
-        match doctor::diagnose(&loaded, &id.name, who, &self.host_of(id)).await {
+        match doctor::diagnose(&plugin, &id.name).await {
             Ok(Some(verdict)) => {
                 let mut seen = views::seen(&verdict);
                 seen.is_open = seen.fault.is_none() && self.is_open(id).await;
@@ -158,7 +167,7 @@ impl Desk {
 
     /// Says whether a server that answers does so without a sign-in, and wants none.
     async fn is_open(&self, id: &ServerId) -> bool {
-        let oauth = self.ready(id).ok().and_then(|it| it.oauth(&self.host));
+        let oauth = self.ready(id).ok().and_then(|it| it.oauth());
         let Some(oauth) = oauth else { return false };
         let unneeded = async {
             let is_in = oauth.is_signed_in().await;
@@ -170,14 +179,12 @@ impl Desk {
     async fn enter(&self, id: &ServerId) -> Result<login::Outcome, CliError> {
         let ready = self.ready(id)?;
         let screen = Screen::new(id, &self.slots, WantedBy::Person);
-        let mut host = asking(&self.host_of(id), Arc::new(screen));
-        if let Some(accounts) = &mut host.accounts {
-            accounts.asking = PromptPolicy::WhenNeeded;
-        }
-        let server = ready.spec.name.clone();
-        let method = ready.spec.method;
-        let oauth = ready.oauth(&host);
-        let oauth = oauth.ok_or_else(|| ReachError::NotOAuth {
+        let host = self.host_of(id).with_presenter(Arc::new(screen));
+        let ready = ready.on(&host.with_asking(PromptPolicy::WhenNeeded));
+        let server = ready.server().to_owned();
+        let method = ready.method();
+        let oauth = ready.oauth();
+        let oauth = oauth.ok_or_else(|| Error::NotOAuth {
             server: server.clone(),
             method,
         })?;
@@ -185,11 +192,9 @@ impl Desk {
     }
 
     async fn leave(&self, id: &ServerId) -> Result<String, CliError> {
-        let loaded = self.loaded(id)?;
-        let entry = find(&loaded, Some(&id.name))?;
-        let ready = self.reach.prepare_unasked(&self.context, &loaded, entry)?;
-        let done = logout::sign_out(&ready, &self.host).await?;
-        let words = logout::in_words(&done, &ready.missing);
+        let plan = self.plugin(id)?.plan_sign_out(&id.name)?;
+        let done = plan.sign_out().await?;
+        let words = logout::in_words(&done, plan.missing_variables());
         let mut letters = words.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         Ok(first.into_iter().chain(letters).chain(['.']).collect())
@@ -204,8 +209,7 @@ impl Desk {
         if question.digest.to_string() != digest {
             return Ok(false);
         }
-        let profile = self.reach.profile(&self.context)?;
-        with_ledger(&profile, |ledger| approve(ledger, &question))?;
+        with_ledger(&self.profile, |ledger| store_approval(ledger, &question))?;
         let server = Some(id.name.as_str());
         self.context.events.emit(Kind::TrustDecided, server, None);
         Ok(true)
@@ -342,16 +346,6 @@ impl Steward for Desk {
             })
         })
     }
-}
-
-/// Returns a host that asks by `presenter`.
-fn asking(host: &Host, presenter: Arc<dyn Presenter>) -> Host {
-    let mut host = host.clone();
-    if let Some(accounts) = &mut host.accounts {
-        let asking = Loopback::new(presenter);
-        accounts.interaction = Some(Arc::new(asking.in_turn(Arc::clone(&accounts.vault))));
-    }
-    host
 }
 
 /// Says whether somebody signed in since the server was looked at.

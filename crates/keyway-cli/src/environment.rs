@@ -47,21 +47,7 @@ impl ProcessEnvironment {
 
     /// Returns the three folders in which everything is kept; `None` without a home.
     pub(crate) fn folders() -> Option<Folders> {
-        if let Some(own) = absolute("KEYWAY_HOME") {
-            return Some(Folders::below(own));
-        }
-        let home = Self::home();
-        let below = |name: &str, at_home: &str| {
-            let shared = absolute(name);
-            shared
-                .or_else(|| Some(home.as_ref()?.join(at_home)))
-                .map(|folder| folder.join("keyway"))
-        };
-        let data = below("XDG_DATA_HOME", ".local/share")?;
-        let config = below("XDG_CONFIG_HOME", ".config")?;
-        let runtime = absolute("XDG_RUNTIME_DIR")
-            .map_or_else(|| data.join("run"), |folder| folder.join("keyway"));
-        Some(Folders::new(data, config, runtime))
+        keyway::host::keyway_folders()
     }
 
     /// Returns where a session bus may listen; none is no error.

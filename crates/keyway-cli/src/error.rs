@@ -3,9 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway::connect::{ConnectError, TransportError};
+use keyway::approval::VaultError;
+use keyway::connect::{AuthError, ConnectError, HelperFault, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
-use keyway::trust::VaultError;
+use keyway::identity::IdentityError;
+use keyway::sign_in::Fault;
 use keyway::variables::KeepError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
@@ -14,21 +16,18 @@ use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
 use keyway_mcp::session::SessionError;
 use keyway_mcp::states::{Reason, Standing, State, Trouble};
-use keyway_secret::printable;
+use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
+use crate::connect_args::SkippedEntry;
 use crate::exit::Exit;
 use crate::hidden_input::AskError;
-use crate::reach::ReachError;
 use crate::settings::Refusal;
 
 /// Why a command gave up.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum CliError {
-    /// There is nothing to work with.
-    #[error(transparent)]
-    Load(#[from] LoadError),
     /// A person's file was left as it is.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -41,9 +40,6 @@ pub(crate) enum CliError {
     /// The client has an entry of that name, which is not ours.
     #[error("{client} has an entry `{name}` already")]
     NameTaken { name: String, client: &'static str },
-    /// There is no entry of that name.
-    #[error("there is no server `{name}`")]
-    UnknownServer { name: String, near: Option<String> },
     /// A word is the name of a server here, and a folder or file with servers of its own.
     #[error("`{word}` is a server of this plugin, and a plugin of its own")]
     ServerOrPath { word: String },
@@ -90,7 +86,39 @@ pub(crate) enum CliError {
     WhichVariable { names: Vec<String> },
     /// A server could not be used.
     #[error(transparent)]
-    Reach(#[from] ReachError),
+    Host(#[from] keyway::Error),
+    /// What is here was skipped.
+    #[error("{0}")]
+    SkippedEntry(Box<SkippedEntry>),
+    /// There are several servers, and all of them can be meant as well.
+    #[error("there are several servers here")]
+    OneOrAll { names: Vec<String> },
+    /// The client on standard input or output failed.
+    #[error("cannot talk to the client")]
+    Client { source: io::Error },
+    /// The certificate of the client, or its key, cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// There is nothing to open the key with.
+    #[error("`{}` is not set, so that the key cannot be opened", printable(name))]
+    NoPassphrase { name: String },
+    /// A file with arguments cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Arguments { path: PathBuf, source: io::Error },
+    /// The server has no such tool.
+    #[error("`{}` has no tool `{}`", printable(server), printable(tool))]
+    UnknownTool {
+        tool: String,
+        server: String,
+        near: Option<String>,
+    },
+    /// The tool takes other arguments; nothing was sent.
+    #[error("`{}` cannot be called like this: {}", printable(tool), problems.join("; "))]
+    BadArguments {
+        tool: String,
+        problems: Vec<String>,
+        usage: String,
+    },
     /// The demo cannot be shown.
     #[error(transparent)]
     Demo(#[from] DemoError),
@@ -148,15 +176,17 @@ impl CliError {
             Self::Usage { .. }
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
-            | Self::UnknownServer { .. }
+            | Self::OneOrAll { .. }
             | Self::ServerOrPath { .. }
+            | Self::UnknownTool { .. }
+            | Self::BadArguments { .. }
             | Self::PluginNameCollision { .. }
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::BrokenPipe { exit } => *exit,
-            Self::Reach(error) => error.exit(),
+            Self::Host(error) => exit_of_host(error),
             _ => Exit::Failed,
         }
     }
@@ -164,16 +194,12 @@ impl CliError {
     /// Returns the code used in every format.
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Self::Reach(ReachError::Talk { error, .. }) => error.code(),
-            Self::Reach(ReachError::LeftOut(left_out)) => left_out.code,
-            Self::Reach(ReachError::UnknownTool { .. }) => "unknown-tool",
-            Self::Reach(ReachError::BadArguments { .. }) => "bad-arguments",
-            Self::Reach(ReachError::Cancelled) => "cancelled",
-            Self::UnknownServer { .. } => "unknown-server",
+            Self::Host(error) => error.code(),
+            Self::SkippedEntry(skipped) => skipped.code,
+            Self::UnknownTool { .. } => "unknown-tool",
+            Self::BadArguments { .. } => "bad-arguments",
             Self::Settings(_) => "invalid-setting",
-            Self::Load(_) => "unreadable-file",
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
-            Self::Reach(ReachError::SignIn { error, .. }) => error.code(),
             Self::Usage { .. }
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
@@ -192,14 +218,8 @@ impl CliError {
     /// Returns the server that it is about.
     pub(crate) fn server(&self) -> Option<&str> {
         match self {
-            Self::Reach(
-                ReachError::Talk { server, .. }
-                | ReachError::NotTrusted { server }
-                | ReachError::TooLarge { server }
-                | ReachError::Disabled { server }
-                | ReachError::UnknownTool { server, .. }
-                | ReachError::Unresolved { server, .. },
-            ) => Some(server),
+            Self::Host(error) => error.server(),
+            Self::UnknownTool { server, .. } => Some(server),
             _ => None,
         }
     }
@@ -207,7 +227,7 @@ impl CliError {
     /// Returns what a conversation said, where one had begun.
     pub(crate) const fn conversation(&self) -> Option<&SessionError> {
         match self {
-            Self::Reach(ReachError::Talk { error, .. }) => Some(error),
+            Self::Host(error) => error.session(),
             _ => None,
         }
     }
@@ -215,39 +235,17 @@ impl CliError {
     /// Returns what the transport said, where it had a say.
     pub(crate) const fn transport(&self) -> Option<&TransportError> {
         match self {
-            Self::Reach(
-                ReachError::Connect(ConnectError::Transport(error))
-                | ReachError::Talk {
-                    error: SessionError::Transport(error),
-                    ..
-                },
-            ) => Some(error),
+            Self::Host(error) => error.transport(),
             _ => None,
         }
     }
 
     /// Says in which state this leaves a server that is served with others.
     pub(crate) fn trouble(&self) -> Trouble {
-        let (state, reason) = match self {
-            Self::Reach(ReachError::NotTrusted { .. } | ReachError::TooLarge { .. }) => {
-                (State::Pending, Reason::PendingTrust)
-            }
-            Self::Reach(ReachError::Connect(ConnectError::NotConfigured)) => {
-                (State::Pending, Reason::NotConfigured)
-            }
-            Self::Reach(ReachError::Connect(ConnectError::Transport(error))) => {
-                return Trouble::from(error);
-            }
-            Self::Reach(ReachError::SignIn { error, .. }) => return Trouble::from(error),
-            Self::Reach(ReachError::Talk { error, .. }) => {
-                return Trouble {
-                    code: self.code(),
-                    hint: self.hint(),
-                    ..Trouble::from(error)
-                };
-            }
-            _ => (State::Failed, Reason::ConfigError),
-        };
+        if let Self::Host(error) = self {
+            return error.problem();
+        }
+        let (state, reason) = (State::Failed, Reason::ConfigError);
         Trouble {
             standing: Standing {
                 state,
@@ -264,7 +262,7 @@ impl CliError {
     /// Returns what a program said before it ended, redacted.
     pub(crate) fn last_lines(&self) -> &[String] {
         match self {
-            Self::Reach(error) => error.last_lines(),
+            Self::Host(error) => error.last_lines(),
             _ => &[],
         }
     }
@@ -272,8 +270,27 @@ impl CliError {
     /// Returns what the person can do next.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Load(error) => error.hint(),
-            Self::Reach(error) => error.hint(),
+            Self::Host(error) => error.hint(),
+            Self::SkippedEntry(skipped) => Some(match &skipped.hint {
+                Some(hint) => hint.clone(),
+                None => "correct that place; then keyway check".to_owned(),
+            }),
+            Self::OneOrAll { names } => {
+                let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
+                let names = names.join(", ");
+                Some(format!("`--server NAME` for one of {names}, or `--all`"))
+            }
+            Self::UnknownTool { near, server, .. } => Some(match near {
+                Some(near) => format!("did you mean `{}`?", printable(near)),
+                None => format!("list them: keyway tools {}", shell_word(server)),
+            }),
+            Self::BadArguments { usage, .. } => Some(format!("usage: {usage}")),
+            Self::Identity(error) => error.hint(),
+            Self::NoPassphrase { name } => Some(format!("export {}=…", printable(name))),
+            Self::Arguments { path, .. } => Some(format!(
+                "name a file that is there and that you may read: ls -l {}",
+                shell_word(&path.to_string_lossy())
+            )),
             Self::Settings(refusal) => refusal.hint.clone(),
             Self::NotRotated { source, .. } => source.hint(),
             Self::NotMigrated { source, .. } => {
@@ -292,16 +309,9 @@ impl CliError {
                 Some(format!("say which: --variable {}", names.join(" or ")))
             }
             Self::NoGateway { .. } => Some("start it: keyway serve".to_owned()),
-            Self::UnknownServer {
-                near: Some(near), ..
-            }
-            | Self::UnknownCode {
+            Self::UnknownCode {
                 near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
-            Self::UnknownServer { .. } => Some(
-                "list them: keyway status; those of another plugin: keyway status --config PATH"
-                    .to_owned(),
-            ),
             Self::PluginNameCollision { .. } => Some(
                 "tokens tell plugins apart by their names: change `name` in the manifest of one, or its folder's"
                     .to_owned(),
@@ -330,14 +340,63 @@ fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
+impl From<LoadError> for CliError {
+    fn from(error: LoadError) -> Self {
+        Self::Host(error.into())
+    }
+}
+
 impl From<VaultError> for CliError {
     fn from(error: VaultError) -> Self {
-        ReachError::from(error).into()
+        keyway::Error::from(error).into()
     }
 }
 
 impl From<ConnectError> for CliError {
     fn from(error: ConnectError) -> Self {
-        ReachError::from(error).into()
+        keyway::Error::from(error).into()
+    }
+}
+
+/// Returns the exit code of an error of the host.
+fn exit_of_host(error: &keyway::Error) -> Exit {
+    use keyway::Error;
+    match error {
+        Error::UnknownServer { .. } | Error::WhichServer { .. } => Exit::Usage,
+        Error::NotApproved { .. } | Error::TooLarge { .. } => Exit::NotTrusted,
+        error if error.is_refused_sign_in() => Exit::SignInNeeded,
+        Error::Talk { error, .. } => match error {
+            SessionError::Transport(error) => exit_of_transport(error),
+            SessionError::Timeout { .. } => Exit::Network,
+            _ => Exit::Failed,
+        },
+        Error::Connect(ConnectError::Transport(error)) => exit_of_transport(error),
+        Error::SignIn { error, .. } => exit_of_auth(error),
+        _ => Exit::Failed,
+    }
+}
+
+fn exit_of_transport(error: &TransportError) -> Exit {
+    match error {
+        TransportError::Unreachable { .. }
+        | TransportError::Timeout { .. }
+        | TransportError::Closed
+        | TransportError::StreamLost => Exit::Network,
+        TransportError::Changed { .. }
+        | TransportError::Auth(AuthError::Helper {
+            fault: HelperFault::Changed { .. },
+        }) => Exit::NotTrusted,
+        TransportError::Auth(error) => exit_of_auth(error),
+        _ => Exit::Failed,
+    }
+}
+
+fn exit_of_auth(error: &AuthError) -> Exit {
+    match error.code() {
+        "sign-in-required" | "refresh-failed" | "insufficient-scope" if !error.is_transient() => {
+            Exit::SignInNeeded
+        }
+        _ if error.fault() == Fault::Network || error.is_transient() => Exit::Network,
+        _ => Exit::Failed,
     }
 }

@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use keyway::load::{Loaded, Loader};
+use keyway::{Approved, Host, Plan, Plugin};
 use keyway_config::declared::DeclaredServer;
 use keyway_secret::printable;
 
-use crate::context::CommandContext;
+use crate::connect_args::{ConnectArgs, no_server, plan, server_name};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::reach::{Reach, find, no_server};
 
 /// Any number of servers of one plugin.
 #[derive(Debug, Clone, Default, Args)]
@@ -61,12 +61,12 @@ impl ServerArgs {
     /// Reads the plugin, and returns it with the names of the servers; none of them: not named.
     pub(crate) fn load(
         &self,
-        context: &CommandContext,
-        reach: &Reach,
-    ) -> Result<(Loaded, Vec<String>), CliError> {
-        let chosen = self.chosen(reach.config.as_deref())?;
-        let loaded = reach.load(context, chosen.path.as_deref())?;
-        Ok((loaded, chosen.names))
+        host: &Host,
+        connect: &ConnectArgs,
+    ) -> Result<(Plugin, Vec<String>), CliError> {
+        let chosen = self.chosen(connect.config.as_deref())?;
+        let plugin = connect.load(host, chosen.path.as_deref())?;
+        Ok((plugin, chosen.names))
     }
 
     /// Tells servers and the plugin's path apart.
@@ -87,12 +87,22 @@ impl ServerArg {
     /// Reads the plugin, and returns it with the name of the server, if one was given.
     pub(crate) fn load(
         &self,
-        context: &CommandContext,
-        reach: &Reach,
-    ) -> Result<(Loaded, Option<String>), CliError> {
-        let mut chosen = choose(self.word.as_slice(), reach.config.as_deref())?;
-        let loaded = reach.load(context, chosen.path.as_deref())?;
-        Ok((loaded, chosen.names.pop().or_else(|| self.named.clone())))
+        host: &Host,
+        connect: &ConnectArgs,
+    ) -> Result<(Plugin, Option<String>), CliError> {
+        let mut chosen = choose(self.word.as_slice(), connect.config.as_deref())?;
+        let plugin = connect.load(host, chosen.path.as_deref())?;
+        Ok((plugin, chosen.names.pop().or_else(|| self.named.clone())))
+    }
+
+    /// Reads the plugin and gets the server approved; without a name, the only one.
+    pub(crate) async fn approved(
+        &self,
+        host: &Host,
+        connect: &ConnectArgs,
+    ) -> Result<Approved<Plan>, CliError> {
+        let (plugin, server) = self.load(host, connect)?;
+        Ok(plan(&plugin, server.as_deref())?.approve().await?)
     }
 }
 
@@ -104,27 +114,19 @@ impl From<OsString> for ServerArg {
 }
 
 /// Returns the declared names of the servers that were given; without any, of the only one.
-pub(crate) fn named(loaded: &Loaded, given: &[String]) -> Result<Vec<String>, CliError> {
+pub(crate) fn named(plugin: &Plugin, given: &[String]) -> Result<Vec<String>, CliError> {
     if given.is_empty() {
-        let (_, only) = find(loaded, None)?;
-        return Ok(vec![only.name.clone()]);
+        return Ok(vec![server_name(plugin, None)?]);
     }
-    let found = given.iter().map(|name| {
-        let (_, server) = find(loaded, Some(name))?;
-        Ok(server.name.clone())
-    });
+    let found = given.iter().map(|name| server_name(plugin, Some(name)));
     found.collect()
 }
 
 /// Returns the names of all servers that can be used, each once.
-pub(crate) fn all(loaded: &Loaded) -> Result<Vec<String>, CliError> {
-    let servers = loaded.plugin.servers();
-    let usable = servers.filter(|(document, server)| document.is_usable() && !server.disabled);
-    let mut names: Vec<String> = usable.map(|(_, server)| server.name.clone()).collect();
-    names.sort_unstable();
-    names.dedup();
+pub(crate) fn all(plugin: &Plugin) -> Result<Vec<String>, CliError> {
+    let names = plugin.servers();
     if names.is_empty() {
-        return Err(no_server([loaded]));
+        return Err(no_server([plugin.loaded().as_ref()]));
     }
     Ok(names)
 }

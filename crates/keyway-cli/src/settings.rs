@@ -11,7 +11,6 @@ use keyway_secret::{Secret, printable};
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::reach::ReachError;
 use crate::report::counted;
 
 /// Why the file is not used.
@@ -103,7 +102,7 @@ pub(crate) fn http(network: &Network) -> Result<HttpSettings, CliError> {
             all: proxy("ALL_PROXY").or_else(|| network.proxy.clone()),
             none: direct.or_else(|| Some(network.no_proxy.join(","))),
         },
-        identity: identity.transpose().map_err(ReachError::from)?,
+        identity: identity.transpose()?,
         ..HttpSettings::default()
     })
 }

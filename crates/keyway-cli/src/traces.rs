@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
+use keyway::Host;
 use keyway::connect::ConnectError;
 use keyway_gateway::activity::Activity;
 use keyway_gateway::traces::{TraceSettings, traces};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::host;
 
 /// Spans on their way out.
 #[derive(Debug)]
@@ -21,14 +20,13 @@ pub(crate) struct Exporting {
 }
 
 /// Begins to record what is asked, and to send it if somebody wants it.
-pub(crate) fn begin(context: &CommandContext) -> Result<(Activity, Option<Exporting>), CliError> {
+pub(crate) fn begin(host: &Host) -> Result<(Activity, Option<Exporting>), CliError> {
     let activity = Activity::default();
     let Some(settings) = TraceSettings::read(ProcessEnvironment::text)? else {
         return Ok((activity, None));
     };
     let (tracer, export) = traces(settings);
-    let http = host::open(context)?.http;
-    let client = export.client(&http).map_err(ConnectError::from)?;
+    let client = export.client(host.http()).map_err(ConnectError::from)?;
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(export.run(client, stopped));
     Ok((activity.traced(tracer), Some(Exporting { stop, task })))

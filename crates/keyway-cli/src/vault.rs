@@ -8,7 +8,6 @@ use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keyway::variables::LazyVariables;
 use keyway::vault::{
     ExplicitKey, Folders, KeyCommand, KeySources, Passphrase, PassphraseFile, PassphraseUse,
     SecretService, SourceKind, Vault, VaultError,
@@ -18,7 +17,6 @@ use keyway_secret::Secret;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::hidden_input;
-use crate::reach::ReachError;
 
 /// Opens the vault; it is made at first use.
 pub(crate) fn open_vault() -> Result<Vault, CliError> {
@@ -35,19 +33,7 @@ pub(crate) fn existing_vault() -> Result<Option<Vault>, CliError> {
 
 /// Returns where everything is kept.
 pub(crate) fn folders() -> Result<Folders, CliError> {
-    Ok(ProcessEnvironment::folders().ok_or(ReachError::NoHome)?)
-}
-
-/// Returns the variables of `keyway env`, to be looked at when one is missed; none without a place
-/// to keep anything.
-pub(crate) fn kept_variables() -> Result<Option<LazyVariables>, CliError> {
-    let Some(folders) = ProcessEnvironment::folders() else {
-        return Ok(None);
-    };
-    let sources = sources()?;
-    let at = folders.clone();
-    let open = move || Vault::open(&at, sources.clone());
-    Ok(Some(LazyVariables::new(folders, Box::new(open))))
+    Ok(ProcessEnvironment::folders().ok_or(keyway::Error::NoHome)?)
 }
 
 /// Returns every source that can be asked from here. None is asked before it is needed.

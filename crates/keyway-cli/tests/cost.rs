@@ -4,16 +4,11 @@
 
 use std::sync::Arc;
 
-use keyway::connect::{Host, HttpClient, HttpSettings, Isolation, Launcher, Target};
-use keyway::load::Loader;
-use keyway::settings::{Confinement, Settings};
-use keyway::sign_in::{Accounts, KeptVault, PromptPolicy};
+use keyway::Host;
+use keyway::sign_in::{KeptVault, PromptPolicy};
 use keyway::vault::{Folders, KeySources, Vault};
-use keyway_config::environment::{HostVariables, Scope, Variables};
-use keyway_config::resolve::resolve;
-use keyway_mcp::session::{ClientInfo, Nobody, Request, Session};
 use keyway_testkit::{Desk, rig};
-use serde_json::{Map, json};
+use serde_json::json;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -41,57 +36,18 @@ async fn a_signed_in_call_looks_at_the_database_once() {
     let folders = Folders::below(desk.folder.at("home/keyway"));
     let at = folders.clone();
     let open = move || Vault::open(&at, KeySources::default());
-    let vault = Arc::new(KeptVault::new(folders, Box::new(open)));
-    let loaded = Loader::default().load(desk.folder.path()).unwrap();
-    let variables = HostVariables::default();
-    let nothing = Variables::default();
-    let (_, server) = loaded.plugin.servers().next().unwrap();
-    let spec = resolve(server, &Scope::new(&variables, &nothing)).unwrap();
-    let host = Host {
-        http: HttpClient::new(HttpSettings::default()).unwrap(),
-        launcher: Launcher::new("/proc/self/exe"),
-        environment: Vec::new(),
-        isolation: Isolation::default(),
-        log: None,
-        accounts: Some(Accounts {
-            vault: Arc::clone(&vault),
-            interaction: None,
-            asking: PromptPolicy::Never,
-            settings: Arc::new(Settings::default()),
-            profile: "default".to_owned(),
-            account: None,
-            device: false,
-            whose: None,
-        }),
-        events: keyway::events::Events::default(),
-        supplied: None,
-    };
-    let target = Target {
-        plugin: &loaded.plugin.name(),
-        spec: &spec,
-        host: &variables,
-        grants: &[],
-        files: None,
-        confinement: Confinement::default(),
-    };
-    let connected = host.connect(target).await.unwrap();
-    let client = ClientInfo {
-        name: "t".to_owned(),
-        version: "1".to_owned(),
-    };
-    let opened = Session::open(
-        connected.connection,
-        client,
-        Arc::new(Nobody),
-        connected.offer,
-    );
-    let session = opened.await.unwrap();
+    let vault = Arc::new(KeptVault::new(folders.clone(), Box::new(open)));
+    let host = Host::builder()
+        .shared_vault(Arc::clone(&vault), folders)
+        .asking(PromptPolicy::Never)
+        .build()
+        .unwrap();
+    let plugin = host.load(desk.folder.path()).unwrap();
+    let approved = plugin.plan_only().unwrap().approve().await.unwrap();
+    let session = approved.connect().await.unwrap();
     for _ in 0..10 {
-        let mut params = Map::new();
-        params.insert("name".to_owned(), json!("echo"));
-        params.insert("arguments".to_owned(), json!({ "message": "hello" }));
-        let called = session.request(Request::new("tools/call", params));
-        assert!(called.await.unwrap().get().contains("Echo: hello"));
+        let called = session.call("echo", json!({ "message": "hello" })).await;
+        assert!(called.unwrap().raw.get().contains("Echo: hello"));
     }
     session.close().await;
     let cost = vault.get().unwrap().statistics();

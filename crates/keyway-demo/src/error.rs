@@ -2,8 +2,7 @@
 
 use std::io;
 
-use keyway::connect::ConnectError;
-use keyway::error::{LoadError, WriteError};
+use keyway::error::WriteError;
 use keyway::vault::VaultError;
 use thiserror::Error;
 
@@ -26,15 +25,12 @@ pub enum DemoError {
     /// A file of the plugin cannot be written.
     #[error("the plugin of the demo cannot be written")]
     Write(#[from] WriteError),
-    /// The plugin cannot be read again.
-    #[error("the plugin of the demo cannot be read")]
-    Load(#[from] LoadError),
+    /// The plugin cannot be read again, or no connection can be prepared.
+    #[error("the plugin of the demo cannot be used")]
+    Host(#[from] keyway::Error),
     /// What was approved cannot be kept.
     #[error("the vault of the demo cannot be used")]
     Vault(#[from] VaultError),
-    /// The client for HTTP cannot be made.
-    #[error("no connection can be prepared")]
-    Client(#[from] ConnectError),
     /// The system has no random numbers.
     #[error("the system gives no random numbers")]
     NoRandomness,

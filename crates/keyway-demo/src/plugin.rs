@@ -29,7 +29,9 @@ pub(crate) fn write(
     let password = credentials.get(PASSWORD)?;
     write(FINGERPRINT, &fingerprint(password.expose()), 0o644)?;
     // As `keyway readme --write` does it.
-    let loaded = Loader::default().load(folder)?;
+    let loaded = Loader::default()
+        .load(folder)
+        .map_err(keyway::Error::from)?;
     let section = readme::section(&loaded.plugin);
     let readme = readme::merge(README, &section).replace(ANYBODY, NOBODY_ELSE);
     write("README.md", &readme, 0o644)?;

@@ -3,6 +3,8 @@
 pub mod activity;
 pub mod dashboard;
 pub mod gateway;
+pub mod lazy_server;
 pub mod schema;
+pub mod shared_gateway;
 pub mod sharing;
 pub mod traces;

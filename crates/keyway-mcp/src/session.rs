@@ -9,6 +9,7 @@ mod error;
 mod handler;
 mod input;
 mod pump;
+mod typed;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,6 +29,7 @@ pub use self::era::{Era, Offer, ServerFacts};
 pub use self::error::{RpcError, SessionError};
 pub use self::handler::{Handler, Nobody};
 use self::pump::{Call, Exchange};
+pub use self::typed::{CallResult, ReadResult, Tool};
 
 /// A conversation with one server.
 #[derive(Debug)]

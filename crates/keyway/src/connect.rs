@@ -2,7 +2,6 @@
 
 mod likeness;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEn
 use keyway_secret::Secret;
 use keyway_transport::{
     ChildEnv, ChildKind, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, IsolationLevel,
-    Log, Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
+    Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
 };
 use thiserror::Error;
 
@@ -28,46 +27,16 @@ pub use keyway_transport::{
 };
 
 pub use self::likeness::{Likeness, LikenessKey};
-use crate::events::Events;
+use crate::approval::{Files, shown};
+use crate::host::Host;
 use crate::settings::Confinement;
-use crate::sign_in::{Accounts, SystemClock, look_after};
-use crate::supplied::Supplied;
-use crate::trust::{Files, shown};
+use crate::sign_in::{SharedClock, look_after};
 use crate::watched::{Watched, sanitized};
 use keyway_mcp::session::Offer;
 
-/// Everything that connecting needs of the process it runs in.
-#[derive(Clone)]
-pub struct Host {
-    /// The client for every HTTP connection.
-    pub http: HttpClient,
-    /// The binary that starts children.
-    pub launcher: Launcher,
-    /// The person's environment, of which children get little.
-    pub environment: Vec<(OsString, OsString)>,
-    /// What children are kept from.
-    pub isolation: Isolation,
-    /// Where lines go that a child prints beside the protocol.
-    pub log: Option<Log>,
-    /// Whose sign-ins to use, and who is asked; absent where nothing is kept.
-    pub accounts: Option<Accounts>,
-    /// Who is told what happens.
-    pub events: Events,
-    /// Where to note what a server is given; a host that has this is for one server.
-    pub supplied: Option<Supplied>,
-}
-
-impl std::fmt::Debug for Host {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host")
-            .field("isolation", &self.isolation)
-            .finish_non_exhaustive()
-    }
-}
-
 /// One server to connect to, approved and resolved.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// The name of its plugin.
     pub plugin: &'a str,
     /// The server.
@@ -130,7 +99,10 @@ impl Host {
     /// # Errors
     ///
     /// Returns [`ConnectError::NotConfigured`] for an empty address.
-    pub async fn connect(&self, target: Target<'_>) -> Result<Connected, ConnectError> {
+    pub(crate) async fn connect_target(
+        &self,
+        target: Target<'_>,
+    ) -> Result<Connected, ConnectError> {
         let watch = self.events.watch(&target.spec.name);
         self.note_values(target);
         let connected = match &target.spec.endpoint {
@@ -274,7 +246,7 @@ impl Host {
         let runner = self.helper(helper, remote, target);
         Arc::new(Dynamic::new(
             runner,
-            SystemClock,
+            SharedClock(Arc::clone(&self.clock)),
             renewal,
             timeout.min(HELPER_TIMEOUT),
             headers,

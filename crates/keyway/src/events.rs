@@ -23,6 +23,7 @@ use tokio::sync::broadcast;
 pub use self::event::{Event, Kind, SCHEMA_VERSION, rfc3339};
 pub use self::stream::EventStream;
 
+use crate::load::Loaded;
 use crate::sign_in::SystemClock;
 
 /// Is told of events, and may read notes. Must not wait for anything.
@@ -66,6 +67,17 @@ impl Events {
             stream: broadcast::Sender::new(STREAM),
             plugins: Mutex::default(),
         })))
+    }
+
+    /// Tells what was read of a plugin.
+    pub fn loaded(&self, loaded: &Loaded) {
+        self.plugin(&loaded.plugin);
+        for document in &loaded.plugin.documents {
+            self.note(Topic::Config, None, || {
+                let (file, count) = (document.source.path(), document.entries.len());
+                format!("read `{file}`, entries: {count}")
+            });
+        }
     }
 
     /// Returns the same with one listener more; events are counted anew.

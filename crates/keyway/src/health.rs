@@ -14,7 +14,8 @@ use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
 use keyway_transport::{OAuthHttp, TransportError};
 use url::Url;
 
-use crate::connect::{ConnectError, Host, Target};
+use crate::connect::{ConnectError, Target};
+use crate::host::Host;
 use crate::sign_in::SystemClock;
 
 /// What a server's health address says.
@@ -93,7 +94,7 @@ impl Host {
     /// # Errors
     ///
     /// Returns why there is nothing to ask, or no credential to ask with.
-    pub async fn health(&self, target: Target<'_>) -> Result<Health, ConnectError> {
+    pub(crate) async fn health(&self, target: Target<'_>) -> Result<Health, ConnectError> {
         Ok(self.health_and_clock(target).await?.health)
     }
 
@@ -102,7 +103,10 @@ impl Host {
     /// # Errors
     ///
     /// As [`Self::health`].
-    pub async fn health_and_clock(&self, target: Target<'_>) -> Result<Checked, ConnectError> {
+    pub(crate) async fn health_and_clock(
+        &self,
+        target: Target<'_>,
+    ) -> Result<Checked, ConnectError> {
         let remote = match &target.spec.endpoint {
             SpecEndpoint::Remote(remote) => remote,
             SpecEndpoint::Local(_) => return Ok(Checked::of(Health::Local)),

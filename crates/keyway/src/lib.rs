@@ -30,6 +30,7 @@ pub fn init() {
     keyway_transport::take_over();
 }
 
+pub mod approval;
 pub mod connect;
 pub mod diagnosis;
 pub mod env_file;
@@ -37,6 +38,7 @@ pub mod error;
 pub mod events;
 mod git;
 pub mod health;
+pub mod host;
 pub mod identity;
 pub mod load;
 pub mod migrate;
@@ -46,10 +48,13 @@ pub mod settings;
 pub mod sign_in;
 pub mod status;
 pub mod supplied;
-pub mod trust;
 pub mod variables;
 pub mod vault;
 pub mod watch;
 mod watched;
 pub mod withheld;
 pub mod write;
+
+pub use self::host::{
+    ApprovalPrompt, ApprovalStore, Approved, Error, Host, HostBuilder, Plan, Plugin, SignOutPlan,
+};

@@ -116,14 +116,8 @@ impl Loader {
             source,
         })?;
         let source = Source::new(name, &bytes);
-        let plugin = Plugin {
-            documents: vec![Document::parse(source, DocumentKind::Entries)],
-            ..Plugin::default()
-        };
-        Ok(Loaded {
-            plugin,
-            paths: BTreeMap::new(),
-        })
+        let document = Document::parse(source, DocumentKind::Entries);
+        Ok(Loaded::of_document(document))
     }
 
     /// Reads the whole root of a path, and says which of its documents the path names: all of

@@ -33,9 +33,11 @@ pub use self::door::Door;
 pub use self::vault::{KeptVault, OpenVault, renewals_settled};
 
 pub(crate) use self::attending::look_after;
-pub use self::runtime::SystemClock;
+pub(crate) use self::runtime::SharedClock;
+pub use self::runtime::{SystemClock, TokioTasks};
 
-use crate::connect::{Host, Target, header_values};
+use crate::connect::{Target, header_values};
+use crate::host::Host;
 use crate::settings;
 
 /// What signing in needs of the process it runs in.
@@ -62,7 +64,7 @@ pub struct Accounts {
 impl Host {
     /// Returns the sign-in of an entry; none if it is not by OAuth.
     #[must_use]
-    pub fn oauth(&self, target: Target<'_>) -> Option<OAuth> {
+    pub(crate) fn oauth(&self, target: Target<'_>) -> Option<OAuth> {
         let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
             return None;
         };
@@ -78,8 +80,8 @@ impl Host {
         };
         let ports = Ports {
             http: Arc::new(accounts.http(self, target, &url)?),
-            clock: Arc::new(SystemClock),
-            tasks: Arc::new(runtime::TokioTasks),
+            clock: Arc::clone(&self.clock),
+            tasks: Arc::clone(&self.tasks),
             grants: Arc::clone(&accounts.vault) as _,
             records: Arc::new(vault::Registrations::new(
                 Arc::clone(&accounts.vault),
@@ -99,7 +101,7 @@ impl Host {
 impl Host {
     /// Returns the way in for an entry; none if it is not by OAuth, or nobody can be asked.
     #[must_use]
-    pub fn door(&self, target: Target<'_>) -> Option<Door> {
+    pub(crate) fn door(&self, target: Target<'_>) -> Option<Door> {
         let accounts = self.accounts.as_ref()?;
         let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
             return None;

@@ -11,7 +11,8 @@ use keyway_secret::Secret;
 
 pub use keyway_transport::Redactor;
 
-use crate::connect::{Host, Target};
+use crate::connect::Target;
+use crate::host::Host;
 
 /// The values that a server was given lately, by every connection that tells of it here.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 //! They are the last source: what the process environment or an env file sets, counts before.
 
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyway_config::environment::{Environment, Origin, Variables, is_host_variable};
@@ -11,10 +11,10 @@ use keyway_config::headers::MAX_VALUE_BYTES;
 use keyway_config::template::is_variable_name;
 use keyway_secret::Secret;
 use keyway_store::Deleted;
-use keyway_vault::{Folders, Namespace, Vault, VaultError};
+use keyway_vault::{Namespace, Vault, VaultError};
 use thiserror::Error;
 
-use crate::sign_in::OpenVault;
+use crate::sign_in::KeptVault;
 
 /// The variables in one vault.
 #[derive(Debug)]
@@ -179,8 +179,7 @@ impl<'a> KeptVariables<'a> {
 /// The variables of a vault that is opened only for a name that nobody else knows, and only if any
 /// are kept.
 pub struct LazyVariables {
-    folders: Folders,
-    open: OpenVault,
+    vault: Arc<KeptVault>,
     read: OnceLock<Variables>,
     trouble: Mutex<Option<VaultError>>,
 }
@@ -188,10 +187,9 @@ pub struct LazyVariables {
 impl LazyVariables {
     /// Prepares; nothing is opened yet.
     #[must_use]
-    pub const fn new(folders: Folders, open: OpenVault) -> Self {
+    pub const fn new(vault: Arc<KeptVault>) -> Self {
         Self {
-            folders,
-            open,
+            vault,
             read: OnceLock::new(),
             trouble: Mutex::new(None),
         }
@@ -214,12 +212,12 @@ impl LazyVariables {
     }
 
     fn load(&self) -> Result<Variables, VaultError> {
-        let inspected = Vault::inspect(&self.folders)?;
+        let inspected = Vault::inspect(self.vault.folders())?;
         let count = inspected.and_then(|found| found.entries.get(NAMESPACE).copied());
         if count.unwrap_or_default() == 0 {
             return Ok(Variables::default());
         }
-        let vault = (self.open)()?;
+        let vault = self.vault.get()?;
         KeptVariables::new(&vault)?.all()
     }
 }

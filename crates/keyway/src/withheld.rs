@@ -4,12 +4,13 @@ use keyway_config::resolve::SpecEndpoint;
 use keyway_lint::secrets::is_credential_name;
 use keyway_transport::ChildKind;
 
-use crate::connect::{Host, Target, exposed, host_env};
+use crate::connect::{Target, exposed, host_env};
+use crate::host::Host;
 
 impl Host {
     /// Returns the names of the person's variables that a server's program does not get.
     #[must_use]
-    pub fn withheld(&self, target: Target<'_>) -> Vec<String> {
+    pub(crate) fn withheld(&self, target: Target<'_>) -> Vec<String> {
         let reader = match &target.spec.endpoint {
             SpecEndpoint::Local(_) => ChildKind::Server,
             _ => ChildKind::Helper,

@@ -6,24 +6,23 @@ mod progress;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::connect::Host;
+use keyway::{Approved, Plan};
 use keyway_config::names::nearest_name;
 use keyway_gateway::schema::Schema;
-use keyway_mcp::session::{Forward, Nobody, Progress, Request, Session as Conversation};
+use keyway_mcp::session::{Forward, Progress, Request, Session};
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::tools::Format;
+use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Manner, Reach, ReachError, Ready, find};
 use crate::server_args::ServerArg;
 use crate::signals::Interrupts;
 
@@ -57,7 +56,7 @@ pub(crate) struct Call {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Read a resource
@@ -79,7 +78,7 @@ pub(crate) struct Read {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs `keyway call`.
@@ -90,12 +89,13 @@ pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliErr
         context,
         &call.reach,
         &call.server,
-        async |ready, conversation| {
-            let arguments = call
-                .arguments(ready, conversation, given.as_deref())
-                .await?;
-            let how = (ready.timeout(call.timeout), line.teller());
-            tool(ready, conversation, (&call.tool, &arguments), how).await
+        async |server, session| {
+            let arguments = call.arguments(server, session, given.as_deref()).await?;
+            let how = (
+                server.timeout(call.timeout.map(Duration::from_secs)),
+                line.teller(),
+            );
+            tool(server, session, (&call.tool, &arguments), how).await
         },
     );
     drop(line);
@@ -104,8 +104,8 @@ pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliErr
 
 /// Calls a tool with arguments that are written as JSON.
 pub(crate) async fn tool(
-    ready: &Ready,
-    conversation: &Conversation,
+    server: &Approved<Plan>,
+    session: &Session,
     (name, arguments): (&str, &str),
     (timeout, progress): (Duration, Option<Progress>),
 ) -> Result<Box<RawValue>, CliError> {
@@ -117,8 +117,8 @@ pub(crate) async fn tool(
         timeout,
         progress,
     };
-    let answer = conversation.forward(request).await;
-    Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
+    let answer = session.forward(request).await;
+    Ok(answer.map_err(|error| keyway::Error::talk(server.spec(), error))?)
 }
 
 /// Runs `keyway read`.
@@ -128,11 +128,11 @@ pub(crate) fn read(read: &Read, context: &CommandContext) -> Result<Exit, CliErr
         context,
         &read.reach,
         &read.server,
-        async |ready, conversation| {
+        async |server, session| {
             let mut request = Request::new("resources/read", params.clone());
-            request.timeout = ready.timeout(read.timeout);
-            let answer = conversation.request(request).await;
-            Ok(answer.map_err(|error| ReachError::talk(&ready.spec, error))?)
+            request.timeout = server.timeout(read.timeout.map(Duration::from_secs));
+            let answer = session.request(request).await;
+            Ok(answer.map_err(|error| keyway::Error::talk(server.spec(), error))?)
         },
     )?;
     print(context, read.format, &result)
@@ -142,14 +142,14 @@ impl Call {
     /// Returns the arguments as JSON, checked against what the tool says it takes.
     async fn arguments(
         &self,
-        ready: &Ready,
-        conversation: &Conversation,
+        server: &Approved<Plan>,
+        session: &Session,
         given: Option<&RawValue>,
     ) -> Result<String, CliError> {
         let described = if self.unchecked {
             None
         } else {
-            Some(self.tool(ready, conversation).await?)
+            Some(self.tool(server, session).await?)
         };
         let schema = described
             .as_ref()
@@ -165,23 +165,21 @@ impl Call {
         };
         let problems = schema.map(|schema| schema.check(&arguments));
         match (problems, schema) {
-            (Some(problems), Some(schema)) if !problems.is_empty() => {
-                Err(ReachError::BadArguments {
-                    tool: self.tool.clone(),
-                    problems,
-                    usage: arguments::usage(&self.server.to_string_lossy(), &self.tool, schema),
-                }
-                .into())
+            (Some(problems), Some(schema)) if !problems.is_empty() => Err(CliError::BadArguments {
+                tool: self.tool.clone(),
+                problems,
+                usage: arguments::usage(&self.server.to_string_lossy(), &self.tool, schema),
             }
+            .into()),
             _ => Ok(written),
         }
     }
 
     /// Finds the tool among those that the server offers.
-    async fn tool(&self, ready: &Ready, conversation: &Conversation) -> Result<Tool, CliError> {
-        let listed = if conversation.facts().offers("tools") {
-            let listed = conversation.list("tools/list", "tools").await;
-            listed.map_err(|error| ReachError::talk(&ready.spec, error))?
+    async fn tool(&self, server: &Approved<Plan>, session: &Session) -> Result<Tool, CliError> {
+        let listed = if session.facts().offers("tools") {
+            let listed = session.list("tools/list", "tools").await;
+            listed.map_err(|error| keyway::Error::talk(server.spec(), error))?
         } else {
             Vec::new()
         };
@@ -191,9 +189,9 @@ impl Call {
             .collect();
         let near = nearest_name(&self.tool, tools.iter().map(|tool| tool.name.as_str()));
         let found = tools.into_iter().find(|tool| tool.name == self.tool);
-        Ok(found.ok_or_else(|| ReachError::UnknownTool {
+        Ok(found.ok_or_else(|| CliError::UnknownTool {
             tool: self.tool.clone(),
-            server: ready.spec.name.clone(),
+            server: server.server().to_owned(),
             near,
         })?)
     }
@@ -210,22 +208,21 @@ struct Tool {
 /// Connects, does `work`, and takes leave; a first Ctrl-C cancels what is under way and takes leave
 /// as well, a second one ends at once.
 async fn converse<T>(
-    host: &Host,
-    ready: &Ready,
-    work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<T, CliError>,
+    server: &Approved<Plan>,
+    work: impl AsyncFnOnce(&Approved<Plan>, &Session) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let cancelled = || Err(ReachError::Cancelled.into());
+    let cancelled = || Err(keyway::Error::Cancelled.into());
     let mut interrupts = Interrupts::listen();
-    let conversation = tokio::select! {
-        conversation = ready.converse(host, Arc::new(Nobody)) => conversation?,
+    let session = tokio::select! {
+        session = server.connect() => session?,
         () = interrupts.next() => return cancelled(),
     };
     let result = tokio::select! {
-        result = work(ready, &conversation) => result,
+        result = work(server, &session) => result,
         () = interrupts.next() => cancelled(),
     };
     tokio::select! {
-        () = conversation.close() => {}
+        () = session.close() => {}
         () = interrupts.next() => {}
     }
     result
@@ -233,16 +230,15 @@ async fn converse<T>(
 
 fn asked(
     context: &CommandContext,
-    reach: &Reach,
+    reach: &ConnectArgs,
     server: &OsString,
-    work: impl AsyncFnOnce(&Ready, &Conversation) -> Result<Box<RawValue>, CliError>,
+    work: impl AsyncFnOnce(&Approved<Plan>, &Session) -> Result<Box<RawValue>, CliError>,
 ) -> Result<Box<RawValue>, CliError> {
-    let (loaded, server) = ServerArg::from(server.clone()).load(context, reach)?;
-    let entry = find(&loaded, server.as_deref())?;
-    let ready = reach.prepare(context, &loaded, entry)?;
     super::block_on(async {
-        let host = reach.host(context, Manner::default())?;
-        converse(&host, &ready, work).await
+        let host = reach.host(context, SignInPolicy::default())?;
+        let server = ServerArg::from(server.clone());
+        let approved = server.approved(&host, reach).await?;
+        converse(&approved, work).await
     })
 }
 
@@ -321,7 +317,7 @@ fn object(raw: &RawValue) -> Result<Map<String, Value>, CliError> {
 }
 
 fn read_json(file: &PathBuf) -> Result<Box<RawValue>, CliError> {
-    let failed = |source| ReachError::Arguments {
+    let failed = |source| CliError::Arguments {
         path: file.clone(),
         source,
     };

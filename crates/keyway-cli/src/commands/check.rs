@@ -8,18 +8,19 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use keyway::Host;
 use keyway::load::Loaded;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
 use keyway_lint::{Context, lint};
 
 use self::fixes::{Change, Fixes};
+use crate::connect_args::variables_host;
 use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::{Format, Look, Report, counted};
 use crate::selection::Selection;
-use crate::surroundings::Surroundings;
 
 /// Check MCP configuration for mistakes and leaked credentials
 #[derive(Debug, Args)]
@@ -75,7 +76,7 @@ pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, C
     let linter = Linter {
         strict: arguments.strict,
         resolves: arguments.given.env || arguments.given.env_file.is_some(),
-        surroundings: Surroundings::open(arguments.given.env_file.as_deref())?,
+        host: variables_host(arguments.given.env_file.as_deref())?,
     };
     let (mut plugins, failures) = arguments.selection.read(context);
     let mut diagnostics = linter.lint_all(&plugins);
@@ -152,7 +153,7 @@ impl Check {
 struct Linter {
     strict: bool,
     resolves: bool,
-    surroundings: Surroundings,
+    host: Host,
 }
 
 impl Linter {
@@ -173,11 +174,10 @@ impl Linter {
         let plugin = &loaded.plugin;
         let strict = self.strict;
         let context = Context::new(plugin).strict(strict);
-        if self.resolves {
-            self.surroundings
-                .with_scope(loaded, |scope| lint(&context.with_scope(scope)))
-        } else {
-            lint(&context)
+        let variables = self.host.variable_scope(loaded);
+        match variables.as_ref().ok().filter(|_| self.resolves) {
+            Some(variables) => lint(&context.with_scope(variables.scope())),
+            None => lint(&context),
         }
     }
 }

@@ -26,12 +26,11 @@ use self::progress::Progress;
 use self::report::{Renewal, Report};
 use super::tools::Format;
 use crate::browser::Browser;
+use crate::connect_args;
 use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::host;
-use crate::reach::ReachError;
 use crate::signals;
 
 pub(crate) use self::part::play;
@@ -57,8 +56,8 @@ pub(crate) struct Demo {
 
 /// Runs the command. Whatever it makes is gone when it ends.
 pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, CliError> {
-    let binary = std::env::current_exe().map_err(|source| ReachError::Client { source })?;
-    harden_self().map_err(|source| ReachError::Harden { source })?;
+    let binary = std::env::current_exe().map_err(|source| CliError::Client { source })?;
+    harden_self().map_err(|source| keyway::Error::Harden { source })?;
     let person = (!arguments.check).then(|| Arc::new(Person::new(arguments.browser())));
     let presenter: Arc<dyn Presenter> = match &person {
         Some(person) => Arc::clone(person) as _,
@@ -85,7 +84,7 @@ pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, Cl
         tokio::select! {
             shown = shown => shown,
             () = interrupted() => match person {
-                None => Err(ReachError::Cancelled.into()),
+                None => Err(keyway::Error::Cancelled.into()),
                 Some(_) => Ok(Exit::Done),
             },
         }
@@ -104,7 +103,10 @@ impl Demo {
 /// Returns what children are kept from. A folder that is not there has nothing to hide, and hiding
 /// it would make it.
 fn isolation() -> Isolation {
-    let mut isolation = host::isolation();
+    let mut isolation = connect_args::isolation();
+    if let Some(own) = ProcessEnvironment::folders() {
+        isolation.hidden.extend([own.data, own.config, own.runtime]);
+    }
     isolation.hidden.retain(|folder| folder.exists());
     isolation
 }

@@ -16,8 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::connect::Host;
-use keyway::load::Loaded;
+use keyway::{Error, Plugin};
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 use tokio::task::JoinSet;
@@ -29,13 +28,12 @@ pub(crate) use self::fault::{Fault, Verdict};
 use self::offline::Candidate;
 use super::tools::Format;
 use crate::arguments::hidden;
+use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{NOBODY, Reach, ReachError};
 use crate::server_args::ServerArgs;
 use crate::signals::Interrupts;
-use crate::surroundings::Surroundings;
 
 /// Find out why servers do not work, and what to do next
 ///
@@ -61,7 +59,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs the command; the exit code is that of the faults if they agree, otherwise that of a failure.
@@ -71,18 +69,18 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
         .as_ref()
         .map(|bundle| context.watched(bundle.listener()));
     let context = watched.as_ref().unwrap_or(context);
-    let (loaded, given) = arguments.servers.load(context, &arguments.reach)?;
-    let surroundings = Surroundings::open(arguments.reach.env_file())?;
-    let found = surroundings.with_scope(&loaded, |scope| {
-        offline::examine(&loaded, scope, &arguments.reach, context)
-    });
-    let candidates = chosen(found, &loaded, &given)?;
-    let examined = super::block_on(async {
+    let (plugin, examined) = super::block_on(async {
+        let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
+        let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
+        let variables = host.variable_scope(plugin.loaded())?;
+        let found = offline::examine(&plugin, variables.scope());
+        let candidates = chosen(found, &plugin, &given)?;
         let mut interrupts = Interrupts::listen();
-        tokio::select! {
+        let examined = tokio::select! {
             examined = examine(candidates, arguments, context) => examined,
-            () = interrupts.next() => Err(ReachError::Cancelled.into()),
-        }
+            () = interrupts.next() => Err(Error::Cancelled.into()),
+        };
+        Ok((plugin, examined?))
     })?;
     let exit = exit_of(&examined);
     let text = match arguments.format {
@@ -92,23 +90,16 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
     context.print(&text, exit)?;
     if let Some(bundle) = bundle {
         let report = output::json(&examined);
-        let listed = bundle.write(&loaded, (&surroundings, context), &report)?;
+        let listed = bundle.write(&plugin, context, &report)?;
         context.print_aside(&listed);
     }
     Ok(exit)
 }
 
 /// Examines one server and prints nothing; `None` if there is no such server.
-pub(crate) async fn diagnose(
-    loaded: &Loaded,
-    server: &str,
-    (reach, context): (&Reach, &CommandContext),
-    host: &Host,
-) -> Result<Option<Verdict>, CliError> {
-    let surroundings = Surroundings::open(reach.env_file())?;
-    let found = surroundings.with_scope(loaded, |scope| {
-        offline::examine(loaded, scope, reach, context)
-    });
+pub(crate) async fn diagnose(plugin: &Plugin, server: &str) -> Result<Option<Verdict>, CliError> {
+    let variables = plugin.host().variable_scope(plugin.loaded())?;
+    let found = offline::examine(plugin, variables.scope());
     let mut found = found.into_iter();
     let Some(candidate) = found.find(|candidate| candidate.name == server) else {
         return Ok(None);
@@ -119,7 +110,6 @@ pub(crate) async fn diagnose(
     };
     let patient = online::Patient {
         ready,
-        host: host.clone(),
         // Whoever asks for this looks at a page.
         has_browser: true,
         limit: LONGEST,
@@ -132,22 +122,22 @@ pub(crate) async fn diagnose(
 /// Keeps the servers that were given, all of them if none was.
 fn chosen(
     found: Vec<Candidate>,
-    loaded: &Loaded,
+    plugin: &Plugin,
     given: &[String],
 ) -> Result<Vec<Candidate>, CliError> {
     if given.is_empty() {
         return Ok(found);
     }
-    let prefix = format!("{}:", loaded.plugin.name());
+    let prefix = format!("{}:", plugin.name());
     let own = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
     for name in given {
         let wanted = own(name);
         if !found.iter().any(|candidate| candidate.name == wanted) {
             let names = found.iter().map(|candidate| candidate.name.as_str());
-            return Err(CliError::UnknownServer {
+            return Err(CliError::from(Error::UnknownServer {
                 name: printable(name),
                 near: nearest_name(&wanted, names),
-            });
+            }));
         }
     }
     let wanted: Vec<String> = given.iter().map(|name| own(name)).collect();
@@ -161,7 +151,6 @@ async fn examine(
     arguments: &Doctor,
     context: &CommandContext,
 ) -> Result<Vec<Examined>, CliError> {
-    let host = arguments.reach.host(context, NOBODY)?;
     let has_browser = arguments.reach.has_browser(context)?;
     let board = Arc::new(Board::new(context, &candidates));
     let mut work = JoinSet::new();
@@ -179,7 +168,6 @@ async fn examine(
         examined.push(None);
         let patient = online::Patient {
             ready,
-            host: host.clone(),
             has_browser,
             limit: Duration::from_secs(arguments.timeout),
             board: Arc::clone(&board),

@@ -17,7 +17,6 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hidden_input;
-use crate::reach::ReachError;
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
@@ -94,7 +93,7 @@ fn set(context: &CommandContext, name: &str, more: &[OsString]) -> Result<Exit, 
             what: "a value is never an argument, where others could see it; it is asked for, or read from standard input",
         });
     }
-    harden_self().map_err(|source| ReachError::Harden { source })?;
+    harden_self().map_err(|source| keyway::Error::Harden { source })?;
     KeptVariables::check_name(name)?;
     let Some(value) = read_value(name)? else {
         context.print_aside("nothing was kept\n");
@@ -113,7 +112,7 @@ pub(super) fn keep(name: &str, value: &Secret<String>) -> Result<(), CliError> {
 
 /// Returns the value; `None` if the person gave none.
 pub(super) fn read_value(name: &str) -> Result<Option<Secret<String>>, CliError> {
-    let failed = |source| ReachError::Client { source };
+    let failed = |source| CliError::Client { source };
     let mut input = io::stdin();
     if input.is_terminal() {
         return Ok(hidden_input::ask(&format!("Value of {name}: "))?);

@@ -8,10 +8,12 @@ mod work;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use keyway::load::{Loaded, Loader};
+use keyway::load::Loaded;
+use keyway::{Error, Plugin};
 use keyway_clients::clients::{CLIENTS, Syntax};
 use keyway_clients::install::{ClientFile, Command};
 use keyway_config::json::quote;
@@ -20,13 +22,12 @@ use keyway_secret::{printable, shell_word};
 
 use self::bridges::Bridges;
 pub(super) use self::work::Work;
-use super::trust;
+use crate::connect_args::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
 use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Diff, Kind};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{ReachError, default_profile, granted, tell_left_out};
 use crate::server_args::{self, Chosen, ServerArgs, named};
 
 /// Add servers to an MCP client, which then starts `keyway run`
@@ -120,14 +121,14 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
         let what = "give servers or `--all`, not both";
         return Err(CliError::Usage { what });
     }
-    let loaded = arguments.load(&bridges, &chosen)?;
-    if let Some(loaded) = &loaded {
-        require_other_file(loaded, work.file.path())?;
+    let plugin = arguments.load(&bridges, &chosen)?;
+    if let Some(plugin) = &plugin {
+        require_other_file(plugin.loaded(), work.file.path())?;
         if arguments.which.all {
-            tell_left_out(context, loaded);
+            tell_skipped(context, plugin.loaded());
         }
-        for server in arguments.servers(loaded, &chosen.names)? {
-            let command = arguments.command(&loaded.plugin.root, &server)?;
+        for server in arguments.servers(plugin, &chosen.names)? {
+            let command = arguments.command(plugin.root(), &server)?;
             work.put((&server, &command), arguments.instead.replace)?;
         }
     }
@@ -153,12 +154,15 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
     if context.verbosity != Verbosity::Quiet {
         context.print_aside(&format!("{}\n", work.file.client().afterwards));
         context.print_aside(&bridges.advice());
-        let default = default_profile(context)?;
-        context.print_aside(&bridges.approvals(&default)?);
-        if let Some(loaded) = &loaded {
-            let servers = arguments.servers(loaded, &chosen.names)?;
+        let host = ConnectArgs::default().host(context, SignInPolicy::NEVER)?;
+        context.print_aside(&bridges.approvals(&host)?);
+        if let Some(plugin) = &plugin {
+            let servers = arguments.servers(plugin, &chosen.names)?;
+            let named = arguments.passed.profile.clone();
+            let host = ConnectArgs::with_profile(named).host(context, SignInPolicy::NEVER)?;
+            let plugin = host.plugin(Arc::clone(plugin.loaded()));
             let named = arguments.passed.profile.as_deref();
-            context.print_aside(&approvals(loaded, &servers, (named, &default))?);
+            context.print_aside(&approvals(&plugin, &servers, named)?);
         }
     }
     Ok(Exit::Done)
@@ -166,20 +170,20 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
 
 impl Install {
     /// Reads the plugin; `None` where only bridges are to be replaced.
-    fn load(&self, bridges: &Bridges, chosen: &Chosen) -> Result<Option<Loaded>, CliError> {
+    fn load(&self, bridges: &Bridges, chosen: &Chosen) -> Result<Option<Plugin>, CliError> {
         let names_servers = !chosen.names.is_empty() || self.which.all;
         if self.instead.mcp_remote && !names_servers {
             return Ok(None);
         }
-        let loader = Loader::default().home(ProcessEnvironment::home());
-        let loaded = match &chosen.path {
-            Some(path) => loader.load(path),
-            None => loader.discover(Path::new(".")),
+        let host = reading_host()?;
+        let plugin = match &chosen.path {
+            Some(path) => host.load(path),
+            None => host.discover("."),
         };
-        match loaded {
-            Ok(loaded) => Ok(Some(loaded)),
-            // Somebody at a terminal may have come for the bridges alone.
-            Err(keyway::error::LoadError::NothingFound)
+        match plugin {
+            Ok(plugin) => Ok(Some(plugin)),
+            // A person at a terminal may have come for the bridges alone.
+            Err(Error::Load(keyway::error::LoadError::NothingFound))
                 if !names_servers && !bridges.is_empty() && io::stdin().is_terminal() =>
             {
                 Ok(None)
@@ -189,13 +193,13 @@ impl Install {
     }
 
     /// Returns the names of the servers.
-    fn servers(&self, loaded: &Loaded, given: &[String]) -> Result<Vec<String>, CliError> {
+    fn servers(&self, plugin: &Plugin, given: &[String]) -> Result<Vec<String>, CliError> {
         if self.which.all {
-            return server_args::all(loaded);
+            return server_args::all(plugin);
         }
-        match named(loaded, given) {
-            Err(CliError::Reach(ReachError::WhichServer { names })) if !names.is_empty() => {
-                Err(ReachError::OneOrAll { names }.into())
+        match named(plugin, given) {
+            Err(CliError::Host(Error::WhichServer { names })) if !names.is_empty() => {
+                Err(CliError::OneOrAll { names })
             }
             found => found,
         }
@@ -311,20 +315,18 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one, other), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Says what has to be approved before the client can use the servers, with the profile that was
-/// named, or else the default.
+/// Says what has to be approved before the client can use the servers.
 fn approvals(
-    loaded: &Loaded,
+    plugin: &Plugin,
     servers: &[String],
-    (named, default): (Option<&str>, &str),
+    profile: Option<&str>,
 ) -> Result<String, CliError> {
-    let root = shell_word(&loaded.plugin.root.to_string_lossy());
-    let profile = named.map(|name| format!(" --profile {}", shell_word(name)));
+    let root = shell_word(&plugin.root().to_string_lossy());
+    let profile = profile.map(|name| format!(" --profile {}", shell_word(name)));
     let profile = profile.unwrap_or_default();
     let mut text = String::new();
     for server in servers {
-        let question = trust::question(loaded, server)?;
-        if question.is_some_and(|it| granted(&it, named.unwrap_or(default)).is_none()) {
+        if !plugin.plan(server)?.is_approved() {
             let server = shell_word(server);
             text.push_str(&format!(
                 "to be approved once: keyway trust grant {server} --config {root}{profile}\n"

@@ -1,15 +1,16 @@
 //! `keyway login`: sign in to a server, whatever is stored.
 
 use clap::Args;
+use keyway::Error;
 use keyway::sign_in::{OAuth, PromptPolicy};
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Manner, Reach, ReachError, Way, find};
 use crate::server_args::ServerArg;
 
 /// Sign in to a server
@@ -35,35 +36,33 @@ pub(crate) struct Login {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, server) = login.server.load(context, &login.reach)?;
-    let entry = find(&loaded, server.as_deref())?;
-    let ready = login.reach.prepare(context, &loaded, entry)?;
-    let manner = Manner {
+    let policy = SignInPolicy {
         asking: PromptPolicy::WhenNeeded,
-        way: match (login.device, login.no_browser) {
-            (true, _) => Way::Code,
-            (false, true) => Way::Address,
-            (false, false) => Way::Browser,
+        channel: match (login.device, login.no_browser) {
+            (true, _) => SignInChannel::Code,
+            (false, true) => SignInChannel::Address,
+            (false, false) => SignInChannel::Browser,
         },
         insists: true,
     };
     super::block_on(async {
-        let host = login.reach.host(context, manner)?;
-        let server = ready.spec.name.clone();
-        let oauth = ready.oauth(&host).ok_or_else(|| ReachError::NotOAuth {
+        let host = login.reach.host(context, policy)?;
+        let approved = login.server.approved(&host, &login.reach).await?;
+        let server = approved.server().to_owned();
+        let oauth = approved.oauth().ok_or_else(|| Error::NotOAuth {
             server: server.clone(),
-            method: ready.spec.method,
+            method: approved.method(),
         })?;
         if sign_in(&server, &oauth, login.scopes.clone()).await? == Outcome::Unneeded {
             context.print(&login.unneeded(&server), Exit::Done)?;
             return Ok(Exit::Done);
         }
-        let kept = ready.sign_in(&host)?;
+        let kept = approved.stored_sign_in()?;
         let text = match login.format {
             Format::Json => {
                 let result = json!({
@@ -135,7 +134,7 @@ pub(crate) async fn sign_in(
         return Ok(Outcome::Unneeded);
     }
     let server = server.to_owned();
-    Err(ReachError::SignIn { server, error }.into())
+    Err(Error::SignIn { server, error }.into())
 }
 
 /// What is said of a server that takes everybody, after its name.

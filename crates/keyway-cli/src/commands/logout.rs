@@ -1,7 +1,6 @@
 //! `keyway logout`: end sessions, revoke where that is possible, and forget in any case.
 
 use clap::Args;
-use keyway::connect::Host;
 use keyway::load::Loaded;
 use keyway::sign_in::{Revoked, SignedOut};
 use keyway_config::declared::Endpoint;
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::tools::Format;
 use crate::arguments::hidden;
+use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
 use crate::server_args::{ServerArgs, named};
 
 /// Sign out of servers: close sessions, revoke and delete tokens
@@ -34,7 +33,7 @@ pub(crate) struct Logout {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// What became of one sign-in.
@@ -47,23 +46,22 @@ struct Outcome {
 
 /// Runs the command.
 pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, given) = logout.servers.load(context, &logout.reach)?;
-    let names = match (logout.all, given.is_empty()) {
-        (true, true) => by_oauth(&loaded),
-        (true, false) => {
-            let what = "give servers or `--all`, not both";
-            return Err(CliError::Usage { what });
-        }
-        (false, _) => named(&loaded, &given)?,
-    };
     let outcomes = super::block_on(async {
-        let host = logout.reach.host(context, NOBODY)?;
+        let host = logout.reach.host(context, SignInPolicy::NEVER)?;
+        let (plugin, given) = logout.servers.load(&host, &logout.reach)?;
+        let names = match (logout.all, given.is_empty()) {
+            (true, true) => by_oauth(plugin.loaded()),
+            (true, false) => {
+                let what = "give servers or `--all`, not both";
+                return Err(CliError::Usage { what });
+            }
+            (false, _) => named(&plugin, &given)?,
+        };
         let mut outcomes = Vec::new();
         for name in names {
-            let entry = find(&loaded, Some(&name))?;
-            let ready = logout.reach.prepare_unasked(context, &loaded, entry)?;
-            let done = sign_out(&ready, &host).await?;
-            let missing = ready.missing;
+            let plan = plugin.plan_sign_out(&name)?;
+            let done = plan.sign_out().await?;
+            let missing = plan.missing_variables().to_vec();
             outcomes.push(Outcome {
                 name,
                 done,
@@ -82,17 +80,6 @@ pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, Cli
     };
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
-}
-
-/// Signs out of a server.
-pub(crate) async fn sign_out(ready: &Ready, host: &Host) -> Result<SignedOut, CliError> {
-    let server = ready.spec.name.clone();
-    let Some(oauth) = ready.oauth(host) else {
-        let method = ready.spec.method;
-        return Err(ReachError::NotOAuth { server, method }.into());
-    };
-    let done = oauth.sign_out().await;
-    Ok(done.map_err(|error| ReachError::SignIn { server, error })?)
 }
 
 fn by_oauth(loaded: &Loaded) -> Vec<String> {

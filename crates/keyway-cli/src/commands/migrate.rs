@@ -77,10 +77,10 @@ impl Target {
 
 fn require_server(scope: &Scope<'_>) -> Result<(), CliError> {
     match scope.server {
-        Some(name) if !scope.has_server() => Err(CliError::UnknownServer {
+        Some(name) if !scope.has_server() => Err(CliError::from(keyway::Error::UnknownServer {
             name: name.to_owned(),
             near: scope.near_server(),
-        }),
+        })),
         _ => Ok(()),
     }
 }

@@ -13,7 +13,6 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::ReachError;
 use crate::settings;
 
 /// Connect a client over stdio to a server that requires mutual TLS
@@ -40,7 +39,7 @@ pub(crate) struct Mtls {
 
 /// Runs the command; standard output carries protocol and nothing else.
 pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, CliError> {
-    harden_self().map_err(|source| ReachError::Harden { source })?;
+    harden_self().map_err(|source| keyway::Error::Harden { source })?;
     let url = address()?;
     let files = Files {
         certificate: arguments.cert.clone(),
@@ -48,7 +47,7 @@ pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, Cl
         passphrase: arguments.passphrase()?,
     };
     let mut network = settings::http(&context.network()?)?;
-    network.identity = Some(files.read().map_err(ReachError::from)?);
+    network.identity = Some(files.read()?);
     if let Some(roots) = &arguments.cacert {
         network.root_certificates = RootCertificates {
             system: false,
@@ -65,7 +64,7 @@ pub(crate) fn run(arguments: &Mtls, context: &CommandContext) -> Result<Exit, Cl
             _ => bridge(tokio::io::stdin(), tokio::io::stdout(), connection).await,
         };
         keeper.abort();
-        bridged.map_err(|source| ReachError::Client { source })?;
+        bridged.map_err(|source| CliError::Client { source })?;
         Ok(Exit::Done)
     })
 }
@@ -77,7 +76,7 @@ impl Mtls {
         };
         match ProcessEnvironment::text(name) {
             Some(passphrase) => Ok(Some(Secret::new(passphrase))),
-            None => Err(ReachError::NoPassphrase { name: name.clone() }.into()),
+            None => Err(CliError::NoPassphrase { name: name.clone() }.into()),
         }
     }
 }

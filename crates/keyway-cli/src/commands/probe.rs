@@ -1,21 +1,19 @@
 //! `keyway probe`: does a server work? First its health address, then what decides: a list call.
 
-use std::sync::Arc;
-
 use clap::Args;
-use keyway::connect::Host;
 use keyway::health::Health;
-use keyway_mcp::session::{Era, Nobody, Session as Conversation};
+use keyway::{Approved, Error, Plan};
+use keyway_mcp::session::{Era, Session};
 use keyway_secret::printable;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::tools::Format;
 use crate::arguments::hidden;
+use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{NOBODY, Reach, ReachError, Ready, find};
 use crate::report::failure::{Failure, chain};
 use crate::report::json::to_text;
 use crate::server_args::ServerArg;
@@ -34,19 +32,17 @@ pub(crate) struct Probe {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs the command; the exit code is that of the second probe, which decides.
 pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, server) = arguments.server.load(context, &arguments.reach)?;
-    let entry = find(&loaded, server.as_deref())?;
-    let ready = arguments.reach.prepare(context, &loaded, entry)?;
-    let (health, decided) = super::block_on(async {
-        let host = arguments.reach.host(context, NOBODY)?;
-        let health = ready.health(&host).await;
-        let decided = listed(&ready, &host).await;
-        Ok((Row::of_health(health), decided))
+    let (name, health, decided) = super::block_on(async {
+        let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
+        let server = arguments.server.approved(&host, &arguments.reach).await?;
+        let health = server.health().await.map_err(CliError::from);
+        let decided = listed(&server).await;
+        Ok((server.server().to_owned(), Row::of_health(health), decided))
     })?;
     let exit = decided.as_ref().map_or_else(CliError::exit, |_| Exit::Done);
     let connect = match &decided {
@@ -70,7 +66,7 @@ pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, C
                 .map(Failure::of)
                 .into_iter()
                 .collect(),
-            server: &ready.spec.name,
+            server: &name,
             health: &health,
             connect: &connect,
         }),
@@ -114,33 +110,31 @@ impl Listed {
 }
 
 /// Connects and makes one list call: greeting alone proves nothing.
-pub(super) async fn listed(ready: &Ready, host: &Host) -> Result<Listed, CliError> {
-    let conversation = ready.converse(host, Arc::new(Nobody)).await?;
-    let listed = list(&conversation).await;
-    conversation.close().await;
-    let (key, items) = listed.map_err(|error| ReachError::talk(&ready.spec, error))?;
+pub(super) async fn listed(server: &Approved<Plan>) -> Result<Listed, CliError> {
+    let session = server.connect().await?;
+    let listed = list(&session).await;
+    session.close().await;
+    let (key, items) = listed.map_err(|error| Error::talk(server.spec(), error))?;
     Ok(Listed {
-        era: conversation.facts().era.clone(),
+        era: session.facts().era.clone(),
         key,
         items,
     })
 }
 
 async fn list(
-    conversation: &Conversation,
+    session: &Session,
 ) -> Result<(Option<&'static str>, Vec<Box<RawValue>>), keyway_mcp::session::SessionError> {
     let lists = [
         ("tools/list", "tools"),
         ("resources/list", "resources"),
         ("prompts/list", "prompts"),
     ];
-    let offered = lists
-        .iter()
-        .find(|(_, key)| conversation.facts().offers(key));
+    let offered = lists.iter().find(|(_, key)| session.facts().offers(key));
     let Some((method, key)) = offered else {
         return Ok((None, Vec::new()));
     };
-    let items = conversation.list(method, key).await?;
+    let items = session.list(method, key).await?;
     Ok((Some(key), items))
 }
 

@@ -1,26 +1,25 @@
 //! `keyway rotate`: a new credential in the place of the old, which stays until the new one works.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use keyway::connect::Host;
 use keyway::diagnosis::credential_variables;
 use keyway::env_file;
 use keyway::error::MigrateError;
-use keyway::load::Loaded;
 use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
+use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_config::environment::{Environment as _, Origin, Variables};
 use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
 
 use super::env;
 use super::probe::listed;
+use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Manner, NOBODY, Reach, ReachError, Ready, Way, find};
 use crate::server_args::ServerArg;
-use crate::surroundings::Surroundings;
 
 /// Replace a server's credential; the old one stays until the new one works
 #[derive(Debug, Args)]
@@ -38,83 +37,83 @@ pub(crate) struct Rotate {
     #[arg(long)]
     no_browser: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Rotate, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, server) = arguments.server.load(context, &arguments.reach)?;
-    let entry = find(&loaded, server.as_deref())?;
-    let ready = arguments.reach.prepare(context, &loaded, entry)?;
-    match ready.spec.method {
-        Method::OAuth => sign_in(arguments, context, &ready),
-        Method::Dynamic => Err(CliError::Usage {
-            what: "a helper supplies this credential; rotate it where the helper takes it from",
-        }),
-        _ => value(arguments, context, (&loaded, &ready)),
-    }
-}
-
-/// Renews a sign-in, or asks for a new one where that is over.
-fn sign_in(arguments: &Rotate, context: &CommandContext, ready: &Ready) -> Result<Exit, CliError> {
-    let manner = Manner {
-        asking: PromptPolicy::WhenNeeded,
-        way: if arguments.no_browser {
-            Way::Address
-        } else {
-            Way::Browser
-        },
-        insists: true,
-    };
     super::block_on(async {
-        let host: Host = arguments.reach.host(context, manner)?;
-        let server = ready.spec.name.clone();
-        let failed = |error: AuthError| ReachError::SignIn {
-            server: server.clone(),
-            error,
+        let policy = SignInPolicy {
+            asking: PromptPolicy::WhenNeeded,
+            channel: if arguments.no_browser {
+                SignInChannel::Address
+            } else {
+                SignInChannel::Browser
+            },
+            insists: true,
         };
-        let not_oauth = || ReachError::NotOAuth {
-            server: server.clone(),
-            method: ready.spec.method,
-        };
-        let oauth: OAuth = ready.oauth(&host).ok_or_else(not_oauth)?;
-        let what = match oauth.renew().await {
-            Ok(()) => "has a new token",
-            Err(error) if error.is_transient() => return Err(failed(error).into()),
-            Err(_) => {
-                oauth.sign_in(None).await.map_err(failed)?;
-                "is signed in to anew"
-            }
-        };
-        let found = listed(ready, &host).await?;
-        let name = printable(&server);
-        let text = format!("`{name}` {what}: {}\n", found.in_words());
-        context.print(&text, Exit::Done)?;
-        Ok(Exit::Done)
+        let host = arguments.reach.host(context, policy)?;
+        let (plugin, name) = arguments.server.load(&host, &arguments.reach)?;
+        let server = plan(&plugin, name.as_deref())?.approve().await?;
+        match server.method() {
+            Method::OAuth => sign_in(context, &server).await,
+            Method::Dynamic => Err(CliError::Usage {
+                what: "a helper supplies this credential; rotate it where the helper takes it from",
+            }),
+            _ => value(arguments, context, (&plugin, &server)).await,
+        }
     })
 }
 
+/// Renews a sign-in, or asks for a new one where that is over.
+async fn sign_in(context: &CommandContext, server: &Approved<Plan>) -> Result<Exit, CliError> {
+    let name = server.server().to_owned();
+    let failed = |error: AuthError| Error::SignIn {
+        server: name.clone(),
+        error,
+    };
+    let not_oauth = || Error::NotOAuth {
+        server: name.clone(),
+        method: server.method(),
+    };
+    let oauth: OAuth = server.oauth().ok_or_else(not_oauth)?;
+    let what = match oauth.renew().await {
+        Ok(()) => "has a new token",
+        Err(error) if error.is_transient() => return Err(failed(error).into()),
+        Err(_) => {
+            oauth.sign_in(None).await.map_err(failed)?;
+            "is signed in to anew"
+        }
+    };
+    let found = listed(server).await?;
+    let text = format!("`{}` {what}: {}\n", printable(&name), found.in_words());
+    context.print(&text, Exit::Done)?;
+    Ok(Exit::Done)
+}
+
 /// Replaces the value of a variable.
-fn value(
+async fn value(
     arguments: &Rotate,
     context: &CommandContext,
-    (loaded, ready): (&Loaded, &Ready),
+    (plugin, server): (&Plugin, &Approved<Plan>),
 ) -> Result<Exit, CliError> {
-    let name = arguments.variable(ready)?;
-    let place = Place::of(&name, arguments, loaded)?;
+    let name = arguments.variable(server)?;
+    let place = Place::of(&name, arguments, plugin)?;
     let new = env::read_value(&name)?;
     let new = new.filter(|value| !value.expose().is_empty());
-    let new = new.ok_or(ReachError::Cancelled)?;
+    let new = new.ok_or(Error::Cancelled)?;
     let tried = Variables::from_pairs([(name.clone(), new.expose().clone())]);
-    let reach = arguments.reach.trying(tried);
-    let entry = find(loaded, Some(&ready.spec.name))?;
-    let with_new = reach.prepare(context, loaded, entry)?;
-    let found = super::block_on(async {
-        let host = reach.host(context, NOBODY)?;
-        listed(&with_new, &host).await
-    });
+    let host: Host = server
+        .host()
+        .with_overrides(tried)
+        .with_asking(PromptPolicy::Never);
+    let plan = host
+        .plugin(Arc::clone(plugin.loaded()))
+        .plan(server.server())?;
+    let with_new = plan.approve().await?;
+    let found = listed(&with_new).await;
     let found = found.map_err(|error| CliError::NotRotated {
-        server: printable(&ready.spec.name),
+        server: printable(server.server()),
         source: Box::new(error),
     })?;
     let text = format!("the new value works: {}\n", found.in_words());
@@ -124,8 +123,8 @@ fn value(
 }
 
 impl Rotate {
-    fn variable(&self, ready: &Ready) -> Result<String, CliError> {
-        let names = credential_variables(&ready.spec);
+    fn variable(&self, server: &Approved<Plan>) -> Result<String, CliError> {
+        let names = credential_variables(server.spec());
         match (&self.variable, names.as_slice()) {
             (Some(name), _) if names.contains(name) => Ok(name.clone()),
             (None, [only]) => Ok(only.clone()),
@@ -143,12 +142,11 @@ enum Place {
 
 impl Place {
     /// Finds it in the order in which values count.
-    fn of(name: &str, arguments: &Rotate, loaded: &Loaded) -> Result<Self, CliError> {
-        let given = arguments.reach.env_file();
-        let surroundings = Surroundings::open(given)?;
-        let (origin, named) = surroundings.with_scope(loaded, |scope| {
-            (scope.origin(name), loaded.file_of_variable(name, &scope))
-        });
+    fn of(name: &str, arguments: &Rotate, plugin: &Plugin) -> Result<Self, CliError> {
+        let (given, loaded) = (arguments.reach.env_file(), plugin.loaded());
+        let variables = plugin.host().variable_scope(loaded)?;
+        let scope = variables.scope();
+        let (origin, named) = (scope.origin(name), loaded.file_of_variable(name, &scope));
         let file = match given {
             Some(file) if env_file::load(file)?.get(name).is_some() => Some(file.to_owned()),
             _ => named,

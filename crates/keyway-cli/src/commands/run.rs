@@ -8,22 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::connect::{Connection, Host};
-use keyway::load::Loaded;
+use keyway::connect::Connection;
+use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
+use keyway::{Approved, Host, Plan, Plugin};
+use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
+use keyway_gateway::shared_gateway::SharedGateway;
 use keyway_gateway::sharing::relay;
 use keyway_mcp::aggregate::{Member, Naming, Settings, aggregate};
 use keyway_mcp::bridge::bridge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
+use crate::connect_args::{ConnectArgs, SignInPolicy, tell_skipped};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::lazy::Lazy;
-use crate::reach::{Manner, Reach, ReachError, Ready, client_info, find, tell_left_out};
 use crate::server_args::{ServerArgs, all, named};
-use crate::shared::Shared;
+use crate::settings;
 
 /// Serve a plugin's servers to a client over stdio
 ///
@@ -41,27 +43,28 @@ pub(crate) struct Run {
     #[arg(long)]
     standalone: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs the command; standard output carries protocol and nothing else.
 pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, CliError> {
-    let (loaded, given) = arguments.servers.load(context, &arguments.reach)?;
-    let names = if given.is_empty() {
-        let all = all(&loaded)?;
-        tell_left_out(context, &loaded);
-        all
-    } else {
-        named(&loaded, &given)?
-    };
     let alone = arguments.standalone || !arguments.reach.is_plain() || context.events.is_on();
     super::block_on(async {
+        let policy = SignInPolicy::waiting(PromptPolicy::AtMost(SIGN_IN_TIMEOUT));
+        let host = arguments.reach.host(context, policy)?;
+        let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
+        let names = if given.is_empty() {
+            let all = all(&plugin)?;
+            tell_skipped(context, plugin.loaded());
+            all
+        } else {
+            named(&plugin, &given)?
+        };
+        let folders = keyway_folders().filter(|_| !alone);
         let runner = Arc::new(Runner {
-            reach: arguments.reach.clone(),
-            context: context.clone(),
-            loaded: Arc::new(loaded),
+            shared: folders.and_then(|it| SharedGateway::find(&it.runtime, settings::around)),
+            plugin,
             names,
-            shared: if alone { None } else { Shared::find() },
         });
         let (input, output) = pipes()?;
         let bridged = match (input, output) {
@@ -72,18 +75,17 @@ pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, Cli
                     .await?
             }
         };
-        bridged.map_err(|source| ReachError::Client { source })?;
+        bridged.map_err(|source| CliError::Client { source })?;
         Ok(Exit::Done)
     })
 }
 
 /// One client and what it is to be connected to.
 struct Runner {
-    reach: Reach,
-    context: CommandContext,
-    loaded: Arc<Loaded>,
+    /// Under a host that may ask for a sign-in, for a while.
+    plugin: Plugin,
     names: Vec<String>,
-    shared: Option<Shared>,
+    shared: Option<SharedGateway>,
 }
 
 impl Runner {
@@ -93,82 +95,73 @@ impl Runner {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let host = self.host(PromptPolicy::AtMost(ENTRY_WAIT))?;
-        let ready = self.ready();
-        let shared = match (&ready, &self.shared) {
-            (Some(ready), Some(shared)) => shared.ask(ready, &host).await,
+        let only = self.only_server().await;
+        let shared = match (&only, &self.shared) {
+            (Some(server), Some(shared)) => shared.connect(server).await,
             _ => None,
         };
         // As a task like all others: the runtime looks for news less often between them.
         let bridging = if let Some(stream) = shared {
-            let alone = async move || self.alone(&host).await;
+            let alone = async move || self.alone().await;
             tokio::spawn(async move { relay(input, output, stream, alone).await })
         } else {
-            let connection = match ready {
-                Some(ready) if ready.is_open(&host).await => {
-                    lasting(ready.connect(&host).await?.connection)
-                }
-                _ => self.together()?,
+            let connection = match only {
+                Some(server) if server.is_open().await => lasting(server.open().await?.connection),
+                _ => self.together(),
             };
             tokio::spawn(bridge(input, output, connection))
         };
         Ok(bridging.await.map_err(io::Error::other).flatten())
     }
 
-    /// Returns the only server, if nobody has to do anything first but sign in.
-    fn ready(&self) -> Option<Ready> {
+    /// Returns the only server, if nothing has to be done first but to sign in.
+    async fn only_server(&self) -> Option<Approved<Plan>> {
         let [only] = self.names.as_slice() else {
             return None;
         };
-        let entry = find(&self.loaded, Some(only)).ok()?;
         // A client that is told why can show it; one whose server is gone cannot.
-        self.reach.prepare(&self.context, &self.loaded, entry).ok()
+        self.plugin.plan(only).ok()?.approve().await.ok()
     }
 
     /// Connects without the gateway, which is gone.
-    async fn alone(&self, host: &Host) -> Connection {
-        if let Some(ready) = self.ready()
-            && ready.is_open(host).await
-            && let Ok(connected) = ready.connect(host).await
+    async fn alone(&self) -> Connection {
+        if let Some(server) = self.only_server().await
+            && server.is_open().await
+            && let Ok(connected) = server.open().await
         {
             return lasting(connected.connection);
         }
         self.together()
-            .unwrap_or_else(|_| aggregate(Vec::new(), Settings::new(client_info())))
     }
 
-    /// Serves servers together; each is approved, resolved and connected when it is first needed.
-    fn together(&self) -> Result<Connection, CliError> {
-        let host = Arc::new(self.host(PromptPolicy::Never)?);
-        let mut settings = Settings::new(client_info());
+    /// Serves servers together; each is planned, approved and connected when it is first needed.
+    fn together(&self) -> Connection {
+        let host: Host = self.plugin.host().with_asking(PromptPolicy::Never);
+        let mut settings = Settings::new(host.client().clone());
         if let [_] = self.names.as_slice() {
             settings.naming = Naming::Bare;
         }
-        let connector = |name: &String| {
-            let lazy = Lazy::new(&self.reach, &self.context, &self.loaded, name, &host);
-            Arc::new(lazy.sharing(self.shared.as_ref()))
-        };
+        let plugin = host.plugin(Arc::clone(self.plugin.loaded()));
         let members = self.names.iter().map(|name| Member {
             name: name.clone(),
-            connector: connector(name),
+            connector: Arc::new(LazyServer::new(
+                plugin.clone(),
+                name.clone(),
+                LazyServerOptions {
+                    shared: self.shared.clone(),
+                    ..LazyServerOptions::default()
+                },
+            )),
             timeout: None,
             place: None,
         });
-        Ok(aggregate(members.collect(), settings))
-    }
-
-    fn host(&self, asking: PromptPolicy) -> Result<Host, CliError> {
-        let manner = Manner {
-            asking,
-            ..Manner::default()
-        };
-        self.reach.host(&self.context, manner)
+        aggregate(members.collect(), settings)
     }
 }
 
 /// Standard input and output without a thread between, where they are pipes.
 pub(super) fn pipes() -> Result<(Option<pipe::Receiver>, Option<pipe::Sender>), CliError> {
-    let failed = |source| ReachError::Client { source };
+    let failed = |source| CliError::Client { source };
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
     // What is made ready for one of them is made so for everybody who shares it, so both or none.
@@ -194,4 +187,4 @@ fn is_pipe(descriptor: &OwnedFd) -> bool {
 }
 
 /// Less than the minute that most clients wait for a call.
-const ENTRY_WAIT: Duration = Duration::from_secs(45);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use keyway::load::Loaded;
 use keyway::vault::Vault;
+use keyway::{Host, Plugin};
 use keyway_config::names::path_segment;
 use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{Gateway, ListenError, Listener, Reader, Register, Served, serve};
-use keyway_gateway::sharing;
+use keyway_gateway::{shared_gateway, sharing};
 use keyway_secret::printable;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,14 +26,13 @@ use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
 use self::plugins::Plugins;
+use crate::connect_args::{ConnectArgs, no_server, tell_skipped};
 use crate::context::{CommandContext, Verbosity};
 use crate::dashboard::Desk;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Reach, client_info, no_server, tell_left_out};
 use crate::service_manager;
-use crate::shared;
 use crate::signals;
 use crate::traces;
 use crate::vault::folders;
@@ -62,7 +61,7 @@ pub(crate) struct Serve {
     #[arg(long, hide = true)]
     while_input: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// Runs the command until it is told to stop.
@@ -79,11 +78,11 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             let vault = Arc::clone(&vault);
             Arc::new(move || Register::new(&vault)?.list())
         };
-        let (activity, export) = traces::begin(context)?;
+        let (activity, export) = traces::begin(desk.host())?;
         let activity = Arc::new(activity);
         let dashboard = Dashboard::new(Arc::clone(&desk) as _, Arc::clone(&activity));
         let dashboard = Arc::new(dashboard);
-        let gateway = Gateway::new(servers, reader, client_info())
+        let gateway = Gateway::new(servers, reader, desk.host().client().clone())
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard));
         let gateway = Arc::new(gateway);
@@ -143,26 +142,31 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
 
 impl Serve {
     /// Reads the plugins, each with the path by which it is read again.
-    fn load(&self, context: &CommandContext) -> Result<Vec<(PathBuf, Loaded)>, CliError> {
+    fn load(
+        &self,
+        host: &Host,
+        context: &CommandContext,
+    ) -> Result<Vec<(PathBuf, Plugin)>, CliError> {
         let mut plugins = Vec::new();
         if self.paths.is_empty() {
-            let loaded = self.reach.load(context, None)?;
-            let found = || loaded.plugin.root.clone();
+            let plugin = self.reach.load(host, None)?;
+            let found = || plugin.root().to_owned();
             let path = self.reach.config.clone().unwrap_or_else(found);
-            plugins.push((path, loaded));
+            plugins.push((path, plugin));
         }
         for path in &self.paths {
-            plugins.push((path.clone(), self.reach.load(context, Some(path))?));
+            plugins.push((path.clone(), self.reach.load(host, Some(path))?));
         }
         if plugins
             .iter()
-            .all(|(_, loaded)| plugins::names(loaded).is_empty())
+            .all(|(_, plugin)| plugin.servers().is_empty())
         {
-            return Err(no_server(plugins.iter().map(|(_, loaded)| loaded)));
+            let all = plugins.iter().map(|(_, plugin)| plugin.loaded().as_ref());
+            return Err(no_server(all));
         }
         require_names_apart(&plugins)?;
-        for (_, loaded) in &plugins {
-            tell_left_out(context, loaded);
+        for (_, plugin) in &plugins {
+            tell_skipped(context, plugin.loaded());
         }
         Ok(plugins)
     }
@@ -173,7 +177,10 @@ impl Serve {
         gateway: &Arc<Gateway>,
         vault: &Vault,
     ) -> Result<Option<AbortHandle>, CliError> {
-        let (Some(socket), Some(key)) = (shared::socket(), sharing::make_key(vault)?) else {
+        let (Some(socket), Some(key)) = (
+            Some(shared_gateway::socket(&folders()?.runtime)),
+            sharing::make_key(vault)?,
+        ) else {
             return Ok(None);
         };
         let listener = match Listener::unix(&socket) {
@@ -207,14 +214,14 @@ impl Serve {
 }
 
 /// Refuses plugins of one name, which no token could tell apart.
-fn require_names_apart(plugins: &[(PathBuf, Loaded)]) -> Result<(), CliError> {
-    let mut named: HashMap<String, &(PathBuf, Loaded)> = HashMap::new();
+fn require_names_apart(plugins: &[(PathBuf, Plugin)]) -> Result<(), CliError> {
+    let mut named: HashMap<String, &(PathBuf, Plugin)> = HashMap::new();
     for plugin in plugins {
-        let name = plugin.1.plugin.name();
+        let name = plugin.1.name();
         let Some(other) = named.insert(name.clone(), plugin) else {
             continue;
         };
-        let folder = |it: &Loaded| std::fs::canonicalize(&it.plugin.root).ok();
+        let folder = |it: &Plugin| std::fs::canonicalize(it.root()).ok();
         let path = plugin.0.clone();
         if folder(&other.1).is_some_and(|other| Some(other) == folder(&plugin.1)) {
             return Err(CliError::DuplicatePlugin { path });

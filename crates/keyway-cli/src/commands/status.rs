@@ -16,21 +16,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use keyway::Host;
+use keyway::approval::Question;
 use keyway::load::Loaded;
 use keyway::sign_in::{Accounts, SignIn};
 use keyway::status::{self, ServerStatus};
-use keyway::trust::Question;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 
+use crate::connect_args::variables_host;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::server_args::split;
-use crate::surroundings::Surroundings;
 
 /// Show servers, their state and their variables; sends nothing
 ///
@@ -102,15 +103,15 @@ impl Listed<'_> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Status, context: &CommandContext) -> Result<Exit, CliError> {
-    let surroundings = Surroundings::open(arguments.env_file.as_deref())?;
+    let host = variables_host(arguments.env_file.as_deref())?;
     let (selection, names) = arguments.selection()?;
     let (plugins, failures) = selection.read(context);
     let all: Vec<&Loaded> = plugins.iter().collect();
-    let (mut servers, mut diagnostics) = look(&all, &surroundings);
+    let (mut servers, mut diagnostics) = look(&all, &host)?;
     if !names.is_empty() {
         keep(&names, &mut servers, &mut diagnostics)?;
     }
-    let kept = look_further(&mut servers, &all, (&surroundings, context))?;
+    let kept = look_further(&mut servers, &all, (&host, context))?;
     let exit = if failures.is_empty() {
         Exit::Done
     } else {
@@ -151,10 +152,10 @@ fn keep(
             let all = servers
                 .iter()
                 .map(|listed| listed.status.entry.name.as_str());
-            return Err(CliError::UnknownServer {
+            return Err(CliError::from(keyway::Error::UnknownServer {
                 name: printable(name),
                 near: nearest_name(name, all),
-            });
+            }));
         }
     }
     servers
@@ -169,11 +170,11 @@ fn keep(
 /// Renders one plugin as `--format json` does.
 pub(crate) fn as_json(
     loaded: &Loaded,
-    surroundings: &Surroundings,
+    host: &Host,
     context: &CommandContext,
 ) -> Result<String, CliError> {
-    let (mut servers, diagnostics) = look(&[loaded], surroundings);
-    let kept = look_further(&mut servers, &[loaded], (surroundings, context))?;
+    let (mut servers, diagnostics) = look(&[loaded], host)?;
+    let kept = look_further(&mut servers, &[loaded], (host, context))?;
     let report = Report::new(std::slice::from_ref(loaded), diagnostics, &[]);
     Ok(json::render(&servers, &report, kept.as_ref()))
 }
@@ -182,7 +183,7 @@ pub(crate) fn as_json(
 fn look_further(
     servers: &mut [Listed<'_>],
     plugins: &[&Loaded],
-    (surroundings, context): (&Surroundings, &CommandContext),
+    (host, context): (&Host, &CommandContext),
 ) -> Result<Option<Kept>, CliError> {
     protection::look_up(servers, context)?;
     let mut kept = Kept::look()?;
@@ -191,7 +192,7 @@ fn look_further(
         && let Some(vault) = kept.open()?
     {
         let accounts = sign_in::accounts(&vault, context)?;
-        look_up(servers, plugins, surroundings, &accounts)?;
+        look_up(servers, plugins, host, &accounts)?;
     }
     Ok(kept)
 }
@@ -200,43 +201,43 @@ fn look_further(
 /// the approvals and sign-ins of `accounts`.
 pub(crate) fn survey<'a>(
     plugins: &[&'a Loaded],
-    surroundings: &Surroundings,
+    host: &Host,
     accounts: &Accounts,
 ) -> Result<Vec<Listed<'a>>, CliError> {
-    let (mut servers, _) = look(plugins, surroundings);
-    look_up(&mut servers, plugins, surroundings, accounts)?;
+    let (mut servers, _) = look(plugins, host)?;
+    look_up(&mut servers, plugins, host, accounts)?;
     Ok(servers)
 }
 
 fn look_up(
     servers: &mut [Listed<'_>],
     plugins: &[&Loaded],
-    surroundings: &Surroundings,
+    host: &Host,
     accounts: &Accounts,
 ) -> Result<(), CliError> {
-    approval::look_up(servers, plugins, surroundings, accounts)?;
-    sign_in::look_up(servers, plugins, surroundings, accounts)
+    approval::look_up(servers, plugins, host, accounts)?;
+    sign_in::look_up(servers, plugins, host, accounts)
 }
 
 fn look<'a>(
     plugins: &[&'a Loaded],
-    surroundings: &Surroundings,
-) -> (Vec<Listed<'a>>, Vec<Diagnostic>) {
+    host: &Host,
+) -> Result<(Vec<Listed<'a>>, Vec<Diagnostic>), CliError> {
     let mut servers = Vec::new();
     let mut diagnostics = Vec::new();
     for &loaded in plugins {
-        surroundings.with_scope(loaded, |scope| {
-            let found = status::of(&loaded.plugin, &scope);
-            diagnostics.extend(explain::diagnostics(&loaded.plugin, scope, &found));
-            let plugin = loaded.plugin.name();
-            servers.extend(found.into_iter().map(|status| Listed {
-                plugin: plugin.clone(),
-                status,
-                protection: None,
-                sign_in: None,
-                question: None,
-            }));
-        });
+        let variables = host.variable_scope(loaded)?;
+        let scope = variables.scope();
+        let found = status::of(&loaded.plugin, &scope);
+        diagnostics.extend(explain::diagnostics(&loaded.plugin, scope, &found));
+        let plugin = loaded.plugin.name();
+        servers.extend(found.into_iter().map(|status| Listed {
+            plugin: plugin.clone(),
+            status,
+            protection: None,
+            sign_in: None,
+            question: None,
+        }));
     }
-    (servers, diagnostics)
+    Ok((servers, diagnostics))
 }

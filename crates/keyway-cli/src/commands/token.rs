@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use keyway::load::{Loaded, Loader};
+use keyway::{Error, Plugin};
 use keyway_config::names::of_path_segment;
 use keyway_gateway::gateway::{Capability, Register, Scope};
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::connect_args::{reading_host, server_name};
 use crate::context::{CommandContext, Verbosity};
-use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::find;
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
@@ -124,25 +123,25 @@ fn scope(name: &str, config: Option<&Path>) -> Result<Scope, CliError> {
     if let Some(scope) = Scope::read(name).filter(|_| !is_address) {
         return Ok(scope);
     }
-    let found = load(config).and_then(|loaded| {
-        let (_, server) = find(&loaded, Some(name))?;
-        Ok(Scope::server(&loaded.plugin.name(), &server.name))
+    let found = load(config).and_then(|plugin| {
+        let server = server_name(&plugin, Some(name))?;
+        Ok(Scope::server(&plugin.name(), &server))
     });
     found.map_err(|error| match (error, of_path(name)) {
-        (CliError::Load(_) | CliError::UnknownServer { .. }, Some(near)) => {
+        (CliError::Host(Error::Load(_) | Error::UnknownServer { .. }), Some(near)) => {
             let name = printable(name);
             let near = Some(near);
-            CliError::UnknownServer { name, near }
+            Error::UnknownServer { name, near }.into()
         }
         (error, _) => error,
     })
 }
 
-fn load(config: Option<&Path>) -> Result<Loaded, CliError> {
-    let loader = Loader::default().home(ProcessEnvironment::home());
+fn load(config: Option<&Path>) -> Result<Plugin, CliError> {
+    let host = reading_host()?;
     Ok(match config {
-        Some(path) => loader.load(path)?,
-        None => loader.discover(Path::new("."))?,
+        Some(path) => host.load(path)?,
+        None => host.discover(".")?,
     })
 }
 
@@ -158,8 +157,8 @@ fn of_path(path: &str) -> Option<String> {
 /// come later, so that this is no error.
 fn absence(name: &str, config: Option<&Path>) -> Option<String> {
     let (plugin, server) = name.split_once(':')?;
-    let loaded = load(config).ok()?;
-    let here = loaded.plugin.name();
+    let there = load(config).ok()?;
+    let here = there.name();
     let name = printable(name);
     if here != plugin {
         return Some(format!(
@@ -167,7 +166,7 @@ fn absence(name: &str, config: Option<&Path>) -> Option<String> {
             printable(&here)
         ));
     }
-    let is_there = server == "*" || find(&loaded, Some(server)).is_ok();
+    let is_there = server == "*" || there.entry(Some(server)).is_ok();
     (!is_there).then(|| format!("there is no `{name}` now; the token opens it once there is"))
 }
 

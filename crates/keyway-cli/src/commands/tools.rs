@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use keyway::connect::Host;
-use keyway_mcp::session::Nobody;
+use keyway::sign_in::PromptPolicy;
+use keyway::{Approved, Error, Plan};
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
+use crate::connect_args::{ConnectArgs, SignInPolicy, tell_skipped};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Manner, NOBODY, Reach, ReachError, Ready, find, tell_left_out};
 use crate::report::failure::Failure;
 use crate::server_args::{ServerArgs, all, named};
 use crate::table::Table;
@@ -27,7 +27,7 @@ pub(crate) struct List {
     #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
     pub(crate) format: Format,
     #[command(flatten)]
-    reach: Reach,
+    reach: ConnectArgs,
 }
 
 /// How to print a list.
@@ -72,63 +72,72 @@ pub(crate) fn run(
     kind: Kind,
     context: &CommandContext,
 ) -> Result<Exit, CliError> {
-    let (loaded, given) = arguments.servers.load(context, &arguments.reach)?;
-    if given.is_empty() {
-        tell_left_out(context, &loaded);
-    }
-    let names = match given.as_slice() {
-        [] => all(&loaded)?,
-        given => named(&loaded, given)?,
-    };
-    if let [only] = names.as_slice() {
-        let entry = find(&loaded, Some(only))?;
-        let ready = arguments.reach.prepare(context, &loaded, entry)?;
-        let items = super::block_on(async {
-            let host = arguments.reach.host(context, Manner::default())?;
-            kind.list(&ready, &host).await
-        })?;
-        let text = match arguments.format {
-            Format::Json => json(kind, &items),
-            Format::Human => human(kind, &items, context),
-        };
-        context.print(&text, Exit::Done)?;
-        return Ok(Exit::Done);
-    }
+    let chosen = arguments
+        .servers
+        .chosen(arguments.reach.config.as_deref())?;
     // Servers that were named are signed in to and asked about; for a list of all, neither a
     // window nor a question appears for each.
-    let manner = if given.is_empty() {
-        NOBODY
-    } else {
-        Manner::default()
-    };
-    let prepared: Vec<(String, Result<Ready, CliError>)> = names
-        .into_iter()
-        .map(|name| {
-            let ready = find(&loaded, Some(&name)).and_then(|entry| match given.is_empty() {
-                true => arguments.reach.prepare_quietly(context, &loaded, entry),
-                false => arguments.reach.prepare(context, &loaded, entry),
-            });
-            (name, ready)
-        })
-        .collect();
-    let lists = super::block_on(async {
-        let host = arguments.reach.host(context, manner)?;
+    let is_all = chosen.names.is_empty();
+    let outcome = super::block_on(async {
+        let host = arguments.reach.host(context, SignInPolicy::default())?;
+        let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
+        let names = match given.as_slice() {
+            [] => {
+                tell_skipped(context, plugin.loaded());
+                all(&plugin)?
+            }
+            given => named(&plugin, given)?,
+        };
+        if let [only] = names.as_slice() {
+            let server = plugin.plan(only)?.approve().await?;
+            return Ok(Answer::One(kind.list(&server).await?));
+        }
+        let host = if is_all {
+            host.with_interaction(None)
+                .with_asking(PromptPolicy::Never)
+                .without_approval_prompt()
+        } else {
+            host
+        };
+        let plugin = host.plugin(Arc::clone(plugin.loaded()));
         let mut work = JoinSet::new();
-        for (at, (name, ready)) in prepared.into_iter().enumerate() {
-            let host = host.clone();
+        for (at, name) in names.into_iter().enumerate() {
+            // One question after the other.
+            let server = match plugin.plan(&name) {
+                Ok(plan) => plan.approve().await,
+                Err(error) => Err(error),
+            };
             work.spawn(async move {
-                let items = match ready {
-                    Ok(ready) => kind.list(&ready, &host).await,
-                    Err(error) => Err(error),
+                let items = match server {
+                    Ok(server) => kind.list(&server).await,
+                    Err(error) => Err(error.into()),
                 };
                 (at, Listed { name, items })
             });
         }
         let mut lists = work.join_all().await;
         lists.sort_by_key(|(at, _)| *at);
-        Ok(lists.into_iter().map(|(_, list)| list).collect())
+        Ok(Answer::Several(
+            lists.into_iter().map(|(_, list)| list).collect(),
+        ))
     })?;
-    show(arguments.format, kind, lists, context)
+    match outcome {
+        Answer::One(items) => {
+            let text = match arguments.format {
+                Format::Json => json(kind, &items),
+                Format::Human => human(kind, &items, context),
+            };
+            context.print(&text, Exit::Done)?;
+            Ok(Exit::Done)
+        }
+        Answer::Several(lists) => show(arguments.format, kind, lists, context),
+    }
+}
+
+/// What was listed: of one server, or of several by name.
+enum Answer {
+    One(Vec<Box<RawValue>>),
+    Several(Vec<Listed>),
 }
 
 /// What one of several servers answered.
@@ -139,15 +148,15 @@ struct Listed {
 
 impl Kind {
     /// Connects, lists, and closes the session.
-    async fn list(self, ready: &Ready, host: &Host) -> Result<Vec<Box<RawValue>>, CliError> {
-        let conversation = ready.converse(host, Arc::new(Nobody)).await?;
-        let items = if conversation.facts().offers(self.capability) {
-            conversation.list(self.method, self.key).await
+    async fn list(self, ready: &Approved<Plan>) -> Result<Vec<Box<RawValue>>, CliError> {
+        let session = ready.connect().await?;
+        let items = if session.facts().offers(self.capability) {
+            session.list(self.method, self.key).await
         } else {
             Ok(Vec::new())
         };
-        conversation.close().await;
-        Ok(items.map_err(|error| ReachError::talk(&ready.spec, error))?)
+        session.close().await;
+        Ok(items.map_err(|error| Error::talk(ready.spec(), error))?)
     }
 }
 

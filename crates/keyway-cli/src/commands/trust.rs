@@ -1,20 +1,18 @@
 //! `keyway trust`: what was approved, and approving or taking it back.
 
 use clap::{Args, Subcommand};
+use keyway::approval::{Approval, Ledger};
 use keyway::events::Kind;
-use keyway::load::Loaded;
-use keyway::trust::{Approval, Ledger, Question, Surroundings as Around};
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
 use crate::arguments::hidden;
+use crate::connect_args::{ConnectArgs, SignInPolicy, describe, store_approval, with_ledger};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{Reach, approve, describe, find, with_ledger};
 use crate::server_args::{self, ServerArgs, named};
-use crate::surroundings::Surroundings;
 use crate::table::Table;
 use crate::vault::existing_vault;
 
@@ -47,7 +45,7 @@ Examples:
         #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
         format: Format,
         #[command(flatten)]
-        reach: Reach,
+        reach: ConnectArgs,
     },
     /// Approve entries as they are now
     #[command(after_help = "\
@@ -71,7 +69,7 @@ Examples:
         #[arg(long = "env", value_name = "NAME")]
         variables: Vec<String>,
         #[command(flatten)]
-        reach: Reach,
+        reach: ConnectArgs,
     },
     /// Revoke approvals
     #[command(after_help = "\
@@ -87,7 +85,7 @@ Examples:
         #[command(flatten)]
         servers: ServerArgs,
         #[command(flatten)]
-        reach: Reach,
+        reach: ConnectArgs,
     },
     /// Revoke all approvals
     #[command(after_help = "\
@@ -102,7 +100,7 @@ Examples:
     )]
     Reset {
         #[command(flatten)]
-        reach: Reach,
+        reach: ConnectArgs,
     },
 }
 
@@ -131,7 +129,7 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
     }
 }
 
-fn list(context: &CommandContext, reach: &Reach, format: Format) -> Result<Exit, CliError> {
+fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result<Exit, CliError> {
     let profile = reach.profile(context)?;
     let approvals = match existing_vault()? {
         Some(vault) => Ledger::new(&vault, &profile)?.list()?,
@@ -164,23 +162,24 @@ fn list(context: &CommandContext, reach: &Reach, format: Format) -> Result<Exit,
 
 fn grant(
     context: &CommandContext,
-    reach: &Reach,
+    reach: &ConnectArgs,
     (servers, all): (&ServerArgs, bool),
     variables: &[String],
 ) -> Result<Exit, CliError> {
-    let (loaded, given) = servers.load(context, reach)?;
+    let host = reach.host(context, SignInPolicy::NEVER)?;
+    let (plugin, given) = servers.load(&host, reach)?;
     let names = match (all, given.is_empty()) {
-        (true, true) => server_args::all(&loaded)?,
+        (true, true) => server_args::all(&plugin)?,
         (true, false) => {
             let what = "give servers or `--all`, not both";
             return Err(CliError::Usage { what });
         }
-        (false, _) => named(&loaded, &given)?,
+        (false, _) => named(&plugin, &given)?,
     };
     // All are looked at before any is approved: a wrong name approves nothing.
     let questions: Result<Vec<_>, CliError> = names
         .iter()
-        .map(|name| Ok((name, question(&loaded, name)?)))
+        .map(|name| Ok((name, plugin.question(name)?)))
         .collect();
     let profile = reach.profile(context)?;
     for (name, question) in questions? {
@@ -193,7 +192,7 @@ fn grant(
         };
         context.print_aside(&describe(&question));
         with_ledger(&profile, |ledger| {
-            approve(ledger, &question)?;
+            store_approval(ledger, &question)?;
             for variable in variables {
                 ledger.grant(&question.source, &question.server, variable)?;
             }
@@ -206,14 +205,17 @@ fn grant(
     Ok(Exit::Done)
 }
 
-fn revoke(context: &CommandContext, reach: &Reach, servers: &ServerArgs) -> Result<Exit, CliError> {
-    let (loaded, given) = servers.load(context, reach)?;
-    let names = named(&loaded, &given)?;
+fn revoke(
+    context: &CommandContext,
+    reach: &ConnectArgs,
+    servers: &ServerArgs,
+) -> Result<Exit, CliError> {
+    let host = reach.host(context, SignInPolicy::NEVER)?;
+    let (plugin, given) = servers.load(&host, reach)?;
+    let names = named(&plugin, &given)?;
     let profile = reach.profile(context)?;
     for name in &names {
-        let existed = with_ledger(&profile, |ledger| {
-            Ok(ledger.revoke(&loaded.plugin.root, name)?)
-        })?;
+        let existed = with_ledger(&profile, |ledger| Ok(ledger.revoke(plugin.root(), name)?))?;
         if existed {
             let code = Some("pending-trust");
             context.events.emit(Kind::TrustDecided, Some(name), code);
@@ -228,7 +230,7 @@ fn revoke(context: &CommandContext, reach: &Reach, servers: &ServerArgs) -> Resu
     Ok(Exit::Done)
 }
 
-fn reset(context: &CommandContext, reach: &Reach) -> Result<Exit, CliError> {
+fn reset(context: &CommandContext, reach: &ConnectArgs) -> Result<Exit, CliError> {
     let count = with_ledger(&reach.profile(context)?, |ledger| {
         let approvals = ledger.list()?;
         for approval in &approvals {
@@ -238,21 +240,4 @@ fn reset(context: &CommandContext, reach: &Reach) -> Result<Exit, CliError> {
     })?;
     context.print_aside(&format!("revoked {count} approvals\n"));
     Ok(Exit::Done)
-}
-
-/// Returns what has to be approved of a server; `None` for one that runs and gets nothing.
-pub(super) fn question(loaded: &Loaded, server: &str) -> Result<Option<Question>, CliError> {
-    let (document, entry) = find(loaded, Some(server))?;
-    let surroundings = Surroundings::open(None)?;
-    let host = surroundings.host_variables(&loaded.plugin);
-    let plugin = loaded.plugin.name();
-    Ok(surroundings.with_scope(loaded, |scope| {
-        let around = Around {
-            plugin: &plugin,
-            root: &loaded.plugin.root,
-            document,
-            host: &host,
-        };
-        Question::about(entry, around, &scope)
-    }))
 }

@@ -150,7 +150,7 @@ fn verify(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let found = match (verified, format) {
         (Ok(found), _) => Found::new(found),
         // A program gets its object whatever happened.
-        (Err(CliError::Reach(crate::reach::ReachError::Vault(error))), Format::Json) => {
+        (Err(CliError::Host(keyway::Error::Vault(error))), Format::Json) => {
             Found::nothing_but(error)
         }
         (Err(error), _) => return Err(error),

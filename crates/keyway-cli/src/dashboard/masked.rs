@@ -1,11 +1,8 @@
 //! What a server says, without what it was given by us.
 
-use std::sync::Arc;
-
-use keyway::connect::Host;
+use keyway::Host;
 use keyway::supplied::Redactor;
 use keyway_gateway::dashboard::{Fault, ServerId, Tool};
-use keyway_mcp::session::Nobody;
 use keyway_mcp::states::Trouble;
 use keyway_mcp::whereabouts::Whereabouts;
 use serde_json::value::RawValue;
@@ -15,15 +12,11 @@ use super::Desk;
 use super::slots::Seen;
 use crate::commands::call;
 use crate::error::CliError;
-use crate::reach::whereabouts;
 
 impl Desk {
     /// Returns the host that asks nobody, for one server.
     pub(super) fn host_of(&self, id: &ServerId) -> Host {
-        Host {
-            supplied: Some(self.slots.supplied(id)),
-            ..self.host.clone()
-        }
+        self.host.with_redaction_values(self.slots.supplied(id))
     }
 
     /// Returns what masks everything that a server was given.
@@ -40,8 +33,8 @@ impl Desk {
 
     /// Words a hint so that it can be followed wherever the person stands.
     fn word(&self, id: &ServerId, hint: &str) -> String {
-        let found = self.loaded(id);
-        let known = found.map(|loaded| whereabouts(&loaded, &id.name));
+        let found = self.plugin(id);
+        let known = found.map(|plugin| plugin.declaration_site(&id.name));
         let known = known.unwrap_or_else(|_| Whereabouts::named(id.name.clone()));
         known.word(hint)
     }
@@ -62,8 +55,7 @@ impl Desk {
         arguments: Map<String, Value>,
     ) -> Result<Box<RawValue>, CliError> {
         let ready = self.ready(id)?;
-        let host = self.host_of(id);
-        let conversation = ready.converse(&host, Arc::new(Nobody)).await?;
+        let conversation = ready.connect().await?;
         let arguments = Value::Object(arguments).to_string();
         let how = (ready.timeout(None), None);
         let answered = call::tool(&ready, &conversation, (tool, &arguments), how).await;

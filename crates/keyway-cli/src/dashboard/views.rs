@@ -1,8 +1,8 @@
 //! What `status` and `doctor` found, as the dashboard shows it.
 
+use keyway::approval::Question;
 use keyway::diagnosis::{Stage, page};
 use keyway::load::Loaded;
-use keyway::trust::Question;
 use keyway_gateway::dashboard::{Fault, Kept, ServerId, ServerView, Tool, Variable};
 use keyway_mcp::explain::naming;
 use keyway_mcp::states::{Reason, Standing, State, Trouble};
@@ -13,8 +13,6 @@ use super::slots::{Seen, Slot};
 use crate::commands::doctor::{self, Verdict};
 use crate::commands::status::{self, Listed};
 use crate::error::CliError;
-use crate::reach::ReachError;
-use crate::surroundings::Surroundings;
 
 impl Desk {
     /// Looks at files and vault, and adds what is known beyond them.
@@ -38,9 +36,8 @@ impl Desk {
     ) -> Result<T, CliError> {
         let plugins = self.plugins();
         let plugins: Vec<&Loaded> = plugins.iter().map(AsRef::as_ref).collect();
-        let surroundings = Surroundings::open(self.reach.env_file())?;
-        let accounts = self.host.accounts.as_ref().ok_or(ReachError::NoHome)?;
-        look(status::survey(&plugins, &surroundings, accounts)?)
+        let accounts = self.host.accounts().ok_or(keyway::Error::NoHome)?;
+        look(status::survey(&plugins, &self.host, accounts)?)
     }
 
     fn view(&self, listed: Listed<'_>) -> ServerView {
@@ -51,7 +48,7 @@ impl Desk {
             mut question,
             ..
         } = listed;
-        if self.reach.trusts_all() {
+        if self.host.dangerous_approves_all() {
             question = None;
             status.reason = status.reason.filter(|it| *it != Reason::PendingTrust);
         }
@@ -183,7 +180,7 @@ mod tests {
             plugin: "p".to_owned(),
             name: "docs".to_owned(),
         };
-        let mut trouble = CliError::from(ReachError::Cancelled).trouble();
+        let mut trouble = CliError::from(keyway::Error::Cancelled).trouble();
         trouble.hint = Some("sign in again and agree: keyway login SERVER".to_owned());
         let fault = failed(&trouble, &id).fault.unwrap();
         assert_eq!(fault.hint, "sign in again and agree: keyway login docs");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::mask::{in_name, looks_secret};
 use super::{Report, Text};
-use crate::fingerprint::fingerprint;
+use keyway_config::names::stable_id;
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>) -> String {
@@ -173,5 +173,5 @@ fn identity(diagnostic: &Diagnostic) -> String {
     let file = location.map_or("", |location| &location.file);
     let pointer = location.map_or("", |location| location.pointer.as_str());
     let parts = [diagnostic.code, file, pointer, &diagnostic.message];
-    fingerprint(&parts)
+    stable_id(&parts)
 }

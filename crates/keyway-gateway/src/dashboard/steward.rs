@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use url::Url;
 
+use keyway::approval::Question;
 use keyway::sign_in::SignIn;
-use keyway::trust::Question;
 use keyway_mcp::states::{Standing, Trouble};
 
 /// Looks after servers.

@@ -13,8 +13,9 @@ use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, SpecEndpoint};
 use keyway_secret::Secret;
 use keyway_transport::ChildKind;
 
-use super::{Host, Target, exposed, host_env};
-use crate::trust::Files;
+use super::{Target, exposed, host_env};
+use crate::approval::Files;
+use crate::host::Host;
 
 /// What guesses are kept from by.
 #[derive(Debug, Clone)]
@@ -77,7 +78,12 @@ impl Host {
     /// Returns what a connection to `target` would depend on; `around` is what else decides about
     /// it in this process, such as how the network is reached.
     #[must_use]
-    pub fn likeness(&self, target: Target<'_>, around: &[&[u8]], key: &LikenessKey) -> Likeness {
+    pub(crate) fn likeness(
+        &self,
+        target: Target<'_>,
+        around: &[&[u8]],
+        key: &LikenessKey,
+    ) -> Likeness {
         let mut hasher = Hasher::new(key);
         let spec = target.spec;
         hasher.field("plugin", target.plugin.as_bytes());

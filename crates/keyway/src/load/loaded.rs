@@ -22,6 +22,18 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// A plugin of one document that no file holds.
+    pub(crate) fn of_document(document: Document) -> Self {
+        let plugin = Plugin {
+            documents: vec![document],
+            ..Plugin::default()
+        };
+        Self {
+            plugin,
+            paths: BTreeMap::new(),
+        }
+    }
+
     /// Returns a path by which the same is read again; none for a stream.
     ///
     /// That is the folder, unless what was read is one file that nobody finds there.

@@ -17,7 +17,8 @@ use keyway_transport::{
 };
 
 use super::Accounts;
-use crate::connect::{Host, Target};
+use crate::connect::Target;
+use crate::host::Host;
 use crate::settings::{self, Dpop, Grant, Resource, SecretSource, ServerOAuth};
 
 /// Puts together how to sign in to one server.

@@ -1,5 +1,6 @@
 //! The ports that any process on tokio has: time, tasks, threads.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use keyway_auth::BoxFuture;
@@ -23,9 +24,23 @@ impl Clock for SystemClock {
     }
 }
 
+/// A clock that several share.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedClock(pub(crate) Arc<dyn Clock>);
+
+impl Clock for SharedClock {
+    fn monotonic(&self) -> Instant {
+        self.0.monotonic()
+    }
+
+    fn wall(&self) -> SystemTime {
+        self.0.wall()
+    }
+}
+
 /// The tasks and threads of the runtime that the caller is in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TokioTasks;
+pub struct TokioTasks;
 
 impl Tasks for TokioTasks {
     fn spawn(&self, task: BoxFuture<'static, ()>) {

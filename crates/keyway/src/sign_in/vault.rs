@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::variables::LazyVariables;
 use blake2::{Blake2b256, Digest as _};
 use keyway_auth::ports::{DocumentCache, RecordStore};
 use keyway_config::resolve::RemoteSpec;
@@ -53,13 +54,24 @@ impl KeptVault {
         Ok(vault)
     }
 
+    /// Returns the variables that it keeps, read when one is missed.
+    #[must_use]
+    pub fn variables(self: &Arc<Self>) -> LazyVariables {
+        LazyVariables::new(Arc::clone(self))
+    }
+
+    /// Returns where it is.
+    pub(crate) const fn folders(&self) -> &Folders {
+        &self.folders
+    }
+
     /// Returns the folder for locks, made together with the vault.
     pub(super) fn locks(&self) -> Option<PathBuf> {
         self.get().ok().map(|_| self.folders.runtime.clone())
     }
 
     /// Returns the vault if there is one.
-    pub(super) fn existing(&self) -> Result<Option<Arc<Vault>>, VaultError> {
+    pub(crate) fn existing(&self) -> Result<Option<Arc<Vault>>, VaultError> {
         if super::database(&self.folders).exists() {
             self.get().map(Some)
         } else {

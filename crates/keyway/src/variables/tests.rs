@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use keyway_testkit::{Canary, Folder};
+use keyway_vault::Folders;
 
 use super::*;
 use crate::vault::{ExplicitKey, KeySources};
@@ -32,7 +33,10 @@ impl Home {
             count.fetch_add(1, Ordering::Relaxed);
             open(&folders)
         };
-        let lazy = LazyVariables::new(self.folders.clone(), Box::new(open));
+        let lazy = LazyVariables::new(Arc::new(KeptVault::new(
+            self.folders.clone(),
+            Box::new(open),
+        )));
         (lazy, opened)
     }
 }
@@ -142,7 +146,10 @@ fn a_vault_that_stays_shut_is_told_of_once_and_finds_nothing() {
         let sources = KeySources::default().with_explicit(ExplicitKey::File(wrong.clone()));
         Vault::open(&folders, sources)
     };
-    let lazy = LazyVariables::new(home.folders.clone(), Box::new(open));
+    let lazy = LazyVariables::new(Arc::new(KeptVault::new(
+        home.folders.clone(),
+        Box::new(open),
+    )));
     assert!(lazy.get("A").is_none());
     assert!(lazy.take_trouble().is_some());
     assert!(lazy.take_trouble().is_none());

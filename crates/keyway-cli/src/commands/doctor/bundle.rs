@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use keyway::Plugin;
 use keyway::events::{Event, Listener, Topic, rfc3339};
 use keyway::load::Loaded;
 use keyway::settings;
@@ -23,7 +24,6 @@ use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::failure;
 use crate::report::mask::{Mask, in_words};
-use crate::surroundings::Surroundings;
 
 /// An archive to be written when the examination is over.
 #[derive(Debug)]
@@ -52,12 +52,13 @@ impl Bundle {
     /// Writes the archive; returns what is in it, for the person to read.
     pub(super) fn write(
         &self,
-        loaded: &Loaded,
-        (surroundings, context): (&Surroundings, &CommandContext),
+        plugin: &Plugin,
+        context: &CommandContext,
         report: &str,
     ) -> Result<String, CliError> {
         // What cannot be looked at is a part of the report as well.
-        let status = status::as_json(loaded, surroundings, context);
+        let loaded = plugin.loaded();
+        let status = status::as_json(loaded, plugin.host(), context);
         let status = status.unwrap_or_else(|error| failure::object(&error));
         let mut parts = vec![
             ("README.txt".to_owned(), README.to_owned()),

@@ -1,33 +1,27 @@
 //! The stages that need no network: file, rules, variables, trust.
 
 use keyway::diagnosis::Stage;
-use keyway::load::Loaded;
 use keyway::status::{self, Reason, ServerStatus, State};
+use keyway::{Approved, Plan, Plugin};
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Scope;
 use keyway_mcp::states::Standing;
 
 use super::fault::{Fault, Verdict};
 use crate::commands::status::explain::{diagnostics, stops};
-use crate::context::CommandContext;
 use crate::exit::Exit;
-use crate::reach::{Reach, Ready};
 use crate::report::Report;
 
 /// A server, ready to be connected to or found out already.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) name: String,
-    pub(super) outcome: Result<Box<Ready>, Verdict>,
+    pub(super) outcome: Result<Box<Approved<Plan>>, Verdict>,
 }
 
 /// Examines every server of a plugin as far as nothing is run or sent.
-pub(super) fn examine(
-    loaded: &Loaded,
-    scope: Scope<'_>,
-    reach: &Reach,
-    context: &CommandContext,
-) -> Vec<Candidate> {
+pub(super) fn examine(plugin: &Plugin, scope: Scope<'_>) -> Vec<Candidate> {
+    let loaded = plugin.loaded().as_ref();
     let servers = status::of(&loaded.plugin, &scope);
     let findings = diagnostics(&loaded.plugin, scope, &servers);
     // A rule may quote a name that somebody made of a token; a report masks it.
@@ -36,7 +30,7 @@ pub(super) fn examine(
     let examined = servers.iter().map(|server| {
         let outcome = match standing(server, findings) {
             Some(verdict) => Err(verdict),
-            None => ready(server, loaded, reach, context),
+            None => ready(server, plugin),
         };
         let name = server.entry.name.clone();
         Candidate { name, outcome }
@@ -104,18 +98,16 @@ fn unset<'a>(server: &ServerStatus<'a>) -> Option<&'a str> {
     Some(found.name)
 }
 
-fn ready(
-    server: &ServerStatus<'_>,
-    loaded: &Loaded,
-    reach: &Reach,
-    context: &CommandContext,
-) -> Result<Box<Ready>, Verdict> {
-    let Ok(declared) = &server.entry.server else {
+fn ready(server: &ServerStatus<'_>, plugin: &Plugin) -> Result<Box<Approved<Plan>>, Verdict> {
+    if server.entry.server.is_err() {
         return Err(Verdict::Off);
-    };
-    let entry = (server.document, declared);
-    let prepared = reach.prepare_quietly(context, loaded, entry);
-    let ready = prepared.map_err(|error| faulty(Fault::of_error(&error, Stage::Trust, None)))?;
+    }
+    let plan = plugin.plan(&server.entry.name);
+    let ready = plan.and_then(|plan| plan.approved_before());
+    let ready = ready.map_err(|error| {
+        let error = error.into();
+        faulty(Fault::of_error(&error, Stage::Trust, None))
+    })?;
     Ok(Box::new(ready))
 }
 

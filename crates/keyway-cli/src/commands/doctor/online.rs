@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use keyway::connect::{Host, TransportError};
+use keyway::connect::TransportError;
 use keyway::diagnosis::{Evidence, Speaks, Stage, callback_port};
+use keyway::host::ChildLines;
 use keyway::sign_in::AuthError;
+use keyway::{Approved, Error, Plan};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 use keyway_mcp::explain::{explain_auth, naming};
-use keyway_mcp::session::{Nobody, SessionError};
+use keyway_mcp::session::SessionError;
 use keyway_mcp::states::Trouble;
 use tokio::time::timeout;
 
@@ -20,12 +22,10 @@ use super::fault::{Advice, Fault, Verdict};
 use crate::commands::probe::{Listed, listed};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::reach::{ReachError, Ready, Tail};
 
 /// One server and what is needed to examine it.
 pub(super) struct Patient {
-    pub(super) ready: Ready,
-    pub(super) host: Host,
+    pub(super) ready: Approved<Plan>,
     pub(super) has_browser: bool,
     pub(super) limit: Duration,
     pub(super) board: Arc<Board>,
@@ -37,8 +37,9 @@ impl Patient {
     pub(super) async fn examine(&self) -> Verdict {
         let started = Instant::now();
         let skew = AtomicI64::new(UNKNOWN);
-        let tail = Tail::default();
-        let outcome = timeout(self.limit, self.connect(&tail.listen(&self.host), &skew)).await;
+        let tail = ChildLines::default();
+        let listening = self.ready.on(&tail.listen(self.ready.host()));
+        let outcome = timeout(self.limit, self.connect(&listening, &skew)).await;
         let error = match outcome {
             Ok(Ok(found)) => {
                 let left = self.limit.saturating_sub(started.elapsed());
@@ -56,7 +57,7 @@ impl Patient {
         let speaks = self.other_transport(&error, left).await;
         let skew = Some(skew.into_inner()).filter(|skew| *skew != UNKNOWN);
         let evidence = Evidence {
-            spec: &self.ready.spec,
+            spec: self.ready.spec(),
             skew,
             speaks: speaks.as_ref(),
         };
@@ -68,46 +69,42 @@ impl Patient {
             fault.lines = tail.lines().await;
         }
         Verdict::Faulty(Box::new(Fault {
-            hint: naming(
-                &fault.hint,
-                Some(self.ready.plugin()),
-                &self.ready.spec.name,
-            ),
+            hint: naming(&fault.hint, Some(self.ready.plugin()), self.ready.server()),
             ..fault
         }))
     }
 
-    async fn connect(&self, host: &Host, skew: &AtomicI64) -> Result<Listed, CliError> {
+    async fn connect(&self, server: &Approved<Plan>, skew: &AtomicI64) -> Result<Listed, CliError> {
         self.board.enter(self.at, Stage::Health);
-        if let Ok(checked) = self.ready.health_and_clock(host).await {
+        if let Ok(checked) = server.health_and_clock().await {
             skew.store(checked.skew.unwrap_or(UNKNOWN), Ordering::Relaxed);
         }
         self.board.enter(self.at, Stage::Connect);
-        let found = listed(&self.ready, host).await?;
+        let found = listed(server).await?;
         self.board.enter(self.at, Stage::List);
         Ok(found)
     }
 
     /// Says whether a server that takes a fixed credential also takes a sign-in.
     async fn advice(&self, left: Duration) -> Option<Box<Advice>> {
-        if self.ready.spec.method != Method::Static {
+        if self.ready.method() != Method::Static {
             return None;
         }
-        let offered = self.ready.offers_oauth(&self.host);
+        let offered = self.ready.offers_oauth();
         let offered = timeout(left.min(SHORT), offered).await;
-        matches!(offered, Ok(Ok(()))).then(|| Box::new(Advice::prefer_oauth(&self.ready.spec.name)))
+        matches!(offered, Ok(Ok(()))).then(|| Box::new(Advice::prefer_oauth(self.ready.server())))
     }
 
     fn late(&self) -> CliError {
         let seconds = self.limit.as_secs();
         let error = SessionError::Transport(TransportError::Timeout { seconds });
-        ReachError::talk(&self.ready.spec, error).into()
+        Error::talk(self.ready.spec(), error).into()
     }
 
     /// Tries the other transports where the declared one was not understood.
     async fn other_transport(&self, error: &CliError, left: Duration) -> Option<Speaks> {
         let is_misunderstood = match error {
-            CliError::Reach(ReachError::Talk {
+            CliError::Host(Error::Talk {
                 error: SessionError::Protocol { .. } | SessionError::Rpc(_),
                 ..
             }) => true,
@@ -122,7 +119,7 @@ impl Patient {
                 )
             ),
         };
-        let others = match self.ready.spec.transport {
+        let others = match self.ready.spec().transport {
             Transport::Http => [Transport::Sse, Transport::Ws],
             Transport::Sse => [Transport::Http, Transport::Ws],
             Transport::Ws => [Transport::Http, Transport::Sse],
@@ -134,11 +131,11 @@ impl Patient {
         let trying = async {
             for other in others {
                 let ready = self.ready.with_transport(other);
-                if let Ok(conversation) = ready.converse(&self.host, Arc::new(Nobody)).await {
-                    conversation.close().await;
+                if let Ok(session) = ready.connect().await {
+                    session.close().await;
                     return Some(Speaks {
                         transport: other,
-                        era: conversation.facts().era.clone(),
+                        era: session.facts().era.clone(),
                     });
                 }
             }
@@ -152,13 +149,13 @@ impl Patient {
         if fault.code != "sign-in-required" {
             return fault;
         }
-        if let Some(oauth) = self.ready.oauth(&self.host) {
+        if let Some(oauth) = self.ready.oauth() {
             self.board.enter(self.at, Stage::Discovery);
             if let Ok(Err(error)) = timeout(left, oauth.dry_run()).await {
                 return self.of_auth(error);
             }
         }
-        let port = match &self.ready.spec.endpoint {
+        let port = match &self.ready.spec().endpoint {
             SpecEndpoint::Remote(remote) => remote.callback_port,
             _ => None,
         };
@@ -179,8 +176,8 @@ impl Patient {
     fn of_auth(&self, error: AuthError) -> Fault {
         let explained = explain_auth(&error);
         let standing = Trouble::from(&error).standing;
-        let server = self.ready.spec.name.clone();
-        let exit = CliError::from(ReachError::SignIn { server, error }).exit();
+        let server = self.ready.server().to_owned();
+        let exit = CliError::from(Error::SignIn { server, error }).exit();
         let hint = explained.hint.unwrap_or_default();
         Fault {
             stage: Stage::of_code(explained.code).unwrap_or(Stage::Token),

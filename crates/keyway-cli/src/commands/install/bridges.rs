@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use keyway::load::Loader;
+use keyway::Host;
 use keyway_clients::install::{ClientFile, Home, Recognised, Remote, recognise};
 use keyway_secret::printable;
 
@@ -175,12 +175,11 @@ impl Bridges {
     }
 
     /// Says what has to be approved, once the plugin folder is written.
-    pub(super) fn approvals(&self, profile: &str) -> Result<String, CliError> {
+    pub(super) fn approvals(&self, host: &Host) -> Result<String, CliError> {
         let Some(home) = &self.home else {
             return Ok(String::new());
         };
-        let loader = Loader::default().home(ProcessEnvironment::home());
-        let loaded = loader.load(home.folder())?;
-        approvals(&loaded, &self.servers, (None, profile))
+        let plugin = host.load(home.folder())?;
+        approvals(&plugin, &self.servers, None)
     }
 }

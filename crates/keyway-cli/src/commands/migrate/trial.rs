@@ -1,17 +1,19 @@
 //! What a migration leads to, tried against the servers before any file is changed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use clap::Args;
+use keyway::Error;
 use keyway::load::Loaded;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
 use keyway_secret::printable;
 
 use crate::commands::{block_on, probe::listed};
+use crate::connect_args::{ConnectArgs, SignInPolicy, plan};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::reach::{NOBODY, Reach, ReachError, find};
 
 /// The flags of a migration that asks servers.
 #[derive(Debug, Args)]
@@ -42,32 +44,30 @@ impl Trial<'_> {
         changes: &[TextChange],
         (servers, values): (BTreeSet<&str>, Variables),
     ) -> Result<String, CliError> {
-        let after = self.after(changes);
-        let mut text = String::new();
-        for server in servers {
-            let name = printable(server);
-            let untested = |why: &CliError| {
-                format!("`{name}` was not tested: {}\n", printable(&why.to_string()))
-            };
-            let quietly = Reach::for_trial(self.trust, Variables::default());
-            let original = find(self.before, Some(server));
-            let original = original
-                .and_then(|entry| quietly.prepare_quietly(self.context, self.before, entry));
-            if let Err(why) = original {
-                text.push_str(&untested(&why));
-                continue;
+        let after = Arc::new(self.after(changes));
+        block_on(async {
+            let host = ConnectArgs::default().host(self.context, SignInPolicy::NEVER)?;
+            let trusted = host.dangerous_approve_all();
+            let quietly = if self.trust { &trusted } else { &host };
+            let before = quietly.plugin(Arc::new(self.before.clone()));
+            let tried = trusted.with_overrides(values).plugin(after);
+            let mut text = String::new();
+            for server in servers {
+                let name = printable(server);
+                let original =
+                    plan(&before, Some(server)).and_then(|plan| Ok(plan.approved_before()?));
+                if let Err(why) = original {
+                    let why = printable(&why.to_string());
+                    text.push_str(&format!("`{name}` was not tested: {why}\n"));
+                    continue;
+                }
+                let ready = plan(&tried, Some(server))?.approved_before()?;
+                let found = listed(&ready).await;
+                let found = found.map_err(|error| refused(server, error))?;
+                text.push_str(&format!("`{name}` was tested: {}\n", found.in_words()));
             }
-            let reach = Reach::for_trial(true, values.clone());
-            let entry = find(&after, Some(server))?;
-            let ready = reach.prepare_quietly(self.context, &after, entry)?;
-            let found = block_on(async {
-                let host = reach.host(self.context, NOBODY)?;
-                listed(&ready, &host).await
-            });
-            let found = found.map_err(|error| refused(server, error))?;
-            text.push_str(&format!("`{name}` was tested: {}\n", found.in_words()));
-        }
-        Ok(text)
+            Ok(text)
+        })
     }
 
     /// Asks a server whether the sign-in that the entry will rely on is there.
@@ -76,16 +76,19 @@ impl Trial<'_> {
         changes: &[TextChange],
         server: &str,
     ) -> Result<String, CliError> {
-        let after = self.after(changes);
-        let reach = Reach::for_trial(self.trust, Variables::default());
-        let entry = find(&after, Some(server))?;
-        let ready = reach.prepare(self.context, &after, entry)?;
+        let after = Arc::new(self.after(changes));
         let offered = block_on(async {
-            let host = reach.host(self.context, NOBODY)?;
-            let offered = ready.offers_oauth(&host).await;
+            let host = ConnectArgs::default().host(self.context, SignInPolicy::NEVER)?;
+            let host = if self.trust {
+                host.dangerous_approve_all()
+            } else {
+                host
+            };
+            let plan = plan(&host.plugin(after), Some(server))?;
+            let offered = plan.approve().await?.offers_oauth().await;
             offered.map_err(|error| {
                 let server = server.to_owned();
-                CliError::from(ReachError::SignIn { server, error })
+                CliError::from(Error::SignIn { server, error })
             })
         });
         offered.map_err(|error| refused(server, error))?;

@@ -8,37 +8,36 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use keyway::connect::{Host, LikenessKey};
+use keyway::connect::LikenessKey;
 use keyway::error::LoadError;
-use keyway::events::{Events, Topic};
+use keyway::events::Topic;
 use keyway::load::{CONFIG_FILES, Loaded};
 use keyway::sign_in::PromptPolicy;
 use keyway::watch::Stamps;
-use keyway_config::declared::DeclaredServer;
-use keyway_config::document::Document;
+use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_config::resolve::SpecEndpoint;
 use keyway_gateway::dashboard::ServerId;
 use keyway_gateway::gateway::{Gateway, Served};
+use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::signed_in::SignedIn;
 use super::Serve;
+use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::{CommandContext, Verbosity};
 use crate::dashboard::Desk;
 use crate::error::CliError;
-use crate::lazy::Lazy;
-use crate::reach::{Manner, Reach, ReachError, Ready, find};
 use crate::settings;
 use crate::vault::folders;
 
 /// Everything that is served, and how it looked last.
 pub(super) struct Plugins {
-    reach: Reach,
+    reach: ConnectArgs,
     context: CommandContext,
     desk: Arc<Desk>,
-    together: Arc<Host>,
-    direct: Arc<Host>,
+    together: Host,
+    direct: Host,
     /// The same for each server, whose questions the dashboard shows.
     witnessed: HashMap<ServerId, Witnessed>,
     around: Arc<[Secret<Vec<u8>>]>,
@@ -46,7 +45,7 @@ pub(super) struct Plugins {
     plugins: Vec<Watched>,
     sign_ins: HashMap<(String, String), SignedIn>,
     /// Those that the gateway has now.
-    upstreams: Vec<Weak<Lazy>>,
+    upstreams: Vec<Weak<LazyServer>>,
     stamps: Stamps,
     vault: Stamps,
     settings: Stamps,
@@ -69,8 +68,8 @@ struct Watched {
 /// The two hosts of one server.
 #[derive(Clone)]
 struct Witnessed {
-    together: Arc<Host>,
-    direct: Arc<Host>,
+    together: Host,
+    direct: Host,
 }
 
 impl Plugins {
@@ -80,33 +79,35 @@ impl Plugins {
         context: &CommandContext,
         desk: &Arc<Desk>,
     ) -> Result<Self, CliError> {
-        let host = |asking| -> Result<Arc<Host>, CliError> {
-            let host = arguments
-                .reach
-                .host_like(desk.host(), context, manner(asking))?;
-            Ok(Arc::new(host))
+        let host = |asking| -> Result<Host, CliError> {
+            let host = desk.host().with_asking(asking);
+            let terminal = arguments.reach.terminal(context, policy(asking))?;
+            Ok(match terminal {
+                Some(terminal) => host.with_presenter(Arc::new(terminal)),
+                None => host,
+            })
         };
         let folders = folders()?;
         let no_randomness = || std::io::Error::other("there is no randomness");
         let key = LikenessKey::random().ok_or_else(no_randomness);
         let plugins = arguments
-            .load(context)?
+            .load(desk.host(), context)?
             .into_iter()
-            .map(|(path, loaded)| Watched {
+            .map(|(path, plugin)| Watched {
                 path,
-                loaded: Some(Arc::new(loaded)),
+                loaded: Some(Arc::clone(plugin.loaded())),
                 told: None,
                 is_missed: false,
             });
         Ok(Self {
-            reach: arguments.reach.unattended(),
+            reach: arguments.reach.clone(),
             context: context.clone(),
             desk: Arc::clone(desk),
             together: host(PromptPolicy::Never)?,
-            direct: host(PromptPolicy::AtMost(ENTRY_WAIT))?,
+            direct: host(PromptPolicy::AtMost(SIGN_IN_TIMEOUT))?,
             witnessed: HashMap::new(),
             around: settings::around().into(),
-            key: key.map_err(|source| ReachError::Client { source })?,
+            key: key.map_err(|source| CliError::Client { source })?,
             plugins: plugins.collect(),
             sign_ins: HashMap::new(),
             upstreams: Vec::new(),
@@ -163,7 +164,7 @@ impl Plugins {
         };
         if is_same && !is_settling && !std::mem::take(&mut self.in_doubt) {
             let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
-            upstreams.for_each(|upstream| upstream.forget());
+            upstreams.for_each(|upstream| upstream.drop_unused());
             return None;
         }
         self.stamps = stamps;
@@ -179,9 +180,9 @@ impl Plugins {
         // Those that are as before stay where they are, and sessions hold on to others.
         self.upstreams.retain(|it| it.strong_count() > 0);
         for loaded in &self.loaded() {
-            for name in names(loaded) {
+            for name in self.together.plugin(Arc::clone(loaded)).servers() {
                 let (likeness, ready) = self.likeness(loaded, &name);
-                files.extend(ready.iter().flat_map(Ready::files));
+                files.extend(ready.iter().flat_map(Approved::<Plan>::files));
                 let key = (loaded.plugin.name(), name.clone());
                 let Witnessed { together, direct } = self.witnessed(&key);
                 let sign_in = self.sign_ins.entry(key).or_default();
@@ -190,9 +191,17 @@ impl Plugins {
                     None => likeness,
                 };
                 let presence = &sign_in.presence;
-                let lazy = Lazy::new(&self.reach, &self.context, loaded, &name, &together);
-                let lazy = lazy.directly(&direct).noting(presence).amid(&self.around);
-                let upstream = Arc::new(lazy.watched(self.foreseen(ready)));
+                let options = LazyServerOptions {
+                    direct: Some(direct),
+                    presence: Arc::clone(presence),
+                    process_facts: Arc::clone(&self.around),
+                    shared: None,
+                    is_watched: true,
+                    // Under the host whose questions the dashboard shows.
+                    last_seen: self.foreseen(ready).map(|it| it.on(&together)),
+                };
+                let plugin = together.plugin(Arc::clone(loaded));
+                let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
                 self.upstreams.push(Arc::downgrade(&upstream));
                 let served = Served::new(loaded.plugin.name(), name, digest, upstream);
                 // A session goes on where somebody signed out, and keeps to its account itself.
@@ -204,8 +213,9 @@ impl Plugins {
     }
 
     /// Returns what the next client may have of the last look, which tells nobody what it found.
-    fn foreseen(&self, ready: Option<Ready>) -> Option<Ready> {
-        let is_told = |ready: &Ready| matches!(ready.spec.endpoint, SpecEndpoint::NotConfigured);
+    fn foreseen(&self, ready: Option<Approved<Plan>>) -> Option<Approved<Plan>> {
+        let is_told =
+            |ready: &Approved<Plan>| matches!(ready.spec().endpoint, SpecEndpoint::NotConfigured);
         ready.filter(|ready| !is_told(ready) && !self.context.events.wants(Topic::Config))
     }
 
@@ -220,28 +230,26 @@ impl Plugins {
         }
         let host = |host: &Host, asking| {
             // What it depends on was read when the hosts were made.
-            let terminal = self.reach.terminal(&self.context, manner(asking));
+            let terminal = self.reach.terminal(&self.context, policy(asking));
             let terminal = terminal.ok().flatten();
-            Arc::new(self.desk.witnessing(host, terminal, &id))
+            self.desk.witnessing(host, terminal, &id)
         };
         let witnessed = Witnessed {
             together: host(&self.together, PromptPolicy::Never),
-            direct: host(&self.direct, PromptPolicy::AtMost(ENTRY_WAIT)),
+            direct: host(&self.direct, PromptPolicy::AtMost(SIGN_IN_TIMEOUT)),
         };
         self.witnessed.insert(id, witnessed.clone());
         witnessed
     }
 
     /// Returns what a session begun now must not outlive, and the server if it is ready.
-    fn likeness(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Ready>) {
-        let mut muted = self.context.clone();
-        muted.events = Events::default();
-        let entry = find(loaded, Some(name));
-        let ready = entry.and_then(|entry| self.reach.prepare_quietly(&muted, loaded, entry));
-        let ready = match ready {
-            Ok(ready) => ready,
+    fn likeness(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Approved<Plan>>) {
+        let plugin = self.direct.without_events().plugin(Arc::clone(loaded));
+        let plan = plugin.plan(name);
+        let ready = match plan.and_then(|plan| plan.approved_before()) {
+            Ok(ready) => ready.on(&self.direct),
             Err(error) => {
-                let text = text_of(loaded, name);
+                let text = text_of(&plugin, name);
                 let words = [text.as_bytes(), error.code().as_bytes()];
                 return (*self.key.hash("closed", &words).as_bytes(), None);
             }
@@ -251,10 +259,10 @@ impl Plugins {
             .iter()
             .map(|it| it.expose().as_slice())
             .collect();
-        let likeness = ready.likeness(&self.direct, &around, &self.key);
+        let likeness = ready.fingerprint(&around, &self.key);
         let key = (loaded.plugin.name(), name.to_owned());
         // Where the vault cannot be read, nobody has signed out for that.
-        if let Ok(sign_in) = ready.sign_in(&self.direct) {
+        if let Ok(sign_in) = ready.stored_sign_in() {
             self.sign_ins.entry(key).or_default().see(sign_in);
         }
         (*likeness.as_bytes(), Some(ready))
@@ -287,9 +295,9 @@ impl Plugins {
     fn load_one(&mut self, watched: &mut Watched, taken: &[String]) -> Option<String> {
         let path = shown(&watched.path);
         let goes_on = "what it said before goes on to count";
-        let loaded = match self.reach.load(&self.context, Some(&watched.path)) {
-            Ok(loaded) => loaded,
-            Err(CliError::Load(
+        let plugin = match self.direct.load(&watched.path) {
+            Ok(plugin) => plugin,
+            Err(Error::Load(
                 LoadError::Missing { .. }
                 | LoadError::NoConfiguration { .. }
                 | LoadError::NothingFound,
@@ -305,16 +313,17 @@ impl Plugins {
             Err(error) => return Some(format!("{path}: {error}; {goes_on}")),
         };
         watched.is_missed = false;
+        let loaded = plugin.loaded();
         if taken.contains(&loaded.plugin.name()) {
             return Some(format!("{path} has the name of another plugin; {goes_on}"));
         }
-        if let Some(broken) = watched.newly_broken(&loaded) {
+        if let Some(broken) = watched.newly_broken(loaded) {
             let file = printable(&broken);
             return Some(format!(
                 "`{file}` of {path} cannot be used as it is; {goes_on} (keyway check says why)"
             ));
         }
-        watched.loaded = Some(Arc::new(loaded));
+        watched.loaded = Some(Arc::clone(loaded));
         None
     }
 
@@ -356,28 +365,13 @@ impl Watched {
     }
 }
 
-fn manner(asking: PromptPolicy) -> Manner {
-    Manner {
-        asking,
-        ..Manner::default()
-    }
-}
-
-/// Returns the names of the servers of a plugin that are not switched off.
-pub(super) fn names(loaded: &Loaded) -> Vec<String> {
-    let usable = |(document, server): &(&Document, &DeclaredServer)| {
-        document.is_usable() && !server.disabled
-    };
-    let servers = loaded.plugin.servers().filter(usable);
-    let mut names: Vec<String> = servers.map(|(_, server)| server.name.clone()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+const fn policy(asking: PromptPolicy) -> SignInPolicy {
+    SignInPolicy::waiting(asking)
 }
 
 /// Returns what the file says about a server.
-fn text_of(loaded: &Loaded, name: &str) -> String {
-    match find(loaded, Some(name)) {
+fn text_of(plugin: &Plugin, name: &str) -> String {
+    match plugin.entry(Some(name)) {
         Ok((document, server)) => document.source.slice(server.span).to_owned(),
         Err(_) => String::new(),
     }
@@ -393,4 +387,4 @@ const BEAT: Duration = Duration::from_secs(1);
 /// No disk takes as many beats.
 const SETTLING: u8 = 3;
 /// Less than the minute that most clients wait for a call.
-const ENTRY_WAIT: Duration = Duration::from_secs(45);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);

@@ -14,7 +14,6 @@ use crate::commands::install::difference;
 use crate::diff::Kind;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::reach::ReachError;
 
 /// Files that are to be written.
 pub(super) struct Files {
@@ -108,7 +107,7 @@ pub(super) fn folder(manager: Manager) -> Result<PathBuf, CliError> {
             .map(systemd_folder),
         Manager::Launchd => home.map(launchd_folder),
     };
-    Ok(folder.ok_or(ReachError::NoHome)?)
+    Ok(folder.ok_or(keyway::Error::NoHome)?)
 }
 
 fn content(path: &Path) -> Result<Option<String>, CliError> {

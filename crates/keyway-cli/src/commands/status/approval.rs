@@ -1,26 +1,26 @@
 //! Which of the servers that wait for approval have it already.
 
+use keyway::Host;
+use keyway::approval::{EntryContext, Ledger, Question};
 use keyway::load::Loaded;
 use keyway::sign_in::Accounts;
 use keyway::status::Reason;
-use keyway::trust::{Ledger, Question, Surroundings as Around};
 
 use super::Listed;
 use crate::error::CliError;
-use crate::surroundings::Surroundings;
 
 /// Takes the reason away from servers that were approved as they are now.
 pub(super) fn look_up(
     servers: &mut [Listed<'_>],
     plugins: &[&Loaded],
-    surroundings: &Surroundings,
+    host: &Host,
     accounts: &Accounts,
 ) -> Result<(), CliError> {
     let vault = accounts.vault.get()?;
     let ledger = Ledger::new(&vault, &accounts.profile)?;
     for listed in servers.iter_mut().filter(|listed| waits(listed)) {
         let owner = listed.owner(plugins);
-        let Some(question) = owner.and_then(|loaded| question(listed, loaded, surroundings)) else {
+        let Some(question) = owner.and_then(|loaded| question(listed, loaded, host)) else {
             continue;
         };
         let approval = ledger.find(&question.source, &question.server)?;
@@ -38,14 +38,14 @@ pub(super) fn waits(listed: &Listed<'_>) -> bool {
     listed.status.reason == Some(Reason::PendingTrust)
 }
 
-fn question(listed: &Listed<'_>, loaded: &Loaded, surroundings: &Surroundings) -> Option<Question> {
+fn question(listed: &Listed<'_>, loaded: &Loaded, host: &Host) -> Option<Question> {
     let server = listed.status.entry.server.as_ref().ok()?;
-    let host = surroundings.host_variables(&loaded.plugin);
-    let around = Around {
+    let variables = host.variable_scope(loaded).ok()?;
+    let context = EntryContext {
         plugin: &listed.plugin,
         root: &loaded.plugin.root,
         document: listed.status.document,
-        host: &host,
+        host: variables.host_variables(),
     };
-    surroundings.with_scope(loaded, |scope| Question::about(server, around, &scope))
+    Question::about(server, context, &variables.scope())
 }

@@ -2,15 +2,16 @@
 //!
 //! Found out by a launcher that shuts itself in and ends; no program of a plugin is started.
 
-use keyway::connect::Isolation;
+use keyway::connect::{Isolation, Launcher};
 use keyway::settings::Confinement;
 use keyway_config::declared::Endpoint;
 
 use super::Listed;
 use crate::commands::block_on;
+use crate::connect_args;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::host;
+use crate::vault::folders;
 
 /// Fills in the protection of every server that runs a program.
 pub(super) fn look_up(
@@ -43,11 +44,16 @@ fn runs_a_program(listed: &Listed<'_>) -> bool {
 }
 
 fn probe(asked: Confinement) -> Result<String, CliError> {
-    let mut of_process = host::isolation();
+    let mut of_process = connect_args::isolation();
+    if let Ok(own) = folders() {
+        of_process
+            .hidden
+            .extend([own.data, own.config, own.runtime]);
+    }
     // A folder that is hidden would be made first, and looking makes nothing.
     of_process.hidden.retain(|folder| folder.exists());
     let isolation: Isolation = asked.isolation(&of_process);
-    let level = block_on(async { Ok(host::launcher().probe(&isolation).await) })?;
+    let level = block_on(async { Ok(Launcher::new("/proc/self/exe").probe(&isolation).await) })?;
     let mut words = match level {
         Ok(level) => level.to_string(),
         Err(error) => format!("not known: {error}"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use keyway::Host;
 use keyway::load::Loaded;
 use keyway::sign_in::{Accounts, KeptVault, PromptPolicy, SignIn};
 use keyway_config::method::Method;
@@ -10,16 +11,15 @@ use keyway_mcp::states::{Reason, State};
 use keyway_secret::printable;
 
 use super::Listed;
+use crate::connect_args::default_profile;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::reach::{ReachError, default_profile};
-use crate::surroundings::Surroundings;
 
 /// Adds the sign-ins; one that has ended makes its server wait for a person.
 pub(super) fn look_up(
     servers: &mut [Listed<'_>],
     plugins: &[&Loaded],
-    surroundings: &Surroundings,
+    host: &Host,
     accounts: &Accounts,
 ) -> Result<(), CliError> {
     for listed in servers.iter_mut().filter(|listed| is_oauth(listed)) {
@@ -27,12 +27,12 @@ pub(super) fn look_up(
         let (Some(loaded), Ok(server)) = (owner, &listed.status.entry.server) else {
             continue;
         };
-        let spec = surroundings.with_scope(loaded, |scope| resolve(server, &scope));
+        let spec = resolve(server, &host.variable_scope(loaded)?.scope());
         let Ok(SpecEndpoint::Remote(remote)) = spec.map(|spec| spec.endpoint) else {
             continue;
         };
         let found = accounts.status(&listed.plugin, &server.name, &remote);
-        listed.sign_in = found.map_err(ReachError::from)?;
+        listed.sign_in = found?;
         if listed.sign_in.as_ref().is_some_and(|kept| kept.ended) {
             listed.status.state = State::NeedsAuth;
             listed.status.reason = Some(Reason::ReauthRequired);

@@ -12,8 +12,8 @@ use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::steward::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
 use crate::dashboard::words;
+use keyway::approval::Question;
 use keyway::sign_in::scope_in_words;
-use keyway::trust::Question;
 use keyway_mcp::states::State;
 
 pub(super) fn page(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {

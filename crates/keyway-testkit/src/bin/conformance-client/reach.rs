@@ -1,71 +1,54 @@
-//! From an address to a session, by the stages that every host goes through.
+//! From an address to a session, by the path that every host takes.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use keyway::connect::{Connected, Host, HttpClient, HttpSettings, Isolation, Launcher, Target};
-use keyway::settings::Confinement;
-use keyway_config::document::{Document, DocumentKind};
-use keyway_config::environment::{HostVariables, Scope, Variables};
-use keyway_config::resolve::{ServerSpec, resolve};
-use keyway_config::source::Source;
-use keyway_mcp::session::{ClientInfo, Session};
+use keyway::Host;
+use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
+use keyway::vault::{Folders, KeySources};
+use keyway_config::environment::Variables;
+use keyway_mcp::session::Session;
 use keyway_testkit::conformance::Context;
+use keyway_testkit::visit;
 use serde_json::json;
 
-use crate::accounts::accounts;
+use crate::accounts::settings;
 use crate::person::Person;
 use crate::work::Failure;
 
-/// Connects to the server at `url` and greets it.
+/// Connects to the server at `url` and initializes a session.
 pub(crate) async fn open(url: &str, context: &Context, home: &Path) -> Result<Session, Failure> {
-    let variables = HostVariables::default();
-    let spec = spec(url, &variables)?;
-    let target = Target {
-        plugin: "conformance",
-        files: None,
-        confinement: Confinement::default(),
-        spec: &spec,
-        host: &variables,
-        grants: &[],
-    };
-    let Connected {
-        connection, offer, ..
-    } = host(context, home)?.connect(target).await?;
-    let client = ClientInfo {
-        name: "keyway-conformance".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    Ok(Session::open(connection, client, Arc::new(Person), offer).await?)
+    let host = Host::builder()
+        .client("keyway-conformance", env!("CARGO_PKG_VERSION"))
+        .vault(Folders::below(home.join("keyway")), KeySources::default())
+        .environment(Variables::default())
+        .child_environment(context.variables())
+        .settings(settings(context, home)?)
+        .presenter(Arc::new(Agreeing))
+        .build()?;
+    let plugin = host.load(plugin(url, home).map_err(|source| Failure::Runtime { source })?)?;
+    let server = plugin.plan_only()?.approve().await?;
+    Ok(server.connect_with(Arc::new(Person)).await?)
 }
 
-/// Describes this process as a host.
-fn host(context: &Context, home: &Path) -> Result<Host, Failure> {
-    let (accounts, environment) = accounts(context, home)?;
-    let http = HttpClient::new(HttpSettings::default());
-    Ok(Host {
-        http: http.map_err(keyway::connect::ConnectError::from)?,
-        launcher: Launcher::new("/proc/self/exe"),
-        environment,
-        isolation: Isolation::default(),
-        log: None,
-        accounts: Some(accounts),
-        events: keyway::events::Events::default(),
-        supplied: None,
-    })
-}
-
-/// Resolves the entry that a plugin's author would write: `type` and `url`, nothing else.
-fn spec(url: &str, variables: &HostVariables) -> Result<ServerSpec, Failure> {
+/// Writes the entry that a plugin's author would write: `type` and `url`, nothing else.
+fn plugin(url: &str, home: &Path) -> std::io::Result<std::path::PathBuf> {
+    // The settings of a scenario are those of `conformance:server`.
+    let folder = home.join("conformance");
+    std::fs::create_dir_all(&folder)?;
     let entry = json!({ "server": { "type": "http", "url": url } });
-    let source = Source::new(".mcp.json", entry.to_string().as_bytes());
-    let document = Document::parse(source, DocumentKind::Entries);
-    let nothing = Variables::default();
-    let scope = Scope::new(variables, &nothing);
-    let declared = document
-        .entries
-        .first()
-        .and_then(|entry| entry.server.as_ref().ok())
-        .ok_or(Failure::Entry)?;
-    resolve(declared, &scope).map_err(|_| Failure::Entry)
+    std::fs::write(folder.join(".mcp.json"), entry.to_string())?;
+    Ok(folder)
+}
+
+/// A person who goes where the page leads, and agrees.
+#[derive(Debug)]
+struct Agreeing;
+
+impl Presenter for Agreeing {
+    fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
+        let url = question.url.to_string();
+        drop(std::thread::spawn(move || drop(visit(&url))));
+        Ok(())
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use keyway::connect::ConnectError;
 use keyway_mcp::session::{Request, Session, SessionError};
 use keyway_testkit::conformance::Connected;
 use serde_json::{Map, Value};
@@ -17,9 +16,6 @@ pub(crate) enum Failure {
         #[source]
         source: serde_json::Error,
     },
-    /// The address does not make an entry.
-    #[error("the last argument is no address of a server")]
-    Entry,
     /// The process cannot run tasks.
     #[error("cannot start")]
     Runtime {
@@ -32,9 +28,9 @@ pub(crate) enum Failure {
         /// What is wrong.
         message: String,
     },
-    /// No connection was even tried.
+    /// The server cannot be used.
     #[error("cannot connect")]
-    Connect(#[from] ConnectError),
+    Host(#[from] keyway::Error),
     /// The server cannot be talked to.
     #[error("the conversation failed")]
     Session(#[from] SessionError),

@@ -6,7 +6,7 @@ use keyway_config::document::{Document, DocumentKind};
 use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::resolve::resolve;
 use keyway_config::source::Source;
-use keyway_transport::{HttpClient, HttpSettings, Isolation, Launcher};
+use keyway_transport::Launcher;
 
 use super::*;
 use crate::settings::Confinement;
@@ -49,16 +49,12 @@ impl Case {
         let variables = Variables::from_pairs([("TENANT", self.tenant)]);
         let spec = resolve(server, &Scope::new(&host, &variables)).unwrap();
         let pair = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-        let process = Host {
-            http: HttpClient::new(HttpSettings::default()).unwrap(),
-            launcher: Launcher::new("/bin/false"),
-            environment: self.shell.iter().map(pair).collect(),
-            isolation: Isolation::default(),
-            log: None,
-            accounts: None,
-            events: crate::events::Events::default(),
-            supplied: None,
-        };
+        let process = Host::builder()
+            .launcher(Launcher::new("/bin/false"))
+            .child_environment(self.shell.iter().map(pair).collect())
+            .without_vault()
+            .build()
+            .unwrap();
         let target = Target {
             plugin: "p",
             spec: &spec,

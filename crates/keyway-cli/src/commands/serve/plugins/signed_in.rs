@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 
 use keyway::connect::LikenessKey;
 use keyway::sign_in::SignIn;
-
-use crate::lazy::Presence;
+use keyway_gateway::lazy_server::Presence;
 
 /// Who was signed in to a server, and how often somebody was no longer.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use keyway_config::declared::{DeclaredServer, Endpoint, HelperCommand};
 
-use super::{Surroundings, shown};
+use super::{EntryContext, shown};
 use crate::read;
 
 /// The files that an entry runs, as they were when this was made.
@@ -38,7 +38,7 @@ enum Seen {
 
 impl Files {
     /// Looks at the files that an entry names.
-    pub(super) fn of(server: &DeclaredServer, around: Surroundings<'_>) -> Self {
+    pub(super) fn of(server: &DeclaredServer, around: EntryContext<'_>) -> Self {
         let root = around.root;
         let mut bases = vec![root.to_path_buf()];
         if let Endpoint::Local(local) = &server.endpoint
@@ -99,7 +99,7 @@ impl Seen {
 }
 
 /// The words of the command line, and the values of flags that are written in one word.
-fn words(server: &DeclaredServer, around: Surroundings<'_>) -> Vec<String> {
+fn words(server: &DeclaredServer, around: EntryContext<'_>) -> Vec<String> {
     let mut words: Vec<String> = match &server.endpoint {
         Endpoint::Local(local) => std::iter::once(&local.command)
             .chain(&local.args)

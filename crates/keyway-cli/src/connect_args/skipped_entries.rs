@@ -8,7 +8,6 @@ use keyway_config::document::{Document, Wrapper};
 use keyway_config::plugin::Reference;
 use keyway_secret::printable;
 
-use super::error::ReachError;
 use crate::commands::status::explain;
 use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
@@ -16,7 +15,7 @@ use crate::report::Report;
 
 /// A file or an entry that is left out.
 #[derive(Debug, Clone)]
-pub(crate) struct LeftOut {
+pub(crate) struct SkippedEntry {
     /// The code of the rule.
     pub(crate) code: &'static str,
     /// What to do.
@@ -29,11 +28,11 @@ pub(crate) struct LeftOut {
 }
 
 /// Tells of what is left out while other servers are used.
-pub(crate) fn tell_left_out(context: &CommandContext, loaded: &Loaded) {
+pub(crate) fn tell_skipped(context: &CommandContext, loaded: &Loaded) {
     if context.verbosity == Verbosity::Quiet {
         return;
     }
-    let found = left_out(loaded);
+    let found = skipped(loaded);
     for one in found.iter().take(MOST_NOTES) {
         let line = printable(&one.to_string());
         context.print_aside(&format!("note: {line}; it is left out\n"));
@@ -45,10 +44,10 @@ pub(crate) fn tell_left_out(context: &CommandContext, loaded: &Loaded) {
 
 /// Words the error for plugins without any server that can be used.
 pub(crate) fn no_server<'a>(plugins: impl IntoIterator<Item = &'a Loaded>) -> CliError {
-    let found: Vec<LeftOut> = plugins.into_iter().flat_map(left_out).collect();
+    let found: Vec<SkippedEntry> = plugins.into_iter().flat_map(skipped).collect();
     let more = found.len().saturating_sub(1);
     let Some(mut first) = found.into_iter().next() else {
-        return ReachError::WhichServer { names: Vec::new() }.into();
+        return keyway::Error::WhichServer { names: Vec::new() }.into();
     };
     if more > 0 {
         let hint = first.hint.take().unwrap_or_default();
@@ -56,11 +55,11 @@ pub(crate) fn no_server<'a>(plugins: impl IntoIterator<Item = &'a Loaded>) -> Cl
             "{hint}; there is more, and keyway check lists all of it"
         ));
     }
-    ReachError::LeftOut(Box::new(first)).into()
+    CliError::SkippedEntry(Box::new(first))
 }
 
 /// Returns why an entry of a name is left out, or the file that may have it.
-pub(super) fn why_missing(loaded: &Loaded, name: &str) -> Option<LeftOut> {
+pub(super) fn why_missing(loaded: &Loaded, name: &str) -> Option<SkippedEntry> {
     let hides = |document: &Document| {
         let mut entries = document.entries.iter();
         !document.is_usable()
@@ -68,25 +67,25 @@ pub(super) fn why_missing(loaded: &Loaded, name: &str) -> Option<LeftOut> {
     };
     let documents = &loaded.plugin.documents;
     let file = documents.iter().find(|document| hides(document));
-    left_out(loaded).into_iter().find(|one| {
+    skipped(loaded).into_iter().find(|one| {
         one.server.as_deref() == Some(name)
             || file.is_some_and(|file| one.server.is_none() && one.file == file.source.path())
     })
 }
 
 /// Lists what is left out of a plugin, in the order of its files.
-fn left_out(loaded: &Loaded) -> Vec<LeftOut> {
-    if !is_anything_left_out(loaded) {
+fn skipped(loaded: &Loaded) -> Vec<SkippedEntry> {
+    if !is_anything_skipped(loaded) {
         return Vec::new();
     }
     let findings = explain::left_out(&loaded.plugin);
     // A rule may quote a name that somebody made of a token; a report masks it.
     let report = Report::new(std::slice::from_ref(loaded), findings, &[]);
-    report.diagnostics().iter().map(LeftOut::of).collect()
+    report.diagnostics().iter().map(SkippedEntry::of).collect()
 }
 
 /// Says whether the rules have to be asked, which costs more than a start should.
-fn is_anything_left_out(loaded: &Loaded) -> bool {
+fn is_anything_skipped(loaded: &Loaded) -> bool {
     let is_faulty = |document: &Document| {
         let mut entries = document.entries.iter();
         !document.is_usable()
@@ -100,7 +99,7 @@ fn is_anything_left_out(loaded: &Loaded) -> bool {
         || plugin.servers().next().is_none()
 }
 
-impl LeftOut {
+impl SkippedEntry {
     fn of(finding: &Diagnostic) -> Self {
         let place = finding.location.as_ref();
         Self {
@@ -114,7 +113,7 @@ impl LeftOut {
     }
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for SkippedEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(server) = &self.server {
             write!(f, "`{server}` of ")?;

@@ -6,7 +6,7 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use keyway_config::declared::DeclaredServer;
 
-use super::Surroundings;
+use super::EntryContext;
 use super::files::Files;
 
 /// A digest of everything that was approved.
@@ -29,7 +29,7 @@ impl fmt::Display for Digest {
 
 /// Digests an entry with the files that it runs; the interpreter outside of the plugin is not
 /// part of it, so that its upgrade asks nobody.
-pub(super) fn of(server: &DeclaredServer, around: Surroundings<'_>, files: &Files) -> Digest {
+pub(super) fn of(server: &DeclaredServer, around: EntryContext<'_>, files: &Files) -> Digest {
     let mut hasher = Hasher(Blake2b::new());
     hasher.field(
         b"entry",

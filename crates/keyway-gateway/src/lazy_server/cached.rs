@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Something that was made before, if it was and still counts.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct Cached<T> {
     made: Option<Made<T>>,
     is_watched: bool,
 }
@@ -17,7 +17,7 @@ struct Made<T> {
     at: Instant,
 }
 
-impl<T> Kept<T> {
+impl<T> Cached<T> {
     /// Where nobody watches, it counts for a moment.
     pub(super) const fn unwatched() -> Self {
         Self {
@@ -28,14 +28,14 @@ impl<T> Kept<T> {
 
     /// Whoever watches what it depends on replaces it at a change: until then it counts.
     pub(super) fn watched(it: Option<T>, now: Instant) -> Self {
-        let mut kept = Self {
+        let mut cached = Self {
             made: None,
             is_watched: true,
         };
         if let Some(it) = it {
-            kept.put(&Arc::new(it), now);
+            cached.put(&Arc::new(it), now);
         }
-        kept
+        cached
     }
 
     /// Returns what still counts.
@@ -73,32 +73,32 @@ mod tests {
 
     #[test]
     fn what_nobody_watches_counts_for_a_second_however_often_it_is_used() {
-        let (mut kept, begun) = (Kept::unwatched(), Instant::now());
-        assert!(kept.get(begun).is_none());
-        kept.put(&Arc::new(7), begun);
-        assert_eq!(kept.get(begun + FRESH / 2).as_deref(), Some(&7));
-        assert!(kept.get(begun + FRESH).is_none());
+        let (mut cached, begun) = (Cached::unwatched(), Instant::now());
+        assert!(cached.get(begun).is_none());
+        cached.put(&Arc::new(7), begun);
+        assert_eq!(cached.get(begun + FRESH / 2).as_deref(), Some(&7));
+        assert!(cached.get(begun + FRESH).is_none());
     }
 
     #[test]
     fn what_somebody_watches_counts_until_nobody_has_asked_for_a_minute() {
         let mut now = Instant::now();
-        let mut kept = Kept::watched(Some(7), now);
+        let mut cached = Cached::watched(Some(7), now);
         for _ in 0..3 {
             now += UNUSED - FRESH;
-            kept.forget(now);
-            assert_eq!(kept.get(now).as_deref(), Some(&7));
+            cached.forget(now);
+            assert_eq!(cached.get(now).as_deref(), Some(&7));
         }
         now += UNUSED;
-        kept.forget(now);
-        assert!(kept.get(now).is_none());
+        cached.forget(now);
+        assert!(cached.get(now).is_none());
     }
 
     #[test]
     fn values_are_let_go_of_and_not_only_hidden() {
-        let (mut kept, it, begun) = (Kept::unwatched(), Arc::new(7), Instant::now());
-        kept.put(&it, begun);
-        kept.forget(begun + UNUSED);
+        let (mut cached, it, begun) = (Cached::unwatched(), Arc::new(7), Instant::now());
+        cached.put(&it, begun);
+        cached.forget(begun + UNUSED);
         assert_eq!(Arc::strong_count(&it), 1);
     }
 }

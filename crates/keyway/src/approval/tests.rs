@@ -34,7 +34,7 @@ impl Place {
             ..HostVariables::default()
         };
         let variables = Variables::from_pairs([("BASE", "https://own.example/v1")]);
-        let around = Surroundings {
+        let around = EntryContext {
             plugin: "p",
             root: &self.root,
             document: &document,

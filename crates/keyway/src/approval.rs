@@ -72,7 +72,7 @@ impl Sent {
 
 /// Where an entry stands and what surrounds it.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct EntryContext<'a> {
     /// The name of the plugin.
     pub plugin: &'a str,
     /// The root of the plugin.
@@ -90,7 +90,7 @@ impl Question {
     #[must_use]
     pub fn about(
         server: &DeclaredServer,
-        around: Surroundings<'_>,
+        around: EntryContext<'_>,
         scope: &Scope<'_>,
     ) -> Option<Self> {
         let runs = command_line(server, around.host);

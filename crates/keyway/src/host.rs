@@ -1,0 +1,302 @@
+//! The host: load a plugin, plan a server, get it approved, connect, talk.
+//!
+//! ```text
+//! Host ──load──▶ Plugin ──plan──▶ Plan ──approve──▶ Approved<Plan> ──connect──▶ Session
+//!   └─────────server(url)──────────▲                      └──────────open──────▶ Connection
+//! ```
+//!
+//! Each step takes the one before it. Only [`Approved`] connects to a server or starts a program.
+
+mod approved;
+mod approving;
+mod builder;
+mod child_lines;
+mod entry;
+mod error;
+mod plan;
+mod plugin;
+mod process;
+mod sign_out;
+mod variable_scope;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use keyway_auth::ports::{Clock, Interaction, Tasks};
+use keyway_config::environment::{Environment, Variables};
+use keyway_mcp::session::ClientInfo;
+use keyway_transport::{HttpClient, Isolation, Launcher, Log};
+use url::Url;
+
+pub use self::approved::Approved;
+pub use self::approving::{ApprovalPrompt, ApprovalStore, VaultApprovals};
+pub use self::builder::HostBuilder;
+pub use self::child_lines::ChildLines;
+pub use self::error::{ChildEnd, Error};
+pub use self::plan::Plan;
+pub use self::plugin::Plugin;
+pub use self::process::{ProcessEnvironment, keyway_folders};
+pub use self::sign_out::SignOutPlan;
+pub use self::variable_scope::VariableScope;
+
+use crate::events::Events;
+use crate::load::{Loaded, Loader};
+use crate::settings::Settings;
+use crate::sign_in::{AccountPin, Accounts, KeptVault, Loopback, Presenter, PromptPolicy};
+use crate::supplied::Supplied;
+
+/// Everything that loading, approving and connecting need of the process they run in.
+///
+/// A host is cheap to clone: clones share the HTTP client, the stores and the ports. The `with_…`
+/// methods return a clone that differs in one respect, for a connection of its own kind.
+#[derive(Clone)]
+pub struct Host {
+    /// The client for every HTTP connection.
+    pub(crate) http: HttpClient,
+    /// The binary that starts children.
+    pub(crate) launcher: Launcher,
+    /// The person's environment, of which children get little.
+    pub(crate) environment: Arc<[(OsString, OsString)]>,
+    /// Where `${VAR}` comes from.
+    pub(crate) variables: VariableSources,
+    /// What children are kept from.
+    pub(crate) isolation: Isolation,
+    /// Where lines go that a child prints beside the protocol.
+    pub(crate) log: Option<Log>,
+    /// AccountPin sign-ins to use and whom to ask; absent where nothing is kept.
+    pub(crate) accounts: Option<Accounts>,
+    /// Where events go.
+    pub(crate) events: Events,
+    /// Where to record what a server is given; a host that has this is for one server.
+    pub(crate) supplied: Option<Supplied>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tasks: Arc<dyn Tasks>,
+    /// How this program introduces itself to MCP servers.
+    pub(crate) client: ClientInfo,
+    pub(crate) approvals: Approvals,
+    pub(crate) settings: Arc<Settings>,
+}
+
+/// How entries come to be approved.
+#[derive(Debug, Clone)]
+pub(crate) struct Approvals {
+    pub(crate) store: Option<Arc<dyn ApprovalStore>>,
+    pub(crate) prompt: Option<Arc<dyn ApprovalPrompt>>,
+    /// Everything is approved for the life of this host.
+    pub(crate) dangerous_all: bool,
+}
+
+/// Where variables come from, and which folders the host names to plugins.
+#[derive(Clone)]
+pub(crate) struct VariableSources {
+    /// Above all others: values that are tried.
+    pub(crate) overrides: Variables,
+    /// Usually the process environment.
+    pub(crate) environment: Arc<dyn Environment + Send + Sync>,
+    /// Read again for every plan, so that a change counts.
+    pub(crate) env_file: Option<PathBuf>,
+    /// The variables of `keyway env`.
+    pub(crate) vault: Option<Arc<KeptVault>>,
+    /// Where plugins may keep data; none without a home.
+    pub(crate) data: Option<PathBuf>,
+    /// `HOST_PROJECT_DIR`.
+    pub(crate) project: PathBuf,
+    /// For helpers that begin with `~/`.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Host {
+    /// Begins a host; every port has a default.
+    #[must_use]
+    pub fn builder() -> HostBuilder {
+        HostBuilder::default()
+    }
+
+    /// Reads a plugin: a folder, or one file of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Load`] if there is nothing to read. Faults inside the file are diagnostics
+    /// of the plugin, not errors.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<Plugin, Error> {
+        let loaded = self.loader().load(path.as_ref())?;
+        Ok(self.announced(loaded))
+    }
+
+    /// Reads the nearest plugin: `start`, or a folder above it in the same repository.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Load`] if there is none.
+    pub fn discover(&self, start: impl AsRef<Path>) -> Result<Plugin, Error> {
+        let loaded = self.loader().discover(start.as_ref())?;
+        Ok(self.announced(loaded))
+    }
+
+    /// Plans a connection to one address, as the entry `{"type": "http", "url": …}` would.
+    ///
+    /// The server is called `server`, of a plugin named after the host of the address. It runs no
+    /// program and gets no variable, so there is nothing to approve.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Unresolved`] for an address that no entry may have, such as `http` to a host
+    /// that is not this machine.
+    pub fn server(&self, url: &Url) -> Result<Plan, Error> {
+        self.plugin(Arc::new(entry::of_address(url)))
+            .plan(entry::ONLY_SERVER)
+    }
+
+    /// Puts a plugin that was read before under this host.
+    #[must_use]
+    pub fn plugin(&self, loaded: Arc<Loaded>) -> Plugin {
+        Plugin::new(self.clone(), loaded)
+    }
+
+    /// Returns what reads plugins.
+    #[must_use]
+    pub fn loader(&self) -> Loader {
+        Loader::default().home(self.variables.home.clone())
+    }
+
+    /// Returns where events go.
+    #[must_use]
+    pub const fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Returns how this program introduces itself.
+    #[must_use]
+    pub const fn client(&self) -> &ClientInfo {
+        &self.client
+    }
+
+    /// Returns the client for HTTP connections.
+    #[must_use]
+    pub const fn http(&self) -> &HttpClient {
+        &self.http
+    }
+
+    /// Returns what the person decided in `config.toml`.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns whose sign-ins are used; none where nothing is kept.
+    #[must_use]
+    pub const fn accounts(&self) -> Option<&Accounts> {
+        self.accounts.as_ref()
+    }
+
+    /// Returns the variables as the entries of a plugin see them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Load`] if the env file cannot be read.
+    pub fn variable_scope(&self, loaded: &Loaded) -> Result<VariableScope, Error> {
+        VariableScope::new(&self.variables, loaded)
+    }
+
+    /// Returns the env file that every plan reads.
+    #[must_use]
+    pub fn env_file(&self) -> Option<&Path> {
+        self.variables.env_file.as_deref()
+    }
+
+    /// Says whether everything is approved for the life of this host.
+    #[must_use]
+    pub const fn dangerous_approves_all(&self) -> bool {
+        self.approvals.dangerous_all
+    }
+
+    /// The same host, which waits differently for a sign-in.
+    #[must_use]
+    pub fn with_asking(&self, asking: PromptPolicy) -> Self {
+        self.with_accounts(|accounts| accounts.asking = asking)
+    }
+
+    /// The same host, which asks for sign-ins by another port; `None`: it asks nobody.
+    #[must_use]
+    pub fn with_interaction(&self, interaction: Option<Arc<dyn Interaction>>) -> Self {
+        self.with_accounts(|accounts| accounts.interaction = interaction)
+    }
+
+    /// The same host, which shows consent pages by `presenter`, one question at a time.
+    #[must_use]
+    pub fn with_presenter(&self, presenter: Arc<dyn Presenter>) -> Self {
+        self.with_accounts(|accounts| {
+            let loopback = Loopback::new(presenter);
+            let loopback = loopback.in_turn(Arc::clone(&accounts.vault));
+            accounts.interaction = Some(Arc::new(loopback));
+        })
+    }
+
+    /// The same host for the connections of one session, which keeps to one account.
+    #[must_use]
+    pub fn with_account_pin(&self, pin: &AccountPin) -> Self {
+        self.with_accounts(|accounts| accounts.whose = Some(pin.clone()))
+    }
+
+    /// The same host for one server, recording what that server is given.
+    #[must_use]
+    pub fn with_redaction_values(&self, values: Supplied) -> Self {
+        let mut host = self.clone();
+        host.supplied = Some(values);
+        host
+    }
+
+    /// The same host, which asks nobody for an approval: what is not approved is refused.
+    #[must_use]
+    pub fn without_approval_prompt(&self) -> Self {
+        let mut host = self.clone();
+        host.approvals.prompt = None;
+        host
+    }
+
+    /// The same host, which tells nobody what happens.
+    #[must_use]
+    pub fn without_events(&self) -> Self {
+        let mut host = self.clone();
+        host.events = Events::default();
+        host
+    }
+
+    /// The same host, in which these values stand above all others.
+    #[must_use]
+    pub fn with_overrides(&self, overrides: Variables) -> Self {
+        let mut host = self.clone();
+        host.variables.overrides = overrides;
+        host
+    }
+
+    /// The same host, in which everything is approved without asking.
+    #[must_use]
+    pub fn dangerous_approve_all(&self) -> Self {
+        let mut host = self.clone();
+        host.approvals.dangerous_all = true;
+        host
+    }
+
+    fn with_accounts(&self, change: impl FnOnce(&mut Accounts)) -> Self {
+        let mut host = self.clone();
+        if let Some(accounts) = &mut host.accounts {
+            change(accounts);
+        }
+        host
+    }
+
+    fn announced(&self, loaded: Loaded) -> Plugin {
+        self.events.loaded(&loaded);
+        self.plugin(Arc::new(loaded))
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("isolation", &self.isolation)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,391 @@
+//! Why a server could not be used, and what to do next.
+
+use keyway_auth::{AuthError, HelperFault};
+use keyway_config::method::Method;
+use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
+use keyway_mcp::explain::{explain, explain_auth, explain_session, naming};
+use keyway_mcp::session::SessionError;
+use keyway_mcp::states::{Reason, Standing, State, Trouble};
+use keyway_secret::{printable, shell_word};
+use keyway_transport::TransportError;
+use keyway_vault::VaultError;
+use thiserror::Error;
+
+use crate::connect::ConnectError;
+use crate::error::LoadError;
+use crate::withheld::may_be_missed;
+
+/// Why a server could not be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is nothing to read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// There is no entry of that name.
+    #[error("there is no server `{name}`")]
+    UnknownServer {
+        /// The name, fit to print.
+        name: String,
+        /// One that is spelled much like it.
+        near: Option<String>,
+    },
+    /// There are several servers, or none.
+    #[error("{}", if names.is_empty() { "there is no server here" } else { "there are several servers here" })]
+    WhichServer {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The server is switched off.
+    #[error("server `{}` is disabled in its file", printable(server))]
+    Disabled {
+        /// Its name.
+        server: String,
+    },
+    /// The person has not approved the entry.
+    #[error("`{}` is not approved; nothing was run or sent", printable(server))]
+    NotApproved {
+        /// Its name.
+        server: String,
+    },
+    /// The files of the entry are too large to be read for an approval.
+    #[error(
+        "`{}` cannot be approved: the files of its plugin that it names are above 256 MiB; nothing was run or sent",
+        printable(server)
+    )]
+    TooLarge {
+        /// Its name.
+        server: String,
+    },
+    /// The entry cannot be filled in.
+    #[error("server `{}` cannot be used: {errors}", printable(server))]
+    Unresolved {
+        /// Its name.
+        server: String,
+        /// Every field that stands in the way.
+        errors: ResolveErrors,
+    },
+    /// There is no folder to keep anything in.
+    #[error("there is no home folder to keep approvals in")]
+    NoHome,
+    /// What is kept could not be read or written.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// No connection was made.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The server was reached, but something went wrong.
+    #[error("server `{}` failed", printable(server))]
+    Talk {
+        /// Its name.
+        server: String,
+        /// How it is authenticated to.
+        method: Method,
+        /// How its program ended, if one did.
+        ended: Option<Box<ChildEnd>>,
+        /// What went wrong.
+        #[source]
+        error: SessionError,
+    },
+    /// The server is not signed in to by OAuth.
+    #[error("server `{}` is not signed in to by OAuth", printable(server))]
+    NotOAuth {
+        /// Its name.
+        server: String,
+        /// How it is authenticated to instead.
+        method: Method,
+    },
+    /// A sign-in or a sign-out failed.
+    #[error("sign-in for server `{}` failed", printable(server))]
+    SignIn {
+        /// Its name.
+        server: String,
+        /// Why.
+        #[source]
+        error: AuthError,
+    },
+    /// The process could not be protected before it reads secrets.
+    #[error("this process cannot be kept from other processes of the same user")]
+    Harden {
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The person gave up.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// How a program of a server ended.
+#[derive(Debug)]
+pub struct ChildEnd {
+    /// Variables of the shell that it may have missed.
+    missed: Vec<String>,
+    /// What it said last.
+    lines: Vec<String>,
+}
+
+/// What is known of a program when it fails.
+pub(super) struct ChildOutput {
+    /// Names of variables that it did not get.
+    pub(super) withheld: Vec<String>,
+    /// What it wrote to standard error, if it is a helper.
+    pub(super) lines: Vec<String>,
+}
+
+impl Error {
+    /// Wraps an error of a session.
+    #[must_use]
+    pub fn talk(spec: &ServerSpec, error: SessionError) -> Self {
+        Self::Talk {
+            server: spec.name.clone(),
+            method: spec.method,
+            ended: None,
+            error,
+        }
+    }
+
+    /// Wraps an error of a session that was just to begin: a program that ended may have missed a
+    /// variable.
+    pub(super) fn start(spec: &ServerSpec, output: ChildOutput, error: SessionError) -> Self {
+        let lines = match &error {
+            SessionError::Transport(TransportError::ChildEnded { last_lines, .. }) => {
+                last_lines.clone()
+            }
+            SessionError::Transport(error) if has_ended_by_itself(error) => output.lines,
+            _ => Vec::new(),
+        };
+        Self::Talk {
+            server: spec.name.clone(),
+            method: spec.method,
+            ended: Some(Box::new(ChildEnd {
+                missed: may_be_missed(&output.withheld, &lines),
+                lines,
+            })),
+            error,
+        }
+    }
+
+    /// Returns the code used in every format.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Load(_) => "unreadable-file",
+            Self::UnknownServer { .. } => "unknown-server",
+            Self::Talk { error, .. } => error.code(),
+            Self::SignIn { error, .. } => error.code(),
+            Self::Cancelled => "cancelled",
+            other => other.problem().code,
+        }
+    }
+
+    /// Returns the server that it is about.
+    #[must_use]
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Self::Talk { server, .. }
+            | Self::NotApproved { server }
+            | Self::TooLarge { server }
+            | Self::Disabled { server }
+            | Self::Unresolved { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Returns what a session said, where one had begun.
+    #[must_use]
+    pub const fn session(&self) -> Option<&SessionError> {
+        match self {
+            Self::Talk { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns what the transport said, where it had a say.
+    #[must_use]
+    pub const fn transport(&self) -> Option<&TransportError> {
+        match self {
+            Self::Connect(ConnectError::Transport(error))
+            | Self::Talk {
+                error: SessionError::Transport(error),
+                ..
+            } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns what a program said before it ended, redacted.
+    #[must_use]
+    pub fn last_lines(&self) -> &[String] {
+        match self {
+            Self::Talk {
+                error: SessionError::Transport(TransportError::ChildEnded { last_lines, .. }),
+                ..
+            } => last_lines,
+            Self::Talk {
+                ended: Some(ended), ..
+            } => &ended.lines,
+            _ => &[],
+        }
+    }
+
+    /// Says whether the server refused what this account asks for.
+    #[must_use]
+    pub const fn is_refused_sign_in(&self) -> bool {
+        match self {
+            Self::Talk {
+                error: SessionError::Transport(error),
+                method,
+                ..
+            } => is_sign_in(error, *method),
+            _ => false,
+        }
+    }
+
+    /// Says in which state this leaves a server that is served with others.
+    #[must_use]
+    pub fn problem(&self) -> Trouble {
+        let (state, reason) = match self {
+            Self::NotApproved { .. } | Self::TooLarge { .. } => {
+                (State::Pending, Reason::PendingTrust)
+            }
+            Self::Connect(ConnectError::NotConfigured) => (State::Pending, Reason::NotConfigured),
+            Self::Connect(ConnectError::Transport(error)) => return Trouble::from(error),
+            Self::SignIn { error, .. } => return Trouble::from(error),
+            Self::Talk { error, .. } => {
+                return Trouble {
+                    code: self.code(),
+                    hint: self.hint(),
+                    ..Trouble::from(error)
+                };
+            }
+            _ => (State::Failed, Reason::ConfigError),
+        };
+        Trouble {
+            standing: Standing {
+                state,
+                reason: Some(reason),
+            },
+            code: reason.as_str(),
+            message: self.to_string(),
+            hint: self.hint(),
+            is_transient: false,
+            wait: None,
+        }
+    }
+
+    /// Returns what the person can do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Load(error) => error.hint(),
+            Self::UnknownServer {
+                near: Some(near), ..
+            } => Some(format!("did you mean `{near}`?")),
+            Self::UnknownServer { .. } => Some(
+                "list them: keyway status; those of another plugin: keyway status --config PATH"
+                    .to_owned(),
+            ),
+            Self::WhichServer { names } if !names.is_empty() => {
+                Some(format!("choose one of {}", names_in(names)))
+            }
+            Self::NotApproved { server } => Some(format!(
+                "look at what it does and approve it: keyway trust grant {}",
+                shell_word(server)
+            )),
+            Self::TooLarge { .. } => {
+                Some("look at what it does, and allow it for one run: --trust".to_owned())
+            }
+            Self::Unresolved { errors, .. } => supply(errors),
+            Self::NoHome => Some("set `KEYWAY_HOME` to a folder of your own".to_owned()),
+            Self::Vault(error) => error.hint(),
+            Self::Talk { .. } => self.session_hint(),
+            Self::Connect(ConnectError::Transport(error)) => explain(error).hint,
+            Self::SignIn { error, server } => named(server, explain_auth(error).hint),
+            Self::Disabled { .. } => {
+                Some("take `disabled` (or `enabled`) out of its entry to use it".to_owned())
+            }
+            Self::NotOAuth { method, .. } => Some(
+                match method {
+                    Method::Static => "its credential is a header of its entry",
+                    Method::Dynamic => "its credential comes from its `headersHelper`",
+                    Method::Environment => "its credential is in its `env`",
+                    _ => "it takes no credential",
+                }
+                .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn session_hint(&self) -> Option<String> {
+        let Self::Talk {
+            server,
+            method,
+            ended,
+            error,
+        } = self
+        else {
+            return None;
+        };
+        if let SessionError::Transport(error) = error {
+            if let Some(ended) = ended.as_ref().filter(|it| !it.missed.is_empty())
+                && has_ended_by_itself(error)
+            {
+                let names: Vec<String> = ended.missed.iter().map(|name| printable(name)).collect();
+                let first = names.first().cloned().unwrap_or_default();
+                return Some(format!(
+                    "of your shell it did not get {}; if it needs one: keyway trust grant {} --env {first}",
+                    names.join(", "),
+                    shell_word(server)
+                ));
+            }
+            if is_sign_in(error, *method) {
+                return Some(naming(OTHER_ACCOUNT, None, server));
+            }
+        }
+        named(server, explain_session(error).hint)
+    }
+}
+
+fn named(server: &str, hint: Option<String>) -> Option<String> {
+    hint.map(|hint| naming(&hint, None, server))
+}
+
+/// Says how the first variable that is not set can be supplied, or else what the first error says.
+fn supply(errors: &ResolveErrors) -> Option<String> {
+    let unset = errors
+        .iter()
+        .find_map(|error| Some((error.unset_variable()?, error)));
+    let Some((name, error)) = unset else {
+        return errors.iter().find_map(ResolveError::hint);
+    };
+    let near = error.near_names().first();
+    let near = near.map(|near| format!("`{near}` is set; is that the one? otherwise: "));
+    Some(format!(
+        "{}export {name}=…, or keep it: keyway env set {name}",
+        near.unwrap_or_default()
+    ))
+}
+
+/// Lists names as they can be printed.
+fn names_in(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
+    names.join(", ")
+}
+
+/// Says whether a program of the server ended by itself.
+const fn has_ended_by_itself(error: &TransportError) -> bool {
+    matches!(
+        error,
+        TransportError::ChildEnded { .. }
+            | TransportError::Auth(AuthError::Helper {
+                fault: HelperFault::Exit { .. } | HelperFault::Empty | HelperFault::Output { .. },
+            })
+    )
+}
+
+const fn is_sign_in(error: &TransportError, method: Method) -> bool {
+    matches!(method, Method::OAuth) && matches!(error, TransportError::Refused { .. })
+}
+
+const OTHER_ACCOUNT: &str = "the server refuses what this account asks for; if you have another one there, sign in as that: keyway login SERVER --account NAME";

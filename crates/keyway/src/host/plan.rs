@@ -1,0 +1,338 @@
+//! What using a server would mean: resolved in memory, not yet approved.
+
+use std::sync::Arc;
+
+use keyway_config::declared::{DeclaredServer, Transport};
+use keyway_config::document::Document;
+use keyway_config::environment::Scope;
+use keyway_config::method::Method;
+use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec, SpecEndpoint, resolve};
+use keyway_config::usage;
+
+use super::Host;
+use super::approved::Approved;
+use super::error::Error;
+use super::variable_scope::VariableScope;
+use crate::approval::{EntryContext, Question};
+use crate::events::{Kind, Topic};
+use crate::load::Loaded;
+use crate::settings::Confinement;
+
+/// What using one server would mean. Cheap to clone.
+///
+/// ```text
+/// Plan ──approve──▶ Approved<Plan>    in the ledger, or the person said yes
+///   ├─────────────▶ NotApproved       not in the ledger, and nobody said yes
+///   └─────────────▶ Unresolved        approved, but a variable is missing
+/// ```
+///
+/// A plan cannot connect:
+///
+/// ```compile_fail
+/// # async fn f(host: keyway::Host) -> Result<(), keyway::Error> {
+/// let plan = host.load("a-plugin")?.plan("docs")?;
+/// plan.connect().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Nor can anybody but the ledger, the person or a function with `dangerous` in its name make an
+/// [`Approved`] plan:
+///
+/// ```compile_fail
+/// # fn f(plan: keyway::Plan) {
+/// let approved = keyway::Approved { plan };
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Plan {
+    host: Host,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    plugin: String,
+    server: String,
+    question: Option<Question>,
+    resolved: Result<ServerSpec, ResolveErrors>,
+    scope: VariableScope,
+    confinement: Confinement,
+    transport: Transport,
+    method: Method,
+    /// What the entry comes to, in one line of names.
+    summary: String,
+}
+
+impl Plan {
+    pub(super) fn new(
+        host: &Host,
+        loaded: &Arc<Loaded>,
+        (document, server): (&Document, &DeclaredServer),
+    ) -> Result<Self, Error> {
+        let scope = host.variable_scope(loaded)?;
+        let plugin = loaded.plugin.name();
+        let context = EntryContext {
+            plugin: &plugin,
+            root: &loaded.plugin.root,
+            document,
+            host: scope.host_variables(),
+        };
+        let question = Question::about(server, context, &scope.scope());
+        let resolved = resolve(server, &scope.scope());
+        let id = format!("{plugin}:{}", server.name);
+        let inner = Inner {
+            server: server.name.clone(),
+            question,
+            confinement: host.settings.sandbox.of(&id),
+            transport: server.transport,
+            method: Method::declared(server),
+            summary: summary(server, &resolved, &scope.scope()),
+            resolved,
+            plugin,
+            scope,
+        };
+        Ok(Self {
+            host: host.clone(),
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Returns the name of the plugin.
+    #[must_use]
+    pub fn plugin(&self) -> &str {
+        &self.inner.plugin
+    }
+
+    /// Returns the name of the server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.inner.server
+    }
+
+    /// Returns how frames would travel.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.inner.transport
+    }
+
+    /// Returns how the server would be authenticated to.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        self.inner.method
+    }
+
+    /// Returns what a person has to approve; `None` if the entry runs and gets nothing.
+    #[must_use]
+    pub fn question(&self) -> Option<&Question> {
+        self.inner.question.as_ref()
+    }
+
+    /// Returns every field that cannot be filled in.
+    #[must_use]
+    pub fn problems(&self) -> &[ResolveError] {
+        match &self.inner.resolved {
+            Ok(_) => &[],
+            Err(errors) => errors,
+        }
+    }
+
+    /// Returns the variables that the entry was resolved against.
+    #[must_use]
+    pub fn variables(&self) -> &VariableScope {
+        &self.inner.scope
+    }
+
+    /// Returns the host.
+    #[must_use]
+    pub const fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The same plan under a host that differs in some respect.
+    #[must_use]
+    pub fn on(&self, host: &Host) -> Self {
+        Self {
+            host: host.clone(),
+            inner: Arc::clone(&self.inner),
+        }
+    }
+
+    /// Says whether the plan is approved as it is now, or needs no approval. A ledger that cannot be
+    /// read approves nothing.
+    #[must_use]
+    pub fn is_approved(&self) -> bool {
+        match self.question() {
+            None => true,
+            Some(question) => matches!(self.granted(question), Ok(Some(_))),
+        }
+    }
+
+    /// Gets the plan approved: by the ledger if it was approved before as it is now, otherwise by
+    /// the answer of the host's [`ApprovalPrompt`](super::ApprovalPrompt), which the ledger keeps.
+    ///
+    /// Cancel safety: an answer that was given but not yet recorded is lost, and the person is asked
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NotApproved`] if nobody says yes, and [`Error::Unresolved`] with every field
+    /// that stands in the way.
+    pub async fn approve(&self) -> Result<Approved<Self>, Error> {
+        if let Some(approved) = self.find_approval()? {
+            return Ok(approved);
+        }
+        let Some(question) = self.question() else {
+            return self.approved(Vec::new());
+        };
+        let events = &self.host.events;
+        let server = Some(self.server());
+        events.emit(Kind::TrustRequested, server, None);
+        let refused = |error: Error| {
+            events.emit(Kind::TrustDecided, server, Some("pending-trust"));
+            Err(error)
+        };
+        let name = || question.server.clone();
+        if question.files.are_too_large() {
+            return refused(Error::TooLarge { server: name() });
+        }
+        let agrees = match &self.host.approvals.prompt {
+            Some(prompt) => prompt.ask(question).await,
+            None => false,
+        };
+        if !agrees {
+            return refused(Error::NotApproved { server: name() });
+        }
+        let store = self.host.approvals.store.as_ref().ok_or(Error::NoHome)?;
+        if !store.approve(question)? {
+            return refused(Error::TooLarge { server: name() });
+        }
+        events.emit(Kind::TrustDecided, server, None);
+        let grants = self.granted(question)?;
+        self.approved(grants.unwrap_or_default())
+    }
+
+    /// The same where nobody is asked: what is not in the ledger is refused.
+    ///
+    /// Blocks while the ledger is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::approve`].
+    pub fn approved_before(&self) -> Result<Approved<Self>, Error> {
+        if let Some(approved) = self.find_approval()? {
+            return Ok(approved);
+        }
+        let events = &self.host.events;
+        let (server, question) = (self.server().to_owned(), self.question());
+        events.emit(Kind::TrustRequested, Some(&server), None);
+        events.emit(Kind::TrustDecided, Some(&server), Some("pending-trust"));
+        Err(if question.is_some_and(|it| it.files.are_too_large()) {
+            Error::TooLarge { server }
+        } else {
+            Error::NotApproved { server }
+        })
+    }
+
+    /// Returns the approved plan if nothing has to be asked: the entry runs and gets nothing, or it
+    /// is in the ledger as it is now. Tells nobody if it is not.
+    ///
+    /// Blocks while the ledger is read.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Vault`] if the ledger cannot be read, and [`Error::Unresolved`].
+    pub fn find_approval(&self) -> Result<Option<Approved<Self>>, Error> {
+        if self.host.approvals.dangerous_all {
+            return self.dangerous_approve_unasked().map(Some);
+        }
+        let Some(question) = self.question() else {
+            return self.approved(Vec::new()).map(Some);
+        };
+        match self.granted(question)? {
+            Some(grants) => self.approved(grants).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Approves the plan without asking anybody: whatever the entry runs, runs, and whatever it
+    /// names is sent. Only for an entry that the person has approved in some other way.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Unresolved`].
+    pub fn dangerous_approve_unasked(&self) -> Result<Approved<Self>, Error> {
+        let granted = self.question().and_then(|it| self.granted(it).ok()?);
+        self.approved(granted.unwrap_or_default())
+    }
+
+    /// Returns the variables granted to an entry that was approved as it is now.
+    fn granted(&self, question: &Question) -> Result<Option<Vec<String>>, Error> {
+        let store = self.host.approvals.store.as_ref().ok_or(Error::NoHome)?;
+        let approval = store.find(&question.source, &question.server)?;
+        let covering = approval.filter(|approval| approval.covers(&question.digest));
+        Ok(covering.map(|approval| approval.grants))
+    }
+
+    /// Fills in the entry for one that is approved.
+    fn approved(&self, grants: Vec<String>) -> Result<Approved<Self>, Error> {
+        let (events, server) = (&self.host.events, self.server());
+        let mut spec = match &self.inner.resolved {
+            Ok(spec) => spec.clone(),
+            Err(errors) => {
+                events.emit(
+                    Kind::ConfigSkipped,
+                    Some(server),
+                    Some("unresolved-variable"),
+                );
+                // What is missing may be where nobody could look.
+                if let Some(error) = self.inner.scope.take_vault_error() {
+                    return Err(error.into());
+                }
+                return Err(Error::Unresolved {
+                    server: server.to_owned(),
+                    errors: errors.clone(),
+                });
+            }
+        };
+        let scope = self.inner.scope.scope();
+        for name in &grants {
+            spec.grant(name, &scope);
+        }
+        if matches!(spec.endpoint, SpecEndpoint::NotConfigured) {
+            events.emit(Kind::ConfigSkipped, Some(server), Some("not-configured"));
+        }
+        events.note(Topic::Config, Some(server), || self.inner.summary.clone());
+        Ok(Approved::new(
+            self.clone(),
+            spec,
+            grants,
+            self.inner.confinement,
+        ))
+    }
+}
+
+/// Says how a server is reached and authenticated to, and which variables feed it: names only.
+fn summary(
+    server: &DeclaredServer,
+    resolved: &Result<ServerSpec, ResolveErrors>,
+    scope: &Scope<'_>,
+) -> String {
+    let Ok(spec) = resolved else {
+        return String::new();
+    };
+    let names = usage::names(server).into_iter();
+    let variables: Vec<String> = names
+        .map(|name| {
+            let state = if scope.is_set(name) { "set" } else { "not set" };
+            format!("{name} is {state}")
+        })
+        .collect();
+    let variables = if variables.is_empty() {
+        "no variables".to_owned()
+    } else {
+        variables.join(", ")
+    };
+    let (transport, method) = (spec.transport.as_str(), spec.method.as_str());
+    format!("transport {transport}, method {method}; {variables}")
+}

@@ -1,0 +1,183 @@
+//! Signing out of a server whose entry may not be approved, and whose variables may be gone.
+
+use std::sync::Arc;
+
+use keyway_auth::oauth::{OAuth as Authorization, SignedOut};
+use keyway_config::declared::{DeclaredServer, Endpoint, OAuth};
+use keyway_config::document::Document;
+use keyway_config::environment::HostVariables;
+use keyway_config::resolve::{ResolveError, ServerSpec, resolve};
+
+use super::Host;
+use super::error::Error;
+use crate::approval::{EntryContext, Question};
+use crate::connect::Target;
+use crate::load::Loaded;
+use crate::settings::Confinement;
+
+/// What signing out of one server needs. It cannot connect: nothing of the entry runs, and of what
+/// nobody approved nothing is sent.
+#[derive(Debug)]
+pub struct SignOutPlan {
+    host: Host,
+    plugin: String,
+    spec: ServerSpec,
+    host_variables: HostVariables,
+    missing: Vec<String>,
+}
+
+impl SignOutPlan {
+    pub(super) fn new(
+        host: &Host,
+        loaded: &Arc<Loaded>,
+        (document, server): (&Document, &DeclaredServer),
+    ) -> Result<Self, Error> {
+        let variables = host.variable_scope(loaded)?;
+        let plugin = loaded.plugin.name();
+        let context = EntryContext {
+            plugin: &plugin,
+            root: &loaded.plugin.root,
+            document,
+            host: variables.host_variables(),
+        };
+        let scope = variables.scope();
+        let question = Question::about(server, context, &scope);
+        let is_approved = question.is_none_or(|question| is_approved(host, &question));
+        let redacted = (!is_approved).then(|| redacted(server));
+        let server = redacted.as_ref().unwrap_or(server);
+        let mut missing = Vec::new();
+        let mut made = resolve(server, &scope);
+        if let Err(errors) = &made {
+            let reduced = Reduced::new(server, errors);
+            made = resolve(&reduced.server, &scope);
+            missing = reduced.missing;
+        }
+        let spec = match (made, variables.take_vault_error()) {
+            (Ok(spec), _) => spec,
+            (Err(_), Some(error)) => return Err(error.into()),
+            (Err(errors), None) => {
+                return Err(Error::Unresolved {
+                    server: server.name.clone(),
+                    errors,
+                });
+            }
+        };
+        Ok(Self {
+            host: host.clone(),
+            plugin,
+            spec,
+            host_variables: variables.host_variables().clone(),
+            missing,
+        })
+    }
+
+    /// Returns the variables without which the client cannot prove who it is.
+    #[must_use]
+    pub fn missing_variables(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Returns the sign-in; none if the server is not signed in to by OAuth.
+    #[must_use]
+    pub fn oauth(&self) -> Option<Authorization> {
+        self.host.oauth(Target {
+            plugin: &self.plugin,
+            spec: &self.spec,
+            host: &self.host_variables,
+            grants: &[],
+            files: None,
+            confinement: Confinement::default(),
+        })
+    }
+
+    /// Revokes and deletes the tokens, and ends sessions that use them.
+    ///
+    /// Cancel safety: tokens that were revoked may still be stored; signing out again removes them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NotOAuth`], or [`Error::SignIn`] if the store cannot be written.
+    pub async fn sign_out(&self) -> Result<SignedOut, Error> {
+        let server = self.spec.name.clone();
+        let Some(oauth) = self.oauth() else {
+            let method = self.spec.method;
+            return Err(Error::NotOAuth { server, method });
+        };
+        let done = oauth.sign_out().await;
+        done.map_err(|error| Error::SignIn { server, error })
+    }
+}
+
+/// Says whether an entry was approved as it is now; what cannot be read approves nothing.
+fn is_approved(host: &Host, question: &Question) -> bool {
+    let found = || {
+        let store = host.approvals.store.as_ref()?;
+        store.find(&question.source, &question.server).ok()?
+    };
+    found().is_some_and(|approval| approval.covers(&question.digest))
+}
+
+/// Returns an entry that nobody approved without the one thing of it that a sign-out would send;
+/// the variable behind it is not even read.
+fn redacted(server: &DeclaredServer) -> DeclaredServer {
+    let mut redacted = server.clone();
+    if let Endpoint::Remote(remote) = &mut redacted.endpoint
+        && let OAuth::Configured(fields) = &mut remote.oauth
+    {
+        fields.strings.retain(|field| field.name != SECRET);
+    }
+    redacted
+}
+
+/// An entry without what could not be filled in.
+#[derive(Debug)]
+struct Reduced {
+    /// What is left of it.
+    server: DeclaredServer,
+    /// The variables that the proof of the client comes from, and that are not set.
+    missing: Vec<String>,
+}
+
+impl Reduced {
+    /// Leaves out every field of `errors` that a sign-out can go without.
+    fn new(server: &DeclaredServer, errors: &[ResolveError]) -> Self {
+        let fails = |pointer: &_| {
+            errors
+                .iter()
+                .any(|error| error.location.pointer == *pointer)
+        };
+        let mut server = server.clone();
+        let mut missing: Vec<String> = Vec::new();
+        server.env.retain(|field| !fails(&field.value.pointer));
+        if let Endpoint::Remote(remote) = &mut server.endpoint
+            && let OAuth::Configured(fields) = &mut remote.oauth
+        {
+            for field in fields.strings.iter().filter(|it| is_proof(&it.name)) {
+                let of_field = errors
+                    .iter()
+                    .filter(|it| it.location.pointer == field.value.pointer);
+                let unset = of_field.filter_map(ResolveError::unset_variable);
+                missing.extend(unset.map(str::to_owned));
+            }
+            missing.dedup();
+            fields.scopes.retain(|field| !fails(&field.pointer));
+            if fields.strings.iter().any(|it| fails(&it.value.pointer)) {
+                // Where tokens are revoked was learned when somebody signed in.
+                fields.strings.retain(|it| is_proof(&it.name));
+                fields.strings.retain(|it| !fails(&it.value.pointer));
+            }
+            // The secret of nobody is no proof.
+            if fields.get(CLIENT).is_none() {
+                fields.strings.clear();
+            }
+        }
+        Self { server, missing }
+    }
+}
+
+fn is_proof(name: &str) -> bool {
+    matches!(name, CLIENT | SECRET)
+}
+
+const CLIENT: &str = "clientId";
+const SECRET: &str = "clientSecret";

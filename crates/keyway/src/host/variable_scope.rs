@@ -1,0 +1,219 @@
+//! What entries are filled in from: tried values, the environment, env files, variables kept in the
+//! vault, and the host's own folders.
+//!
+//! The one place that decides what `HOST_PLUGIN_DATA` and `HOST_PROJECT_DIR` are, and which source
+//! of a variable wins.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Variables};
+use keyway_config::names::stable_id;
+use keyway_config::plugin::Plugin;
+use keyway_secret::Secret;
+use keyway_vault::VaultError;
+
+use super::VariableSources;
+use super::error::Error;
+use crate::env_file;
+use crate::load::Loaded;
+use crate::variables::LazyVariables;
+
+/// The variables as the entries of one plugin see them.
+///
+/// Read once: a value that changes later is seen by the next plan.
+#[derive(Clone)]
+pub struct VariableScope {
+    overrides: Variables,
+    environment: Arc<dyn Environment + Send + Sync>,
+    /// The variables of `--env-file`.
+    given: Variables,
+    /// The variables of the files that entries name by `envFile`.
+    named: Variables,
+    /// The variables of `keyway env`.
+    kept: Option<Arc<LazyVariables>>,
+    host: HostVariables,
+}
+
+impl VariableScope {
+    pub(super) fn new(sources: &VariableSources, loaded: &Loaded) -> Result<Self, Error> {
+        let given = match &sources.env_file {
+            Some(file) => env_file::load(file)?,
+            None => Variables::default(),
+        };
+        let mut scope = Self {
+            overrides: sources.overrides.clone(),
+            environment: Arc::clone(&sources.environment),
+            given,
+            named: Variables::default(),
+            kept: sources.vault.as_ref().map(|it| Arc::new(it.variables())),
+            host: sources.host_variables(&loaded.plugin),
+        };
+        // The name of an env file may hold a variable; what is in the file cannot decide it.
+        scope.named = loaded.named_variables(&scope.scope());
+        Ok(scope)
+    }
+
+    /// Returns what templates are expanded against.
+    #[must_use]
+    pub fn scope(&self) -> Scope<'_> {
+        Scope::new(&self.host, self)
+    }
+
+    /// Returns the host's own variables for the plugin.
+    #[must_use]
+    pub const fn host_variables(&self) -> &HostVariables {
+        &self.host
+    }
+
+    /// Returns why variables of `keyway env` could not be read, if they had to be; once.
+    #[must_use]
+    pub fn take_vault_error(&self) -> Option<VaultError> {
+        self.kept.as_ref()?.take_trouble()
+    }
+
+    /// The sources, the first of which wins.
+    fn sources(&self) -> impl Iterator<Item = &dyn Environment> {
+        let all: [Option<&dyn Environment>; 5] = [
+            Some(&self.overrides),
+            Some(&*self.environment),
+            Some(&self.given),
+            Some(&self.named),
+            self.kept.as_deref().map(|kept| kept as _),
+        ];
+        all.into_iter().flatten()
+    }
+}
+
+impl Environment for VariableScope {
+    fn get(&self, name: &str) -> Option<Secret<String>> {
+        // An empty value does not hide a later one; only the last is returned empty.
+        let mut last = None;
+        for source in self.sources() {
+            let found = source.get(name);
+            if found.as_ref().is_some_and(|it| !it.expose().is_empty()) {
+                return found;
+            }
+            last = found;
+        }
+        last
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.sources().flat_map(Environment::names).collect()
+    }
+
+    fn origin_of(&self, name: &str) -> Option<Origin> {
+        self.sources().find_map(|source| source.origin_of(name))
+    }
+}
+
+impl fmt::Debug for VariableScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VariableScope")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl VariableSources {
+    /// Returns the host's own variables for a plugin.
+    fn host_variables(&self, plugin: &Plugin) -> HostVariables {
+        let own = || {
+            let source = unversioned(&plugin.root);
+            stable_id(&[&plugin.name(), &source.to_string_lossy()])
+        };
+        let data = self.data.as_ref();
+        HostVariables {
+            plugin_data: data.map_or_else(PathBuf::new, |data| data.join("plugins").join(own())),
+            project_dir: self.project.clone(),
+            ..plugin.host_variables()
+        }
+    }
+}
+
+/// Drops what looks like a version from a path, so that an upgrade keeps its data.
+fn unversioned(path: &Path) -> PathBuf {
+    let is_version = |component: &Component<'_>| {
+        let name = component.as_os_str().to_string_lossy();
+        let number = name.strip_prefix('v').unwrap_or(&name);
+        number.contains('.')
+            && number
+                .split('.')
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    path.components()
+        .filter(|component| !is_version(component))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(data: Option<&str>) -> VariableSources {
+        VariableSources {
+            overrides: Variables::default(),
+            environment: Arc::new(Variables::default()),
+            env_file: None,
+            vault: None,
+            data: data.map(PathBuf::from),
+            project: "/project".into(),
+            home: None,
+        }
+    }
+
+    fn data_of(root: &str) -> PathBuf {
+        let plugin = Plugin {
+            root: root.into(),
+            ..Plugin::default()
+        };
+        sources(Some("/data")).host_variables(&plugin).plugin_data
+    }
+
+    #[test]
+    fn an_upgrade_keeps_its_data_folder_and_another_plugin_has_another() {
+        let old = data_of("/cache/acme/1.2.0/tools");
+        assert!(old.starts_with("/data/plugins"));
+        assert_eq!(old, data_of("/cache/acme/v1.10.3/tools"));
+        assert_ne!(old, data_of("/cache/other/1.2.0/tools"));
+        assert_ne!(old, data_of("/cache/acme/1.2.0/other"));
+    }
+
+    #[test]
+    fn without_a_home_there_is_no_data_folder() {
+        let host = sources(None).host_variables(&Plugin::default());
+        assert_eq!(host.get("HOST_PLUGIN_DATA").as_deref(), Some(""));
+        assert_eq!(host.get("CLAUDE_PROJECT_DIR").as_deref(), Some("/project"));
+    }
+
+    fn scope(layers: [&[(&str, &str)]; 3]) -> VariableScope {
+        let [overrides, environment, given] =
+            layers.map(|pairs| Variables::from_pairs(pairs.iter().copied()));
+        VariableScope {
+            overrides,
+            environment: Arc::new(environment),
+            given,
+            named: Variables::default(),
+            kept: None,
+            host: HostVariables::default(),
+        }
+    }
+
+    #[test]
+    fn the_first_source_with_a_value_wins_and_an_empty_one_hides_nothing() {
+        let scope = scope([
+            &[("A", "tried")],
+            &[("A", "env"), ("B", ""), ("C", "env")],
+            &[("B", "file"), ("C", "file"), ("D", "")],
+        ]);
+        let value = |name| scope.get(name).map(|it| it.expose().clone());
+        assert_eq!(value("A").as_deref(), Some("tried"));
+        assert_eq!(value("B").as_deref(), Some("file"));
+        assert_eq!(value("C").as_deref(), Some("env"));
+        assert_eq!(value("E"), None);
+        assert_eq!(scope.origin_of("B"), Some(Origin::File));
+        assert_eq!(scope.origin_of("D"), None);
+    }
+}
