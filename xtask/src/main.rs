@@ -135,7 +135,7 @@ enum Task {
     /// Check what changed since `main`: format, layers, budget, lints and unit tests
     Check {
         /// Only this crate, changed or not; may be repeated
-        #[arg(short, long = "package", value_name = "CRATE")]
+        #[arg(short = 'p', long = "package", value_name = "CRATE")]
         crates: Vec<String>,
     },
     /// Look for the tools that the checks need
@@ -242,4 +242,18 @@ enum Benchmark {
     },
     /// What `keyway run` takes while it is idle, with one server and with ten
     Memory,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_crates_can_be_chosen_for_a_check() {
+        let arguments = ["xtask", "check", "-p", "keyway", "-p", "keyway-auth"];
+        let Task::Check { crates } = Arguments::try_parse_from(arguments).unwrap().task else {
+            panic!("not a check");
+        };
+        assert_eq!(crates, ["keyway", "keyway-auth"]);
+    }
 }
