@@ -83,6 +83,21 @@ pub(crate) enum XtaskError {
     /// A benchmark breaks a promise.
     #[error("too slow:{}", listed(broken))]
     TooSlow { broken: Vec<String> },
+    /// A call takes more instructions than recorded.
+    #[error(
+        "more instructions than recorded:{}\n\nhint: if this is meant, run `cargo xtask \
+         instructions --write`",
+        listed(broken)
+    )]
+    Instructions { broken: Vec<String> },
+    /// The program ended or failed while its instructions were counted.
+    #[error("cannot count the instructions of `keyway {command}`; see `{log}`")]
+    Measure {
+        command: &'static str,
+        log: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     /// Runs of the conformance suite ended otherwise than expected.
     #[error("not as expected:{}", listed(surprises))]
     Conformance { surprises: Vec<String> },

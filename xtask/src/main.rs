@@ -20,6 +20,7 @@ mod deny;
 mod docs;
 mod error;
 mod fuzz;
+mod instructions;
 mod layers;
 mod metadata;
 mod nextest;
@@ -82,6 +83,16 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
                 false => gateway::Endpoint::Server,
             };
             gateway::run(&workspace, dev, endpoint)
+        }
+        Task::Instructions { dev, write } => {
+            let profile = match dev {
+                true => instructions::Profile::Dev,
+                false => instructions::Profile::Release,
+            };
+            match write {
+                true => instructions::write(&workspace, profile),
+                false => instructions::check(&workspace, profile),
+            }
         }
         Task::Peers => peers::build(&workspace),
         Task::Rivals { setup, dev, only } => {
@@ -178,6 +189,15 @@ enum Task {
         /// Test the endpoint of all servers together
         #[arg(long, requires = "server")]
         aggregate: bool,
+    },
+    /// Count the instructions of a call through `keyway run` and `keyway serve`, by callgrind
+    Instructions {
+        /// Build without optimisation
+        #[arg(long)]
+        dev: bool,
+        /// Record the numbers in `bench/instructions.txt`
+        #[arg(long)]
+        write: bool,
     },
     /// Build the peers that tests talk to
     Peers,
