@@ -21,13 +21,16 @@ fn examples() -> PathBuf {
     folder.canonicalize().unwrap()
 }
 
-/// Returns every example but the one that is there to be found fault with.
+/// Returns every example plugin but the one that is there to be found fault with.
+///
+/// An example of the library is a crate, not a plugin.
 fn good() -> Vec<PathBuf> {
     let folders = fs::read_dir(examples())
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let mut good: Vec<PathBuf> = folders
         .filter(|path| path.is_dir() && !path.ends_with("broken"))
+        .filter(|path| !path.join("Cargo.toml").exists())
         .collect();
     good.sort();
     assert!(good.len() >= 8, "{good:?}");

@@ -11,7 +11,7 @@ use keyway_config::edit::TextChange;
 use keyway_config::json::{Node, Value};
 use keyway_config::method::Method;
 use keyway_config::plugin::Plugin;
-use keyway_config::usage::{Use, uses};
+use keyway_config::usage::{Use, names, uses};
 use thiserror::Error;
 
 /// Writes the section, markers included; the same plugin always gives the same text.
@@ -112,6 +112,8 @@ fn how(server: &DeclaredServer) -> &'static str {
         Method::Static => "a token that you set in a variable",
         Method::OAuth => "you sign in once in the browser, if the server asks for it",
         Method::Environment => "variables that you set",
+        // A variable may stand in an argument as well.
+        Method::None if !names(server).is_empty() => "variables that you set",
         Method::None => "nothing to set up",
     }
 }
@@ -277,6 +279,25 @@ mod tests {
         ] {
             assert!(text.lines().any(|l| l == line), "{line}\n---\n{text}");
         }
+    }
+
+    #[test]
+    fn a_variable_in_an_argument_is_something_to_set_up() {
+        let how = |fields: &str| {
+            let text = format!(r#"{{"neon": {{"command": "npx", {fields}}}}}"#);
+            section(&Plugin::from_text("/p", ".mcp.json", &text))
+        };
+        let text = how(r#""args": ["start", "${NEON_API_KEY}"]"#);
+        assert!(
+            text.contains("| neon | stdio | variables that you set |"),
+            "{text}"
+        );
+        assert!(text.contains("| `NEON_API_KEY` | yes |"), "{text}");
+        let text = how(r#""args": ["start", "${HOST_PLUGIN_ROOT}/x"]"#);
+        assert!(
+            text.contains("| neon | stdio | nothing to set up |"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //!
 //! A finding shows the line it is about, and that line may hold a token, its own or another's. So
 //! masking does not depend on what the rules found: in a configuration file every literal in the
-//! place of a value is masked unless its place is known to be harmless. Too much is masked rather
-//! than too little. Variables stay readable, and so do keys, columns and line breaks.
+//! place of a value is masked unless its place or its form is known to be harmless. Too much is
+//! masked rather than too little. References to variables in any syntax and placeholders stay
+//! readable, since they are what a finding is about; so do keys, columns and line breaks.
 
 mod literal;
+mod plain;
 mod values;
 
 use std::ops::Range;

@@ -7,14 +7,14 @@ use keyway_config::headers::is_credential_header;
 use keyway_config::template::{MASK, Part, Template};
 
 use super::{Context, Report, Rule};
-use crate::secrets::{self, Position, is_credential_name};
+use crate::secrets::is_credential_name;
 
 pub(super) const RULE: Rule = Rule {
     id: "credential-in-args",
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
-    summary: "An argument carries a credential; arguments are visible in process lists",
+    summary: "A variable with a credential is passed in `args`, which process lists show",
     page: include_str!("../../pages/credential-in-args.md"),
     check,
 };
@@ -24,37 +24,17 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let Endpoint::Local(local) = &server.endpoint else {
             continue;
         };
-        let texts: Vec<&str> = local.args.iter().map(|arg| arg.template.as_str()).collect();
         for (index, field) in local.args.iter().enumerate() {
-            let Some(carried) = credential_at(&local.args, &texts, index) else {
+            // A literal is reported once, and as what is worse: `literal-secret`.
+            let Some(name) = credential_variable(&local.args, index) else {
                 continue;
             };
-            let message = match carried {
-                Carried::Variable(name) => {
-                    format!("variable `{name}` in `args` is visible in process lists")
-                }
-                Carried::Literal => "a credential in `args` is visible in process lists".to_owned(),
-            };
+            let message = format!("variable `{name}` in `args` is visible in process lists");
             report
                 .field(document, server, field, message)
                 .hint("pass it in `env`, if the program can read it from there");
         }
     }
-}
-
-/// How an argument carries a credential.
-enum Carried<'a> {
-    Variable(&'a str),
-    Literal,
-}
-
-fn credential_at<'a>(args: &'a [Field], texts: &[&str], index: usize) -> Option<Carried<'a>> {
-    if let Some(name) = credential_variable(args, index) {
-        return Some(Carried::Variable(name));
-    }
-    let position = Position::Argument { args: texts, index };
-    let is_literal = !secrets::find(texts.get(index)?, position).is_empty();
-    is_literal.then_some(Carried::Literal)
 }
 
 /// The variable that makes the argument one with a credential: by its own name, or by its place.
@@ -202,15 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_reported_without_their_text() {
+    fn a_literal_is_reported_once_with_a_word_on_process_lists() {
         for args in [
-            ["--api-key", "not-a-real-token-4711"].as_slice(),
-            &["--api-key=not-a-real-token-4711"],
+            r#"["--api-key", "not-a-real-token-4711"]"#,
+            r#"["--api-key=not-a-real-token-4711"]"#,
         ] {
-            assert_eq!(
-                found(args),
-                ["a credential in `args` is visible in process lists"]
-            );
+            let plugin = entry(&format!(r#""command": "run", "args": {args}"#));
+            assert!(findings("credential-in-args", &plugin).is_empty());
+            let found = findings("literal-secret", &plugin);
+            assert_eq!(found.len(), 1, "{args}");
+            let hint = found[0].hint.as_ref().unwrap();
+            assert!(hint.contains("process lists"), "{hint}");
         }
     }
 

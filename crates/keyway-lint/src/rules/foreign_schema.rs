@@ -2,7 +2,7 @@
 
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::DocumentKind;
-use keyway_config::schema_id::{SCHEMA_ID, SchemaKind};
+use keyway_config::schema_id::SchemaKind;
 
 use super::walk::shown;
 use super::{Context, Report, Rule};
@@ -29,7 +29,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             let message = format!("`{}` is another tool's schema and is not used", shown(id));
             report
                 .at(&document.source, schema.span, &schema.pointer, message)
-                .hint(format!("for completion in editors write `{SCHEMA_ID}`"));
+                .hint("leave it, or map the file in your editor to what `keyway schema` prints");
         }
     }
 }

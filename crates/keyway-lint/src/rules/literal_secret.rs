@@ -3,7 +3,7 @@
 use keyway_config::diagnostic::Severity;
 
 use super::{Context, Report, Rule};
-use crate::literals::Literal;
+use crate::literals::{Literal, Place};
 use crate::secrets::{Reason, Vendor};
 
 pub(super) const RULE: Rule = Rule {
@@ -49,8 +49,12 @@ fn next_step(literal: &Literal) -> String {
         || "a variable".to_owned(),
         |variable| format!("`${{{variable}}}`"),
     );
+    let elsewhere = match literal.place {
+        Place::Argument(_) => " in `env`, since process lists show arguments",
+        _ => "",
+    };
     format!(
-        "use {reference}: `keyway migrate env` moves the value; then rotate it, since it was written down"
+        "use {reference}{elsewhere}: `keyway migrate env` moves the value; then rotate it, since it was written down"
     )
 }
 

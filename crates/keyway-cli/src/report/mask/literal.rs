@@ -241,7 +241,7 @@ fn is_benign(reference: &str) -> bool {
         inside.len() <= 60
             && inside
                 .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.'))
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
             && runs(inside, 0..inside.len()).is_empty()
     })
 }

@@ -33,6 +33,35 @@ fn variables_schemes_keys_and_harmless_fields_stay_readable() {
 }
 
 #[test]
+fn references_placeholders_and_plain_words_stay_readable() {
+    for text in [
+        r#"{"s": {"headers": {"Authorization": "Basic ${input:jenkins-basic-auth}"}}}"#,
+        r#"{"s": {"headers": {"Authorization": "$TOKEN", "X-Api-Key": "Bearer $API_TOKEN"}}}"#,
+        r#"{"s": {"headers": {"X-Api-Key": "{env:API_KEY}", "X-B": "%API_KEY%"}}}"#,
+        r#"{"s": {"headers": {"Authorization": "Bearer YOUR_API_KEY", "X-Api-Key": "<your key>"}}}"#,
+        r#"{"s": {"env": {"LOG_LEVEL": "warn", "TENANT": "t9", "MODE": "read-only"}}}"#,
+        r#"{"s": {"complexity": "Medium", "difficulty": "very hard"}}"#,
+        r#"{"firstStartTime": "2026-11-15T08:30:00.000Z", "day": "2026-11-15"}"#,
+        r#"{"projects": {"/home/u/p": {"folder": "/home/u/projects/one", "x": "./a/b.json"}}}"#,
+    ] {
+        assert_eq!(masked(text), text);
+    }
+}
+
+#[test]
+fn what_only_resembles_a_word_or_a_reference_is_hidden_in_the_place_of_a_secret() {
+    for text in [
+        r#"{"s": {"headers": {"X-Api-Key": "hunter"}}}"#,
+        r#"{"s": {"env": {"DB_PASSWORD": "$hunter"}}}"#,
+        r#"{"s": {"passphrase": "hunter hunter"}}"#,
+        r#"{"s": {"x": "hunter hunter hunter hunter"}}"#,
+        r#"{"s": {"sessionId": "/hunter/hunter/x"}}"#,
+    ] {
+        assert!(!masked(text).contains("hunter"), "{}", masked(text));
+    }
+}
+
+#[test]
 fn at_most_four_characters_of_a_literal_are_seen_wherever_it_stands() {
     let canary = Canary::literal("hq7Zt9Lw2pXc4VbN");
     let secret = canary.value();

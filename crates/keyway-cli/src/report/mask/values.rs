@@ -7,6 +7,7 @@ use keyway_config::json::{FaultKind, Inside, Node, Tree, Value};
 use super::literal::{
     address, argument, defaults, foreign, references, runs, secret, strict_runs, without,
 };
+use super::plain::{is_path, is_plain, is_reference};
 
 /// Finds everything to hide in a configuration file.
 pub(super) fn hidden(text: &str, tree: &Tree) -> Vec<Range<usize>> {
@@ -16,7 +17,7 @@ pub(super) fn hidden(text: &str, tree: &Tree) -> Vec<Range<usize>> {
         known: Vec::new(),
     };
     if let Some(root) = &tree.root {
-        walk.node(root, Place::Other, None);
+        walk.node(root, Place::Other, Above::default());
     }
     walk.gaps();
     for fault in &tree.faults {
@@ -48,6 +49,15 @@ enum Place {
     Secret,
 }
 
+/// What stands before a value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Above<'a> {
+    /// The nearest key above it.
+    key: &'a str,
+    /// The string before it in an array.
+    previous: Option<&'a str>,
+}
+
 struct Walk<'a> {
     text: &'a str,
     hidden: Vec<Range<usize>>,
@@ -56,14 +66,18 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn node(&mut self, node: &Node, place: Place, previous: Option<&str>) {
+    fn node(&mut self, node: &Node, place: Place, above: Above<'_>) {
         match &node.value {
             Value::Object(object) => {
                 for member in &object.members {
                     let key = member.key_span.range();
                     self.hidden.extend(runs(self.text, key.clone()));
                     self.known.push(key);
-                    self.node(&member.value, below(place, &member.key), None);
+                    let above = Above {
+                        key: &member.key,
+                        previous: None,
+                    };
+                    self.node(&member.value, below(place, &member.key), above);
                 }
             }
             Value::Array(items) => {
@@ -72,22 +86,27 @@ impl Walk<'_> {
                 let place = if is_list { Place::Argument } else { place };
                 let mut previous = None;
                 for item in items {
-                    self.node(item, place, previous);
+                    self.node(item, place, Above { previous, ..above });
                     previous = item.as_str();
                 }
             }
-            Value::String(value) => self.string(node, value, place, previous),
+            Value::String(value) => self.string(node, value, place, above),
             _ => self.scalar(node, place),
         }
     }
 
-    fn string(&mut self, node: &Node, value: &str, place: Place, previous: Option<&str>) {
+    fn string(&mut self, node: &Node, value: &str, place: Place, above: Above<'_>) {
         let hidden = match place {
             Place::Word if is_word(value) => Vec::new(),
             Place::Harmless => runs(value, 0..value.len()),
             Place::CommandLine => command_line(value),
             Place::Address => address(value),
-            Place::Argument => argument(value, previous),
+            Place::Argument => argument(value, above.previous),
+            Place::Other | Place::Secret if is_plain(above.key, value) => Vec::new(),
+            Place::Other | Place::Secret if is_path(above.key, value) => {
+                runs(value, 0..value.len())
+            }
+            Place::Other | Place::Secret if is_reference(value) => Vec::new(),
             Place::Other | Place::Secret | Place::Word => secret(value, 0..value.len()),
         };
         let mut hidden = without(hidden, &references(value));
