@@ -5,8 +5,8 @@ use std::fs;
 use keyway_testkit::{Canary, Folder, Keyway};
 use serde_json::Value;
 
-use crate::KEYWAY;
-use crate::server::Server;
+use crate::doctor::KEYWAY;
+use crate::doctor::server::Server;
 
 #[test]
 fn a_bundle_holds_what_a_report_needs_and_no_value_in_any_encoding() {

@@ -2,8 +2,8 @@
 
 use keyway_testkit::{Folder, Keyway};
 
-use crate::server::{Answer, Server, mcp};
-use crate::{KEYWAY, assert_fault, assert_works, doctor};
+use crate::doctor::server::{Answer, Server, mcp};
+use crate::doctor::{KEYWAY, assert_fault, assert_works, doctor};
 
 fn entry(url: &str, value: &str) -> Folder {
     Folder::with_entries(&format!(

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keyway_testkit::{Folder, Keyway, Outcome};
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server, mcp};
-use crate::{KEYWAY, assert_fault, doctor};
+use crate::doctor::server::{Answer, Server, mcp};
+use crate::doctor::{KEYWAY, assert_fault, doctor};
 
 fn document(status: u16, value: &Value) -> Answer {
     Answer {
@@ -215,5 +215,5 @@ fn a_sign_in_that_is_refused_on_the_way_is_told_by_its_code() {
         r#"{{"s": {{"type": "http", "url": "{}", "headers": {{"Authorization": "Bearer ${{T}}"}}}}}}"#,
         server.url()
     ));
-    crate::assert_works(&doctor(&folder).env("T", "CANARY-good").run());
+    crate::doctor::assert_works(&doctor(&folder).env("T", "CANARY-good").run());
 }

@@ -7,8 +7,8 @@ use keyway_testkit::{Folder, Keyway, PATIENCE};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::server::{Server, hanging, hanging_and_told, mcp};
-use crate::{KEYWAY, assert_works, doctor};
+use crate::doctor::server::{Server, hanging, hanging_and_told, mcp};
+use crate::doctor::{KEYWAY, assert_works, doctor};
 
 /// A person does not wait for a server that hangs: Ctrl-C ends the command at once and says so.
 #[test]

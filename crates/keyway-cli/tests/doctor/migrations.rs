@@ -5,8 +5,8 @@ use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Folder, Keyway, Outcome};
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server, mcp};
-use crate::{KEYWAY, assert_fault, assert_works, doctor};
+use crate::doctor::server::{Answer, Server, mcp};
+use crate::doctor::{KEYWAY, assert_fault, assert_works, doctor};
 
 const TOKEN: &str = "kT8vQ2mX9wLz4Rb7Yc3N";
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyway_testkit::Folder;
 
-use crate::server::{Answer, Server, certificate, certificate_for, mcp, mcp_of};
-use crate::{assert_fault, assert_works, doctor};
+use crate::doctor::server::{Answer, Server, certificate, certificate_for, mcp, mcp_of};
+use crate::doctor::{assert_fault, assert_works, doctor};
 
 fn entry(url: &str) -> Folder {
     Folder::with_entries(&format!(

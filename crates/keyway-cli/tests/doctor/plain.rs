@@ -7,8 +7,8 @@ use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Folder, Keyway, Outcome};
 use serde_json::Value;
 
-use crate::server::{Answer, Server, certificate, mcp};
-use crate::{KEYWAY, assert_fault, assert_works, doctor};
+use crate::doctor::server::{Answer, Server, certificate, mcp};
+use crate::doctor::{KEYWAY, assert_fault, assert_works, doctor};
 
 fn entry(url: &str) -> Folder {
     Folder::with_entries(&format!(

@@ -2,8 +2,8 @@
 
 use keyway_testkit::Folder;
 
-use crate::server::Server;
-use crate::{assert_fault, assert_works, doctor};
+use crate::doctor::server::Server;
+use crate::doctor::{assert_fault, assert_works, doctor};
 
 #[test]
 fn a_helper_is_told_by_the_rule_that_it_broke() {

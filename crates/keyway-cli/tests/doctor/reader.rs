@@ -3,9 +3,9 @@
 use keyway_testkit::{Folder, Keyway, Outcome};
 use serde_json::Value;
 
-use crate::programs::SPEAKS;
-use crate::server::{Answer, Server, hanging, mcp};
-use crate::{KEYWAY, assert_fault, assert_works, doctor};
+use crate::doctor::programs::SPEAKS;
+use crate::doctor::server::{Answer, Server, hanging, mcp};
+use crate::doctor::{KEYWAY, assert_fault, assert_works, doctor};
 
 fn read(folder: &Folder, columns: &str) -> Outcome {
     let call = Keyway::new(KEYWAY, folder.path()).env("KEYWAY_HOME", folder.at("home"));

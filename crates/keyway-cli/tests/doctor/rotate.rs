@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Canary, Desk, Folder, Keyway, PATIENCE};
 
-use crate::server::{Answer, Server, mcp};
-use crate::{KEYWAY, assert_works, doctor};
+use crate::doctor::server::{Answer, Server, mcp};
+use crate::doctor::{KEYWAY, assert_works, doctor};
 
 /// A server that takes the new token, and the old one until that is revoked.
 fn server() -> (Server, Arc<AtomicBool>) {

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Outcome};
 
-use crate::{KEYWAY, assert_fault, assert_works};
+use crate::doctor::{KEYWAY, assert_fault, assert_works};
 
 const CALL: &[&str] = &["doctor", "--format", "json"];
 

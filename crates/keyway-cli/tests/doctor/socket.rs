@@ -9,8 +9,8 @@ use keyway_testkit::Folder;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Message, accept_hdr, handshake::server};
 
-use crate::server::mcp;
-use crate::{assert_fault, assert_works, doctor};
+use crate::doctor::server::mcp;
+use crate::doctor::{assert_fault, assert_works, doctor};
 
 /// Starts a server that speaks MCP over a WebSocket and nothing else; returns its port, and a
 /// switch with which it breaks off at the first list.

@@ -3,8 +3,8 @@
 use keyway_testkit::Folder;
 use serde_json::json;
 
-use crate::server::{Answer, Server, mcp};
-use crate::{assert_fault, assert_works, doctor};
+use crate::doctor::server::{Answer, Server, mcp};
+use crate::doctor::{assert_fault, assert_works, doctor};
 
 /// A server that is its own authorization server, and gives its token for what `accepts` likes.
 fn world(accepts: impl Fn(&str) -> bool + Send + Sync + 'static) -> Server {

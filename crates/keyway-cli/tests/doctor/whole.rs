@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use keyway_testkit::{Folder, Keyway};
 use serde_json::Value;
 
-use crate::server::{Server, hanging, mcp};
-use crate::{KEYWAY, assert_fault, doctor};
+use crate::doctor::server::{Server, hanging, mcp};
+use crate::doctor::{KEYWAY, assert_fault, doctor};
 
 #[test]
 fn twenty_servers_of_which_five_hang_take_no_longer_than_one_that_hangs() {

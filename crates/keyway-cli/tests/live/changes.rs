@@ -6,9 +6,9 @@ use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Folder, Gateway as Process, eventually};
 use serde_json::Value;
 
-use crate::gateway::Gateway;
-use crate::upstream::Upstream;
-use crate::{done, keyway};
+use crate::live::gateway::Gateway;
+use crate::live::upstream::Upstream;
+use crate::live::{done, keyway};
 
 fn plugin(entries: &[String]) -> String {
     format!(r#"{{"mcpServers": {{{}}}}}"#, entries.join(", "))

@@ -7,7 +7,7 @@ use std::path::Path;
 use keyway_testkit::{Folder, Gateway as Process, Keyway};
 use serde_json::{Value, json};
 
-use crate::keyway;
+use crate::live::keyway;
 
 pub(crate) struct Gateway {
     pub(crate) process: Process,

@@ -8,8 +8,8 @@ use keyway_testkit::rig::{Family, Seen, Settings};
 use keyway_testkit::{Desk, Gateway as Process, eventually};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Session};
-use crate::upstream::Upstream;
+use crate::live::gateway::{Gateway, Session};
+use crate::live::upstream::Upstream;
 
 /// A gateway over a server that wants a sign-in.
 pub(crate) struct Place {

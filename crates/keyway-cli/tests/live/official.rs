@@ -7,7 +7,7 @@ use keyway_testkit::rig::Settings;
 use keyway_testkit::{Tools, eventually};
 use serde_json::{Value, json};
 
-use crate::keeping::{Came, Place, came};
+use crate::live::keeping::{Came, Place, came};
 
 const NODE: &str = "npm/node_modules/.bin/node";
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use keyway_testkit::{Canary, Client, Folder, PATIENCE, eventually};
 use serde_json::json;
 
-use crate::done;
-use crate::gateway::{Gateway, around};
-use crate::upstream::Upstream;
+use crate::live::done;
+use crate::live::gateway::{Gateway, around};
+use crate::live::upstream::Upstream;
 
 /// A client of `keyway run`.
 struct Runner(Client);

@@ -2,7 +2,7 @@
 
 use keyway_testkit::Client;
 
-use crate::signed_out::desk_over_sse;
+use crate::unsigned::signed_out::desk_over_sse;
 
 #[test]
 fn over_sse_a_dropped_stream_costs_no_more_than_what_waits() {

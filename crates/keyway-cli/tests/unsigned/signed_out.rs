@@ -4,7 +4,7 @@ use keyway_testkit::rig::{Consent, Seen, Settings};
 use keyway_testkit::{Client, Desk, Gateway, Outcome};
 use serde_json::{Value, json};
 
-use crate::{KEYWAY, beside};
+use crate::unsigned::{KEYWAY, beside};
 
 /// A server that knows no protocol of 2026 and keeps sessions, and somebody who is signed in to it.
 fn desk() -> Desk {
