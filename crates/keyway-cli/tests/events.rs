@@ -214,17 +214,13 @@ fn a_program_that_ends_under_a_client_is_told() {
     let call = call.args(["run", "--trust", "--events", "events.jsonl"]);
     let mut run = call.start();
     assert!(greeted(&mut run).contains("serverInfo"));
-    let started = std::time::Instant::now();
-    loop {
-        let text = std::fs::read_to_string(folder.at("events.jsonl")).unwrap_or_default();
-        if text.contains(r#""server.failed","server":"p","code":"child-ended""#) {
-            assert!(
-                text.contains(r#""server.connected","server":"p""#),
-                "{text}"
-            );
-            break;
-        }
-        assert!(started.elapsed() < keyway_testkit::PATIENCE, "{text}");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    let text = keyway_testkit::appears("the end is told", || {
+        let text = std::fs::read_to_string(folder.at("events.jsonl")).ok()?;
+        text.contains(r#""server.failed","server":"p","code":"child-ended""#)
+            .then_some(text)
+    });
+    assert!(
+        text.contains(r#""server.connected","server":"p""#),
+        "{text}"
+    );
 }

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Canary, Desk, PATIENCE};
+use keyway_testkit::{Canary, Desk, appears};
 use url::Url;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
@@ -127,14 +127,7 @@ fn script(desk: &Desk, command: &str, shown: &std::path::Path) -> std::process::
 
 #[track_caller]
 fn wait_for<T>(look: impl Fn() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(started.elapsed() < PATIENCE, "waited in vain");
-        thread::sleep(Duration::from_millis(20));
-    }
+    appears("what is waited for", look)
 }
 
 /// T13 and threat C9: whatever command touches a sign-in, with everything said that can be said, no
@@ -239,6 +232,7 @@ impl Watch {
                         found.lock().unwrap().push(bytes);
                     }
                 }
+                // Looks again and again for as long as the command runs.
                 thread::sleep(Duration::from_millis(2));
             }
         });

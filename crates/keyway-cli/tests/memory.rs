@@ -34,6 +34,7 @@ fn idle(servers: usize) -> f64 {
         .env("KEYWAY_HOME", folder.at("home"));
     let mut client = Client::start(&run);
     assert_eq!(client.tools().len(), servers, "all are there");
+    // Rest is the absence of events: nothing tells when it has come.
     std::thread::sleep(Duration::from_secs(1));
     let taken = resident(client.running.child.id());
     drop(client.leave());

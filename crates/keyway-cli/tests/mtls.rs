@@ -11,9 +11,11 @@
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use keyway_testkit::{Client, Folder, Keyway, PATIENCE, Request, Upstream, free_port, mcp};
+use keyway_testkit::{
+    Client, Folder, Keyway, Request, Upstream, appears, eventually, free_port, mcp,
+};
 use pkcs8::der::pem::LineEnding;
 use pkcs8::der::{Decode as _, SecretDocument};
 use pkcs8::{PrivateKeyInfoRef, pkcs5};
@@ -217,6 +219,7 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, name);
         let certificate = params.signed_by(&key, &self.0).unwrap();
         folder.put(&format!("{file}.pem"), certificate.pem());
+        // The time between the two files is what is tested: half a pair is on the disk for a while.
         std::thread::sleep(Duration::from_millis(50));
         folder.put(&format!("{file}.key"), key.serialize_pem());
     }
@@ -268,15 +271,9 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(
-                started.elapsed() < PATIENCE,
-                "nginx did not start: {}",
-                folder.read("error.log")
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        eventually("nginx listens; see its error.log", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         Some(Self {
             child,
             port,
@@ -322,15 +319,10 @@ impl Drop for Nginx {
 
 /// Asks until the answer is as wanted: neither nginx nor files change at once.
 fn ask_until(client: &mut Client, method: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
-    let started = Instant::now();
-    loop {
+    appears("the wanted answer", || {
         let answer = client.ask(method, &json!({}));
-        if is_wanted(&answer) {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "still {answer}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+        is_wanted(&answer).then_some(answer)
+    })
 }
 
 /// A server behind nginx that notes whom nginx let in.

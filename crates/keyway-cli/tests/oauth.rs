@@ -99,7 +99,7 @@ fn all_wait(calls: &[Running]) {
         })
     };
     eventually("all wait", || calls.iter().all(waits));
-    // It is tried a moment after it was opened.
+    // The lock is tried a moment after its file was opened, and nothing shows that from outside.
     thread::sleep(Duration::from_secs(1));
 }
 
@@ -153,6 +153,7 @@ fn one_no_answers_many_processes() {
 fn t4_many_processes_with_an_expired_token_refresh_once() {
     let desk = desk(|settings| settings.expires_in = Some(1));
     desk.sign_in();
+    // The token expires by the clock of the processes that use it.
     thread::sleep(Duration::from_millis(1100));
     desk.rig.set(|settings| {
         settings.expires_in = Some(3600);
@@ -188,6 +189,7 @@ fn t6_a_token_endpoint_that_is_down_costs_no_sign_in() {
     for expires_in in [1, 3600] {
         let desk = desk(|settings| settings.expires_in = Some(expires_in));
         desk.sign_in();
+        // The token expires by the clock of the processes that use it.
         thread::sleep(Duration::from_millis(1100));
         desk.rig.reset();
         desk.rig.set(|settings| settings.token_status = Some(503));

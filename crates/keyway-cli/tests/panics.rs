@@ -41,7 +41,7 @@ fn a_panic_that_quotes_a_value_shows_its_place_only() {
             breaks();
         }
         drop(std::thread::spawn(breaks).join());
-        // Nobody gets here: the whole process has ended.
+        // The process has ended before this returns, or the test fails by what comes after.
         std::thread::sleep(Duration::from_secs(60));
     }
     let this = std::env::current_exe().unwrap();

@@ -358,7 +358,7 @@ fn a_client_may_read_from_a_file_what_it_asked_on_a_pipe() {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    // Whoever reads has to wait.
+    // The pauses are what is tested: a reader that has to wait for input, and for its end.
     std::thread::sleep(Duration::from_millis(200));
     input
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n")

@@ -316,9 +316,9 @@ fn calls_under_way_are_all_answered_when_it_is_told_to_end() {
             })
             .collect();
         let is_call = |request: &Request| request.body.contains("tools/call");
-        while upstream.seen().iter().filter(|it| is_call(it)).count() < CALLS {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        eventually("all calls are under way", || {
+            upstream.seen().iter().filter(|it| is_call(it)).count() >= CALLS
+        });
         let process = Pid::from_child(&gateway.running.child);
         kill_process(process, Signal::TERM).unwrap();
         for call in calls {
@@ -336,6 +336,7 @@ fn whoever_ends_it_twice_does_not_wait_and_calls_are_told_that_nothing_comes() {
     let upstream = Upstream::start(|request| {
         mcp(request, |method, _| {
             if method == "tools/call" {
+                // Longer than any test waits: the answer never comes.
                 std::thread::sleep(PATIENCE);
             }
             Some(json!({}))

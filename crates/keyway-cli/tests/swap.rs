@@ -70,6 +70,7 @@ fn d11_a_swapped_script_is_never_used_unnoticed() {
         let delay = whole * u32::try_from(round % STEPS).unwrap() / LATEST;
         let (code, output) = std::thread::scope(|scope| {
             let call = scope.spawn(|| tools(folder.path(), &home));
+            // The moment of the swap is what each round varies.
             std::thread::sleep(delay);
             swap(&folder, &evil);
             call.join().unwrap()

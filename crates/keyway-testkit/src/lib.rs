@@ -50,7 +50,7 @@ pub use self::gateway::Gateway;
 #[cfg(feature = "rig")]
 pub use self::http::{Answer, Request};
 pub use self::keyring_session::KeyringSession;
-pub use self::patience::{PATIENCE, eventually};
+pub use self::patience::{PATIENCE, appears, eventually};
 pub use self::ports::free_port;
 pub use self::terminal::Terminal;
 pub use self::tools::Tools;

@@ -7,9 +7,19 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until something is so; panics if it never is.
+#[track_caller]
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    appears(what, || is_so().then_some(()));
+}
+
+/// Waits until there is something, and returns it; panics if there never is.
+#[track_caller]
+pub fn appears<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
-    while !is_so() {
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
         assert!(started.elapsed() < PATIENCE, "never: {what}");
         std::thread::sleep(POLL);
     }

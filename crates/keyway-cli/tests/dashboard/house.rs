@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use keyway_testkit::{Answer, Folder, Gateway, Keyway, Outcome, PATIENCE, Tools, Upstream};
+use keyway_testkit::{Answer, Folder, Gateway, Keyway, Outcome, Tools, Upstream, appears};
 use serde_json::Value;
 
 /// How every secret of a demo begins.
@@ -331,12 +331,5 @@ fn collect(stream: impl std::io::Read + Send + 'static) -> Arc<Mutex<Vec<String>
 }
 
 pub(crate) fn wait_for(what: &str, look: impl Fn() -> Option<String>) -> String {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "no {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    appears(what, look)
 }

@@ -4,10 +4,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Canary, Desk, Folder, Keyway, PATIENCE};
+use keyway_testkit::{Canary, Desk, Folder, Keyway, eventually};
 
 use crate::doctor::server::{Answer, Server, mcp};
 use crate::doctor::{KEYWAY, assert_works, doctor};
@@ -96,11 +95,7 @@ fn typed(folder: &Folder, value: &str) -> (String, bool) {
         .spawn()
         .unwrap();
     let text = || String::from_utf8_lossy(&std::fs::read(&shown).unwrap_or_default()).into_owned();
-    let started = Instant::now();
-    while !text().contains("Value of T: ") {
-        assert!(started.elapsed() < PATIENCE, "{}", text());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    eventually("it asks", || text().contains("Value of T: "));
     let mut keyboard = script.stdin.take().unwrap();
     keyboard.write_all(format!("{value}\r").as_bytes()).unwrap();
     keyboard.flush().unwrap();

@@ -78,6 +78,7 @@ fn wants_upgrade(stream: &TcpStream) -> bool {
         if length == 0 || length == head.len() || text.contains("\r\n\r\n") {
             return text.contains("upgrade: websocket");
         }
+        // A peek cannot wait for more than it has shown already.
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }

@@ -245,6 +245,7 @@ fn a_token_that_another_process_renews_is_taken_over_inside_the_session() {
     let session = place.gateway.begin(&own).unwrap();
     assert_eq!(call(&session), Came::Answer);
     for _ in 0..3 {
+        // The token grows old by the clock of the processes that use it.
         std::thread::sleep(Duration::from_millis(1200));
         let other = place.desk.call().run();
         assert_eq!(other.code, 0, "{}", other.everything());

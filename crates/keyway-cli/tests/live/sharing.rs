@@ -53,6 +53,7 @@ fn goes(way: Way, (gateway, upstream): (&Gateway, &Upstream), runner: &mut Runne
     let id = runner.0.begin("tools/call", &json!({"name": tool}));
     match way {
         Way::ThroughTheGateway => {
+            // Time to go the other way, which it may not.
             std::thread::sleep(Duration::from_millis(400));
             assert_eq!(upstream.calls(), calls, "it is held up");
         }

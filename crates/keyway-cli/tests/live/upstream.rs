@@ -18,6 +18,7 @@ impl Upstream {
                 ]})),
                 "tools/call" => {
                     if params["name"] == "slow" {
+                        // A call that is under way until its test has ended.
                         std::thread::sleep(Duration::from_secs(30));
                     }
                     let tenant = tenant(request);

@@ -83,6 +83,7 @@ fn cost(program: &Program, path: &str, token: Option<&str>) -> (usize, Vec<Clien
     });
     let before = program.resident();
     let clients = open(SESSIONS);
+    // Rest is the absence of events: nothing tells when it has come.
     thread::sleep(Duration::from_millis(500));
     let after = program.resident();
     ((after - before) / SESSIONS, clients)
@@ -144,6 +145,7 @@ impl Program {
             process,
             descriptors: 0,
         };
+        // Rest is the absence of events: nothing tells when it has come.
         thread::sleep(Duration::from_millis(200));
         program.descriptors = program.descriptors();
         program

@@ -84,7 +84,7 @@ fn clients_that_call_at_once_share_one_window() {
         })
         .collect();
     let window = desk.window(1);
-    // Everybody had the time to open one.
+    // Time for the others to open a second window, which none of them may do.
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(visit(&window).unwrap().status, 200);
     for call in calls {
