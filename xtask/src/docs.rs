@@ -151,7 +151,7 @@ fn shown(file: &Path) -> String {
 const GENERATOR: &str = "keyway-cli";
 
 /// Directories in which nothing is written by hand, so that what is left over can be removed.
-const WHOLLY_GENERATED: &[&str] = &["completions", "docs/rules", "man", "schema"];
+const WHOLLY_GENERATED: &[&str] = &["completions", "docs/errors", "docs/rules", "man", "schema"];
 
 #[cfg(test)]
 mod tests {

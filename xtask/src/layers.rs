@@ -165,24 +165,28 @@ const LAYERS: &[Layer] = &[
         may_use: &[],
     },
     Layer {
+        name: "keyway-code",
+        may_use: &[],
+    },
+    Layer {
         name: "keyway-config",
-        may_use: &["keyway-secret"],
+        may_use: &["keyway-code", "keyway-secret"],
     },
     Layer {
         name: "keyway-lint",
-        may_use: &["keyway-config", "keyway-secret"],
+        may_use: &["keyway-config", "keyway-code", "keyway-secret"],
     },
     Layer {
         name: "keyway-store",
-        may_use: &["keyway-secret"],
+        may_use: &["keyway-code", "keyway-secret"],
     },
     Layer {
         name: "example-own-vault",
-        may_use: &["keyway-store", "keyway-secret"],
+        may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },
     Layer {
         name: "keyway-vault",
-        may_use: &["keyway-store", "keyway-secret"],
+        may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },
     Layer {
         name: "keyway-keyring",
@@ -190,11 +194,16 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "keyway-auth",
-        may_use: &["keyway-store", "keyway-secret"],
+        may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },
     Layer {
         name: "keyway-transport",
-        may_use: &["keyway-auth", "keyway-store", "keyway-secret"],
+        may_use: &[
+            "keyway-auth",
+            "keyway-store",
+            "keyway-code",
+            "keyway-secret",
+        ],
     },
     Layer {
         name: "keyway-mcp",
@@ -202,6 +211,7 @@ const LAYERS: &[Layer] = &[
             "keyway-config",
             "keyway-transport",
             "keyway-auth",
+            "keyway-code",
             "keyway-secret",
         ],
     },
@@ -216,6 +226,7 @@ const LAYERS: &[Layer] = &[
             "keyway-keyring",
             "keyway-vault",
             "keyway-store",
+            "keyway-code",
             "keyway-secret",
         ],
     },
@@ -228,12 +239,19 @@ const LAYERS: &[Layer] = &[
             "keyway-transport",
             "keyway-auth",
             "keyway-vault",
+            "keyway-code",
             "keyway-secret",
         ],
     },
     Layer {
         name: "keyway-clients",
-        may_use: &["keyway", "keyway-config", "keyway-lint", "keyway-secret"],
+        may_use: &[
+            "keyway",
+            "keyway-config",
+            "keyway-lint",
+            "keyway-code",
+            "keyway-secret",
+        ],
     },
     Layer {
         name: "keyway-demo",
@@ -243,6 +261,7 @@ const LAYERS: &[Layer] = &[
             "keyway-config",
             "keyway-lint",
             "keyway-transport",
+            "keyway-code",
             "keyway-secret",
         ],
     },
@@ -256,6 +275,7 @@ const LAYERS: &[Layer] = &[
             "keyway-gateway",
             "keyway-lint",
             "keyway-mcp",
+            "keyway-code",
             "keyway-secret",
         ],
     },
@@ -268,6 +288,7 @@ const LAYERS: &[Layer] = &[
             "keyway-transport",
             "keyway-auth",
             "keyway-vault",
+            "keyway-code",
             "keyway-secret",
         ],
     },

@@ -1,5 +1,6 @@
-//! Why a credential could not be obtained, and who can mend it.
+//! Why a credential could not be obtained.
 
+use keyway_code::{Code, Exit, ServerState};
 use thiserror::Error;
 
 use crate::oauth::OAuthError;
@@ -85,50 +86,21 @@ pub enum HelperFault {
 impl HelperFault {
     /// Returns the code used in every format.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         match self {
-            Self::NotExecutable { .. } | Self::OutsidePlugin { .. } => "helper-not-executable",
-            Self::LauncherNotInitialized { .. } => "launcher-not-initialized",
-            Self::Changed { .. } => "pending-trust",
-            Self::Exit { .. } => "helper-failed",
-            Self::Timeout { .. } => "helper-timeout",
-            Self::TooMuchOutput { .. } | Self::Output { .. } => "helper-output",
-            Self::Empty => "helper-empty",
+            Self::NotExecutable { .. } => Code::HelperNotExecutable,
+            Self::OutsidePlugin { .. } => Code::HelperOutsidePlugin,
+            Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
+            Self::Changed { .. } => Code::PendingTrust,
+            Self::Exit { .. } => Code::HelperFailed,
+            Self::Timeout { .. } => Code::HelperTimeout,
+            Self::TooMuchOutput { .. } | Self::Output { .. } => Code::HelperOutput,
+            Self::Empty => Code::HelperEmpty,
         }
     }
-}
-
-/// Who can mend an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The person: a variable, an approval, a sign-in.
-    Person,
-    /// Whoever wrote the entry or its helper.
-    Configuration,
-    /// The authorization server.
-    AuthorizationServer,
-    /// The MCP server.
-    McpServer,
-    /// The network between.
-    Network,
-    /// Keyway itself.
-    Us,
 }
 
 impl AuthError {
-    /// Says who can mend it.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match self {
-            Self::Helper {
-                fault: HelperFault::Changed { .. },
-            } => Fault::Person,
-            Self::Helper { .. } => Fault::Configuration,
-            Self::OAuth(error) => error.fault(),
-        }
-    }
-
     /// Says whether trying again later may help without anyone doing anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
@@ -140,10 +112,39 @@ impl AuthError {
 
     /// Returns the code used in every format.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         match self {
             Self::Helper { fault } => fault.code(),
             Self::OAuth(error) => error.code(),
+        }
+    }
+
+    /// Returns the state that it leaves a server in.
+    #[must_use]
+    pub const fn state(&self) -> ServerState {
+        match self {
+            Self::Helper { fault } => fault.code().state(),
+            Self::OAuth(error) => error.state(),
+        }
+    }
+
+    /// Returns how a command ends that fails with it.
+    #[must_use]
+    pub const fn exit(&self) -> Exit {
+        match self.code().exit() {
+            _ if self.is_transient() => Exit::Network,
+            // The code is that of servers which may answer later, and this one did answer.
+            Exit::Network => Exit::Failed,
+            exit => exit,
+        }
+    }
+
+    /// Returns what to do next; `SERVER` and `PLUGIN` stand for the names.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Helper { fault } => fault.code().hint(),
+            Self::OAuth(error) => error.hint(),
         }
     }
 }

@@ -83,6 +83,8 @@ const MAX_HEADERS: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use keyway_code::Code;
+
     use super::*;
 
     #[test]
@@ -149,13 +151,13 @@ mod tests {
             long.as_str(),
         ] {
             let fault = parse(output.as_bytes()).unwrap_err();
-            assert_eq!(fault.code(), "helper-output", "{output}");
+            assert_eq!(fault.code(), Code::HelperOutput, "{output}");
             assert!(!format!("{fault} {fault:?}").contains("CANARY"));
         }
         assert_eq!(parse(b"{}").unwrap_err(), HelperFault::Empty);
         assert_eq!(
             parse(b"{\"X\": \"\xff\"}").unwrap_err().code(),
-            "helper-output"
+            Code::HelperOutput
         );
     }
 }

@@ -18,7 +18,7 @@ mod retry_after;
 pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
 pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
 pub use self::dynamic::{Dynamic, Renewal};
-pub use self::error::{AuthError, Fault, HelperFault};
+pub use self::error::{AuthError, HelperFault};
 pub use self::fixed::Fixed;
 pub use self::helper_output::parse as parse_helper_output;
 pub use self::oauth::document::Document as PeerDocument;

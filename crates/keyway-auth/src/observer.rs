@@ -3,6 +3,7 @@
 //! Events are for programs, notes for a person who looks for a fault. Neither ever holds a secret:
 //! names, hosts, codes, lengths and times only.
 
+use keyway_code::Code;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,12 +28,12 @@ pub enum ServerEvent {
     /// A server is not connected, or not any more.
     NotConnected {
         /// The code of the error.
-        code: &'static str,
+        code: Code,
     },
     /// A person has to sign in, and no prompt is shown.
     Required {
         /// The code of the error.
-        code: &'static str,
+        code: Code,
     },
     /// A sign-in began.
     Started,
@@ -41,14 +42,14 @@ pub enum ServerEvent {
     /// A sign-in gave none, or the server refused the credential.
     Failed {
         /// The code of the error.
-        code: &'static str,
+        code: Code,
     },
     /// A token was renewed by this process.
     Refreshed,
     /// A token could not be renewed.
     RefreshFailed {
         /// The code of the error.
-        code: &'static str,
+        code: Code,
     },
     /// A sign-in was deleted.
     Cleared,
@@ -57,7 +58,7 @@ pub enum ServerEvent {
     /// A helper printed none.
     HelperFailed {
         /// The code of the error.
-        code: &'static str,
+        code: Code,
     },
 }
 

@@ -34,11 +34,11 @@ pub(crate) mod vault;
 use std::time::Duration;
 
 use keyway::sign_in::renewals_settled;
+use keyway_code::Exit;
 
 use crate::arguments::Command;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::signals::terminated;
 
 /// Runs the command that the person chose.

@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use keyway::events::{Events, Listener, Topic};
 use keyway::load::Loaded;
 use keyway::settings::{ColorChoice, Defaults, Network, Settings};
+use keyway_code::Exit;
 use keyway_secret::printable;
 
 use crate::arguments::{Color, Global};
@@ -16,7 +17,6 @@ use crate::debug;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::events;
-use crate::exit::Exit;
 use crate::settings::{self, Refusal};
 
 /// Output, verbosity, events and settings of one run of the program.

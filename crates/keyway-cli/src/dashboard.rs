@@ -16,6 +16,7 @@ use keyway::load::Loaded;
 use keyway::sign_in::PromptPolicy;
 use keyway::vault::Vault;
 use keyway::{Approved, Error, Host, Plan, Plugin};
+use keyway_code::Code;
 use keyway_gateway::dashboard::{ServerId, ServerView, Steward, WantedBy};
 use keyway_gateway::gateway::Gateway;
 use keyway_mcp::states::{Reason, Standing, State, Trouble};
@@ -354,14 +355,14 @@ fn is_in_by_now(view: &ServerView) -> bool {
     let is_missed = view
         .fault
         .as_ref()
-        .is_some_and(|it| it.code == "sign-in-required");
+        .is_some_and(|it| it.code == Code::SignInRequired);
     is_missed && kept.is_some_and(|kept| !kept.sign_in.ended)
 }
 
 fn changed() -> Trouble {
     Trouble {
         standing: Standing::new(State::Pending, Reason::PendingTrust),
-        code: "pending-trust",
+        code: Code::PendingTrust,
         message: "the entry has changed since it was shown, so that nothing was approved"
             .to_owned(),
         hint: Some("read it again, as it is now".to_owned()),

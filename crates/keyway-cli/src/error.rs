@@ -4,23 +4,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keyway::approval::VaultError;
-use keyway::connect::{AuthError, ConnectError, HelperFault, TransportError};
+use keyway::connect::{ConnectError, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::identity::IdentityError;
-use keyway::sign_in::Fault;
 use keyway::variables::KeepError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
+use keyway_code::{Code, Exit};
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
 use keyway_mcp::session::SessionError;
-use keyway_mcp::states::{Reason, Standing, State, Trouble};
+use keyway_mcp::states::Trouble;
 use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
 use crate::connect_args::SkippedEntry;
-use crate::exit::Exit;
 use crate::hidden_input::AskError;
 use crate::settings::Refusal;
 
@@ -186,32 +185,51 @@ impl CliError {
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::BrokenPipe { exit } => *exit,
-            Self::Host(error) => exit_of_host(error),
+            Self::Host(error) => error.exit(),
             _ => Exit::Failed,
         }
     }
 
     /// Returns the code used in every format.
-    pub(crate) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> Code {
         match self {
             Self::Host(error) => error.code(),
             Self::SkippedEntry(skipped) => skipped.code,
-            Self::UnknownTool { .. } => "unknown-tool",
-            Self::BadArguments { .. } => "bad-arguments",
-            Self::Settings(_) => "invalid-setting",
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
+            Self::UnknownTool { .. } => Code::UnknownTool,
+            Self::BadArguments { .. } => Code::BadArguments,
+            Self::Settings(_) => Code::InvalidSetting,
+            Self::NoPassphrase { .. } => Code::UnresolvedVariable,
+            Self::Arguments { .. } => Code::UnreadableFile,
+            Self::Demo(_) => Code::DemoFailed,
+            Self::NoGateway { .. } => Code::Unreachable,
             Self::Usage { .. }
             | Self::Keep(_)
             | Self::Ask(AskError::TooLong | AskError::NotText)
+            | Self::OneOrAll { .. }
             | Self::ServerOrPath { .. }
             | Self::PluginNameCollision { .. }
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
             | Self::Absent { .. }
-            | Self::WhichVariable { .. } => "wrong-usage",
-            Self::Demo(_) => "demo-failed",
-            Self::NoGateway { .. } => "unreachable",
-            other => other.trouble().code,
+            | Self::WhichVariable { .. } => Code::WrongUsage,
+            Self::Write(_)
+            | Self::Migrate(_)
+            | Self::Install(_)
+            | Self::NameTaken { .. }
+            | Self::Listen(_)
+            | Self::Service(_)
+            | Self::Manager { .. }
+            | Self::UnmanagedUnitFile { .. }
+            | Self::Ask(_)
+            | Self::Traces(_)
+            | Self::Token(_)
+            | Self::NoVault
+            | Self::Generate { .. }
+            | Self::Output { .. }
+            | Self::BrokenPipe { .. }
+            | Self::Client { .. }
+            | Self::Identity(_) => Code::ConfigError,
         }
     }
 
@@ -245,13 +263,9 @@ impl CliError {
         if let Self::Host(error) = self {
             return error.problem();
         }
-        let (state, reason) = (State::Failed, Reason::ConfigError);
         Trouble {
-            standing: Standing {
-                state,
-                reason: Some(reason),
-            },
-            code: reason.as_str(),
+            standing: self.code().state(),
+            code: self.code(),
             message: self.to_string(),
             hint: self.hint(),
             is_transient: false,
@@ -355,48 +369,5 @@ impl From<VaultError> for CliError {
 impl From<ConnectError> for CliError {
     fn from(error: ConnectError) -> Self {
         keyway::Error::from(error).into()
-    }
-}
-
-/// Returns the exit code of an error of the host.
-fn exit_of_host(error: &keyway::Error) -> Exit {
-    use keyway::Error;
-    match error {
-        Error::UnknownServer { .. } | Error::WhichServer { .. } => Exit::Usage,
-        Error::NotApproved { .. } | Error::TooLarge { .. } => Exit::NotTrusted,
-        error if error.is_refused_sign_in() => Exit::SignInNeeded,
-        Error::Talk { error, .. } => match error {
-            SessionError::Transport(error) => exit_of_transport(error),
-            SessionError::Timeout { .. } => Exit::Network,
-            _ => Exit::Failed,
-        },
-        Error::Connect(ConnectError::Transport(error)) => exit_of_transport(error),
-        Error::SignIn { error, .. } => exit_of_auth(error),
-        _ => Exit::Failed,
-    }
-}
-
-fn exit_of_transport(error: &TransportError) -> Exit {
-    match error {
-        TransportError::Unreachable { .. }
-        | TransportError::Timeout { .. }
-        | TransportError::Closed
-        | TransportError::StreamLost => Exit::Network,
-        TransportError::Changed { .. }
-        | TransportError::Auth(AuthError::Helper {
-            fault: HelperFault::Changed { .. },
-        }) => Exit::NotTrusted,
-        TransportError::Auth(error) => exit_of_auth(error),
-        _ => Exit::Failed,
-    }
-}
-
-fn exit_of_auth(error: &AuthError) -> Exit {
-    match error.code() {
-        "sign-in-required" | "refresh-failed" | "insufficient-scope" if !error.is_transient() => {
-            Exit::SignInNeeded
-        }
-        _ if error.fault() == Fault::Network || error.is_transient() => Exit::Network,
-        _ => Exit::Failed,
     }
 }

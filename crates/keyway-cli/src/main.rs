@@ -14,7 +14,6 @@ mod diff;
 mod environment;
 mod error;
 mod events;
-mod exit;
 mod help;
 mod hidden_input;
 mod panics;
@@ -31,11 +30,11 @@ mod vault;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
+use keyway_code::Exit;
 
 use crate::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::help::Screen;
 
 fn main() -> ExitCode {

@@ -5,6 +5,7 @@
 //! message that was put together may quote a value and is not shown; one that stands in the source
 //! as it is cannot.
 
+use keyway_code::Code;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, Write as _};
 use std::panic::{self, PanicHookInfo};
@@ -64,7 +65,7 @@ impl Fault {
     /// The diagnostic object of the contract.
     fn object(&self) -> String {
         let found = serde_json::json!({
-            "code": "internal",
+            "code": Code::Internal,
             "severity": "error",
             "server": null,
             "source": null,

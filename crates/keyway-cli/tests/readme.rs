@@ -93,6 +93,7 @@ fn markers_that_enclose_nothing_are_refused() {
     let outcome = readme(&folder, &["--write"]);
     assert_eq!(outcome.code, 1);
     assert!(outcome.stderr.contains("markers"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("error[readme-left-alone]"));
     assert_eq!(folder.read("README.md"), text);
 }
 

@@ -19,7 +19,7 @@ fn every_rule_reports_its_bad_plugin_and_not_its_good_one() {
     let mut problems = Vec::new();
     for rule in RULES {
         for (name, is_reported) in [("bad", true), ("good", false)] {
-            let fixture = fixtures().join(rule.id).join(name);
+            let fixture = fixtures().join(rule.id.as_str()).join(name);
             if !fixture.is_dir() {
                 problems.push(format!("{}: no fixture `{name}`", rule.id));
                 continue;
@@ -47,10 +47,10 @@ fn every_bad_plugin_is_reported_in_the_words_of_its_snapshot() {
     settings.set_omit_expression(true);
     settings.bind(|| {
         for rule in RULES {
-            let fixture = fixtures().join(rule.id).join("bad");
+            let fixture = fixtures().join(rule.id.as_str()).join("bad");
             if fixture.is_dir() {
                 let outcome = check(&fixture, &["--verbose"]);
-                insta::assert_snapshot!(rule.id, outcome.snapshot());
+                insta::assert_snapshot!(rule.id.as_str(), outcome.snapshot());
             }
         }
     });
@@ -78,7 +78,7 @@ fn every_fixture_belongs_to_a_rule() {
     for entry in fs::read_dir(fixtures()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        let is_known = RULES.iter().any(|rule| rule.id == name) || name == "snapshots";
+        let is_known = RULES.iter().any(|rule| rule.id.as_str() == name) || name == "snapshots";
         assert!(is_known || !entry.path().is_dir(), "no rule `{name}`");
     }
 }

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
+use keyway_code::Code;
+
 use crate::edit::Fix;
 use crate::source::Location;
 
 /// A finding about a file or an entry. Never holds the value of a variable or of a secret.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
-    /// The rule or error code, in kebab-case.
-    pub code: &'static str,
+    /// The rule or error.
+    pub code: Code,
     /// How bad it is.
     pub severity: Severity,
     /// The server it is about.
@@ -29,7 +31,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Makes a finding about no place in particular.
     #[must_use]
-    pub const fn new(code: &'static str, severity: Severity, message: String) -> Self {
+    pub const fn new(code: Code, severity: Severity, message: String) -> Self {
         Self {
             code,
             severity,

@@ -11,6 +11,7 @@ use keyway::connect::Launcher;
 use keyway::sign_in::PromptPolicy;
 use keyway::vault::{Folders, KeySources, SourceKind};
 use keyway::{Approved, Error, Host, Plan, Plugin};
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::environment::Variables;
 use keyway_config::method::Method;
@@ -176,7 +177,7 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), Trouble> {
     let result = session.call("echo", json!({ "text": GREETING })).await;
     if result.map_err(failed)?.text() != GREETING {
         return Err(broken(
-            "wrong-answer",
+            Code::DemoFailed,
             "the tool did not say what it was told",
         ));
     }
@@ -184,7 +185,7 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn broken(code: &'static str, message: &str) -> Trouble {
+fn broken(code: Code, message: &str) -> Trouble {
     Trouble {
         standing: Standing {
             state: State::Failed,

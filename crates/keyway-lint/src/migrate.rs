@@ -13,6 +13,7 @@ pub mod oauth;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::Document;
 use keyway_config::environment::nearest;
@@ -99,12 +100,9 @@ fn is_changeable(document: &Document) -> bool {
 }
 
 /// Makes a note about no place in particular.
-fn note(code: &'static str, severity: Severity, message: String, hint: &str) -> Diagnostic {
+fn note(code: Code, severity: Severity, message: String, hint: &str) -> Diagnostic {
     Diagnostic {
         hint: Some(hint.to_owned()),
         ..Diagnostic::new(code, severity, message)
     }
 }
-
-/// The code of everything that was asked for and is not done.
-pub const NOT_MIGRATED: &str = "not-migrated";

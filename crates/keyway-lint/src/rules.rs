@@ -59,6 +59,7 @@ mod wrong_header_format;
 
 use std::sync::{Arc, OnceLock};
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::{Diagnostic, Related, Severity};
 use keyway_config::document::Document;
@@ -73,8 +74,8 @@ use crate::literals::{self, Literal};
 /// One rule.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// Its id, in kebab-case; the name of its file and of its page.
-    pub id: &'static str,
+    /// Its id; the name of its file, and of its page in `keyway-code`.
+    pub id: Code,
     /// How bad a finding is.
     pub severity: Severity,
     /// How bad it is under `--strict`.
@@ -83,8 +84,6 @@ pub struct Rule {
     pub fix: Option<Applicability>,
     /// What it looks for, in one line.
     pub summary: &'static str,
-    /// Its page in Markdown: what it finds, why that matters, an example, and how to fix it.
-    pub page: &'static str,
     check: fn(&Context<'_>, &mut Report<'_>),
 }
 
@@ -164,7 +163,7 @@ pub fn lint(context: &Context<'_>) -> Vec<Diagnostic> {
         key(a)
             .cmp(&key(b))
             .then(b.severity.cmp(&a.severity))
-            .then(a.code.cmp(b.code))
+            .then(a.code.as_str().cmp(b.code.as_str()))
     });
     diagnostics
 }

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::{Document, DocumentKind, Wrapper};
 use keyway_config::method::Method;
@@ -73,7 +74,8 @@ fn literal_secrets_are_found_with_at_most_one_miss_and_one_false_alarm() {
         let (id, pointer) = (row["id"].clone(), &row["json_pointer"]);
         let found = reported.entry(id.clone()).or_insert_with(|| {
             let found = findings(&corpus.plugin(&id)).into_iter();
-            let secret = found.filter(|d| matches!(d.code, "literal-secret" | "literal-default"));
+            let secret =
+                found.filter(|d| matches!(d.code, Code::LiteralSecret | Code::LiteralDefault));
             secret
                 .filter_map(|d| Some(d.location?.pointer.as_str().to_owned()))
                 .collect()

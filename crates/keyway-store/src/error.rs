@@ -1,8 +1,9 @@
-//! Why a store could not do what was asked, and who can change that.
+//! Why a store could not do what was asked.
 
 use std::error::Error;
 use std::fmt;
 
+use keyway_code::Code;
 use thiserror::Error;
 
 /// Why a call to a store failed, whatever its backend.
@@ -50,13 +51,14 @@ impl StoreError {
         }
     }
 
-    /// Tells who can change the outcome.
+    /// Returns the code used in every format; it says who can fix it.
     #[must_use]
-    pub const fn fault(&self) -> Fault {
+    pub const fn code(&self) -> Code {
         match self {
-            Self::Busy | Self::Corrupt { .. } => Fault::Machine,
-            Self::InvalidName { .. } => Fault::Us,
-            Self::Backend(failure) => failure.fault,
+            Self::Busy => Code::VaultBusy,
+            Self::Corrupt { .. } => Code::VaultCorrupt,
+            Self::InvalidName { .. } => Code::VaultFailed,
+            Self::Backend(failure) => failure.code,
         }
     }
 
@@ -93,40 +95,41 @@ impl From<BackendFailure> for StoreError {
 /// An error of a backend's own, with what callers need to know of it.
 ///
 /// ```
-/// use keyway_store::{BackendFailure, Fault, StoreError};
+/// use keyway_code::Code;
+/// use keyway_store::{BackendFailure, StoreError};
 ///
 /// let refused = std::io::Error::other("password authentication failed");
 /// let failure = BackendFailure::new(refused)
-///     .with_fault(Fault::Configuration)
+///     .with_code(Code::VaultFolder)
 ///     .with_hint("set `PGPASSWORD`");
 /// let error = StoreError::from(failure);
 /// assert_eq!(error.to_string(), "password authentication failed");
-/// assert_eq!(error.fault(), Fault::Configuration);
+/// assert_eq!(error.code(), Code::VaultFolder);
 /// ```
 #[derive(Debug)]
 pub struct BackendFailure {
     source: Box<dyn Error + Send + Sync>,
-    fault: Fault,
+    code: Code,
     is_transient: bool,
     hint: Option<String>,
 }
 
 impl BackendFailure {
-    /// Wraps an error: permanent, the machine's fault, without a hint.
+    /// Wraps an error: permanent, with the code `vault-failed`, without a hint.
     #[must_use]
     pub fn new(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             source: source.into(),
-            fault: Fault::Machine,
+            code: Code::VaultFailed,
             is_transient: false,
             hint: None,
         }
     }
 
-    /// Sets who can change the outcome.
+    /// Sets the code under which it is reported.
     #[must_use]
-    pub const fn with_fault(mut self, fault: Fault) -> Self {
-        self.fault = fault;
+    pub const fn with_code(mut self, code: Code) -> Self {
+        self.code = code;
         self
     }
 
@@ -162,20 +165,6 @@ impl Error for BackendFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.source()
     }
-}
-
-/// Who can change the outcome of a failed call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The person: a key, a passphrase, an unlocked keyring.
-    Person,
-    /// Whoever set up the folders or the backend.
-    Configuration,
-    /// The machine: its disk, its keyring service.
-    Machine,
-    /// Keyway itself.
-    Us,
 }
 
 /// How a damaged value shows.

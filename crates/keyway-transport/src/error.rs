@@ -1,6 +1,6 @@
-//! Why a server could not be reached or stopped answering, and who can mend it.
+//! Why a server could not be reached or stopped answering.
 
-use keyway_auth::{AuthError, Fault};
+use keyway_auth::AuthError;
 use thiserror::Error;
 
 use crate::event_stream::StreamError;
@@ -124,27 +124,6 @@ impl From<StreamError> for TransportError {
 }
 
 impl TransportError {
-    /// Says who can mend it.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match self {
-            Self::Auth(error) => error.fault(),
-            Self::Refused { .. } | Self::Changed { .. } => Fault::Person,
-            Self::Unreachable { .. } | Self::Timeout { .. } => Fault::Network,
-            Self::Settings { .. } | Self::Forbidden { .. } | Self::Spawn { .. } => {
-                Fault::Configuration
-            }
-            Self::LauncherNotInitialized { .. } => Fault::Us,
-            Self::Status { .. }
-            | Self::Redirect { .. }
-            | Self::Protocol { .. }
-            | Self::Frame(_)
-            | Self::ChildEnded { .. }
-            | Self::Closed
-            | Self::StreamLost => Fault::McpServer,
-        }
-    }
-
     /// Says whether trying again later may help without anyone doing anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
@@ -157,29 +136,6 @@ impl TransportError {
                 true
             }
             _ => false,
-        }
-    }
-
-    /// Returns the code used in every format.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Auth(error) => error.code(),
-            Self::Settings { .. } => "config-error",
-            Self::Refused { status: 401, .. } => "auth-rejected",
-            Self::Refused { scope: Some(_), .. } => "insufficient-scope",
-            Self::Refused { .. } => "forbidden",
-            Self::Status { .. } => "http-error",
-            Self::Unreachable { .. } => "unreachable",
-            Self::Forbidden { .. } => "forbidden-address",
-            Self::Redirect { .. } => "cross-origin-redirect",
-            Self::Timeout { .. } => "timeout",
-            Self::Protocol { .. } | Self::Frame(_) => "protocol-error",
-            Self::Spawn { .. } => "spawn-failed",
-            Self::LauncherNotInitialized { .. } => "launcher-not-initialized",
-            Self::Changed { .. } => "pending-trust",
-            Self::ChildEnded { .. } => "child-ended",
-            Self::Closed | Self::StreamLost => "connection-closed",
         }
     }
 }

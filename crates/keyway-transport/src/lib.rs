@@ -26,6 +26,7 @@ mod in_flight;
 mod launch;
 #[cfg(feature = "sse")]
 mod legacy_sse;
+mod meaning;
 mod network_cause;
 mod oauth_http;
 mod redact;

@@ -1,4 +1,4 @@
-//! Why the vault could not do what was asked, and who can change that.
+//! Why the vault could not do what was asked.
 
 mod finding;
 
@@ -6,7 +6,8 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use keyway_store::{BackendFailure, Damage, Fault, StoreError};
+use keyway_code::Code;
+use keyway_store::{BackendFailure, Damage, StoreError};
 use thiserror::Error;
 
 pub use self::finding::Finding;
@@ -156,57 +157,30 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// Tells who can change the outcome.
+    /// Returns the code used in every format.
     #[must_use]
-    pub const fn fault(&self) -> Fault {
+    pub const fn code(&self) -> Code {
         match self {
-            Self::KeyringLocked
-            | Self::KeyringRefused
-            | Self::NoKeyring { .. }
-            | Self::KeySourceUnavailable { .. }
-            | Self::KeySourceDiffers { .. }
-            | Self::WrongKey { .. }
-            | Self::MalformedKey { .. }
-            | Self::KeyNotSupplied { .. }
-            | Self::NewerSchema { .. } => Fault::Person,
-            Self::Exposed { .. }
-            | Self::NetworkFileSystem { .. }
-            | Self::RelativePath { .. }
-            | Self::NotAVault { .. } => Fault::Configuration,
-            Self::File { .. }
-            | Self::KeyringTimedOut
-            | Self::KeyringFailed { .. }
-            | Self::Corrupt { .. }
-            | Self::Busy
-            | Self::Database { .. } => Fault::Machine,
-            Self::InvalidName { .. } | Self::Crypto { .. } => Fault::Us,
-        }
-    }
-
-    /// Returns a stable name, for programs.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Exposed { .. } => "vault-exposed",
-            Self::NetworkFileSystem { .. } | Self::RelativePath { .. } => "vault-folder",
-            Self::KeyringLocked => "keyring-locked",
-            Self::KeyringRefused => "keyring-refused",
-            Self::KeyringTimedOut => "keyring-timeout",
-            Self::KeyringFailed { .. } => "keyring-failed",
-            Self::NoKeyring { .. } => "keyring-absent",
-            Self::KeySourceUnavailable { .. } => "key-unavailable",
-            Self::KeySourceDiffers { .. } => "key-source-differs",
-            Self::WrongKey { .. } => "wrong-key",
-            Self::MalformedKey { .. } => "malformed-key",
-            Self::KeyNotSupplied { .. } => "key-not-supplied",
-            Self::Corrupt { .. } => "vault-corrupt",
-            Self::NewerSchema { .. } => "vault-newer",
-            Self::NotAVault { .. } => "not-a-vault",
-            Self::Busy => "vault-busy",
+            Self::Exposed { .. } => Code::VaultExposed,
+            Self::NetworkFileSystem { .. } | Self::RelativePath { .. } => Code::VaultFolder,
+            Self::KeyringLocked => Code::KeyringLocked,
+            Self::KeyringRefused => Code::KeyringRefused,
+            Self::KeyringTimedOut => Code::KeyringTimeout,
+            Self::KeyringFailed { .. } => Code::KeyringFailed,
+            Self::NoKeyring { .. } => Code::KeyringAbsent,
+            Self::KeySourceUnavailable { .. } => Code::KeyUnavailable,
+            Self::KeySourceDiffers { .. } => Code::KeySourceDiffers,
+            Self::WrongKey { .. } => Code::WrongKey,
+            Self::MalformedKey { .. } => Code::MalformedKey,
+            Self::KeyNotSupplied { .. } => Code::KeyNotSupplied,
+            Self::Corrupt { .. } => Code::VaultCorrupt,
+            Self::NewerSchema { .. } => Code::VaultNewer,
+            Self::NotAVault { .. } => Code::NotAVault,
+            Self::Busy => Code::VaultBusy,
             Self::File { .. }
             | Self::Database { .. }
             | Self::InvalidName { .. }
-            | Self::Crypto { .. } => "vault-failed",
+            | Self::Crypto { .. } => Code::VaultFailed,
         }
     }
 
@@ -372,10 +346,10 @@ impl From<VaultError> for StoreError {
             VaultError::Corrupt { what, how } => Self::Corrupt { what, how },
             VaultError::InvalidName { name } => Self::InvalidName { name },
             error => {
-                let (fault, is_transient) = (error.fault(), error.is_transient());
+                let (code, is_transient) = (error.code(), error.is_transient());
                 let hint = error.hint();
                 let failure = BackendFailure::new(error)
-                    .with_fault(fault)
+                    .with_code(code)
                     .with_transient(is_transient);
                 Self::Backend(match hint {
                     Some(hint) => failure.with_hint(hint),
@@ -398,6 +372,31 @@ impl From<StoreError> for VaultError {
                 Err(source) => Self::foreign(source),
             },
             other => Self::foreign(Box::new(other)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_not_given_or_no_keys_have_codes_of_their_own() {
+        let source = || std::io::Error::other("x");
+        let path = PathBuf::from("/k");
+        for (error, code) in [
+            (VaultError::MalformedKey { path }, "malformed-key"),
+            (
+                VaultError::KeyNotSupplied { source: source() },
+                "key-not-supplied",
+            ),
+            (
+                VaultError::KeyringFailed { source: source() },
+                "keyring-failed",
+            ),
+        ] {
+            assert_eq!(error.code().as_str(), code);
+            assert!(!error.is_transient());
         }
     }
 }

@@ -61,7 +61,7 @@ mod key;
 mod seal;
 mod store;
 
-pub use keyway_store::{Damage, Deleted, Fault, Generation, Timestamp};
+pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
 
 pub use self::error::{DatabaseError, Finding, VaultError};
 pub use self::folders::{Folder, Folders};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use keyway_auth::{Authorizer, Dynamic, Fixed, Renewal, ServerEvent, Topic};
+use keyway_code::Code;
 use keyway_config::declared::{
     Helper as DeclaredHelper, HelperCommand as Declared, Refresh, Transport,
 };
@@ -74,9 +75,9 @@ pub enum ConnectError {
 impl ConnectError {
     /// Returns the code used in every format.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            Self::NotConfigured => "not-configured",
+            Self::NotConfigured => Code::NotConfigured,
             Self::Transport(error) => error.code(),
         }
     }

@@ -1,4 +1,4 @@
-//! Why a plugin could not be read or a file not written, and who can do something about it.
+//! Why a plugin could not be read or a file not written.
 
 use std::io;
 use std::path::PathBuf;
@@ -80,15 +80,6 @@ impl LoadError {
         }
     }
 
-    /// Says who can fix it.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match self {
-            Self::Unreadable { .. } => Fault::System,
-            _ => Fault::Person,
-        }
-    }
-
     /// Says whether the same call may succeed later without anybody's doing.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -132,15 +123,6 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Says who can fix it.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match self {
-            Self::Failed { .. } => Fault::System,
-            _ => Fault::Person,
-        }
-    }
-
     /// Says whether the same call may succeed later without anybody's doing.
     ///
     /// A file that changed must be read again first, which the call itself does not do.
@@ -188,16 +170,6 @@ pub enum MigrateFault {
 }
 
 impl MigrateError {
-    /// Says who can fix it.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match &self.source {
-            MigrateFault::Write(error) => error.fault(),
-            MigrateFault::Read(error) => error.fault(),
-            _ => Fault::Person,
-        }
-    }
-
     /// Says whether the same call may succeed later without anybody's doing.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -218,14 +190,4 @@ fn stopped(written: &[String]) -> String {
         "stopped after writing {}; what was not reached is as it was",
         files.join(", ")
     )
-}
-
-/// Who can fix an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// Whoever called.
-    Person,
-    /// Whoever runs the machine: permissions, disks.
-    System,
 }

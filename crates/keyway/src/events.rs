@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use keyway_auth::ports::Clock as _;
 pub use keyway_auth::{ServerEvent, ServerObserver, Topic};
+use keyway_code::Code;
 use keyway_config::declared::EntryFault;
 use keyway_config::document::Entry;
 use keyway_config::plugin::Plugin;
@@ -51,7 +52,7 @@ struct Hub {
     listeners: Vec<Arc<dyn Listener>>,
     stream: broadcast::Sender<Event>,
     /// What was last told of the entries of each plugin.
-    plugins: Mutex<HashMap<PathBuf, HashMap<EntryId, Option<&'static str>>>>,
+    plugins: Mutex<HashMap<PathBuf, HashMap<EntryId, Option<Code>>>>,
 }
 
 /// The file and the name of an entry.
@@ -101,7 +102,7 @@ impl Events {
     }
 
     /// Tells of an event.
-    pub fn emit(&self, kind: Kind, server: Option<&str>, code: Option<&'static str>) {
+    pub fn emit(&self, kind: Kind, server: Option<&str>, code: Option<Code>) {
         let Some(hub) = &self.0 else { return };
         let mut seq = hub.seq.lock().unwrap_or_else(PoisonError::into_inner);
         let event = Event {
@@ -120,7 +121,7 @@ impl Events {
     }
 
     /// Tells that a server cannot be used.
-    pub fn failed(&self, server: &str, code: &'static str) {
+    pub fn failed(&self, server: &str, code: Code) {
         self.emit(Kind::ServerFailed, Some(server), Some(code));
     }
 
@@ -229,15 +230,15 @@ impl keyway_auth::Observer for Bound {
 }
 
 /// Returns why an entry is left out, whatever the variables are.
-fn left_out(is_file_usable: bool, entry: &Entry) -> Option<&'static str> {
+fn left_out(is_file_usable: bool, entry: &Entry) -> Option<Code> {
     if !is_file_usable {
-        return Some("invalid-json");
+        return Some(Code::InvalidJson);
     }
     match &entry.server {
-        Ok(server) => server.disabled.then_some("disabled"),
+        Ok(server) => server.disabled.then_some(Code::Disabled),
         Err(faults) => Some(match faults.first() {
-            Some(EntryFault::UnknownType { .. }) => "unknown-type",
-            _ => "invalid-entry",
+            Some(EntryFault::UnknownType { .. }) => Code::UnknownType,
+            _ => Code::InvalidEntry,
         }),
     }
 }

@@ -15,7 +15,7 @@
 //! let loaded = Loader::default().load(folder.path())?;
 //! let context = Context::new(&loaded.plugin);
 //! let found = lint(&context);
-//! assert!(found.iter().any(|diagnostic| diagnostic.code == "url-missing-type"));
+//! assert!(found.iter().any(|diagnostic| diagnostic.code == Code::UrlMissingType));
 //! # Ok(())
 //! # }
 //! ```

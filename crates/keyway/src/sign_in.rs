@@ -21,12 +21,12 @@ use keyway_transport::OAuthHttp;
 use keyway_vault::Folders;
 use url::Url;
 
+pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
     AccountPin, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause, SignedOut, client_metadata,
     is_client_address, scope_in_words,
 };
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
-pub use keyway_auth::{AuthError, Fault};
 
 pub use self::consent::{Loopback, Presenter, Typed};
 pub use self::door::Door;

@@ -9,6 +9,7 @@ use keyway_auth::{
     AuthError, Authorizer, BoxFuture, Challenge, Credential, ServerEvent, ServerObserver, Topic,
     Verdict, parse_challenges, token_challenge,
 };
+use keyway_code::Code;
 use keyway_config::resolve::Resolved;
 use keyway_config::template::Part;
 
@@ -73,9 +74,9 @@ impl Watched {
         let status = challenge.status;
         if matches!(outcome, Ok(Verdict::Stand)) {
             let code = match status {
-                401 => "auth-rejected",
-                _ if told.is_some_and(|told| told.scope().is_some()) => "insufficient-scope",
-                _ => "forbidden",
+                401 => Code::AuthRejected,
+                _ if told.is_some_and(|told| told.scope().is_some()) => Code::InsufficientScope,
+                _ => Code::Forbidden,
             };
             self.watch.emit(ServerEvent::Failed { code });
         }

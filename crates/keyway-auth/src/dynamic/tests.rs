@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_lite::future::{block_on, yield_now, zip};
+use keyway_code::Code;
 use keyway_secret::Secret;
 
 use super::*;
@@ -125,7 +126,7 @@ fn bad_output_is_an_error_and_the_last_good_credential_stays() {
     let used = block_on(authorizer.obtain()).unwrap();
     *script.output.lock().unwrap() = Some(b"CANARY");
     let error = block_on(authorizer.challenged(&used, REFUSED)).unwrap_err();
-    assert_eq!(error.code(), "helper-output");
+    assert_eq!(error.code(), Code::HelperOutput);
     assert!(!format!("{error} {error:?}").contains("CANARY"));
     assert_eq!(authorizer.cached().unwrap().generation(), 1);
 }

@@ -82,6 +82,8 @@ impl fmt::Debug for AccountPin {
 
 #[cfg(test)]
 mod tests {
+    use keyway_code::Code;
+
     use super::super::PromptPolicy;
     use super::super::testing::Kit;
     use super::*;
@@ -123,7 +125,7 @@ mod tests {
         assert!(account_pin.admits(&details("https://elsewhere.example", Some("ada"), 1)));
         kit.account_pin = Some(account_pin.clone());
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert_eq!(error.code(), "other-account");
+        assert_eq!(error.code(), Code::OtherAccount);
         assert!(account_pin.was_refused());
     }
 

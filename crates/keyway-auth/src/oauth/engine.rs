@@ -14,7 +14,6 @@ use super::error::OAuthError;
 use super::registration::Registration;
 use super::settings::Settings;
 use super::wire::Wire;
-use crate::error::Fault;
 use crate::observer::{ServerObserver, Topic};
 use crate::ports::{Clock, DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
 
@@ -274,16 +273,10 @@ impl fmt::Debug for OAuthEngine {
 }
 
 fn vault_error(error: &StoreError) -> OAuthError {
-    let fault = match error.fault() {
-        keyway_store::Fault::Person => Fault::Person,
-        keyway_store::Fault::Configuration => Fault::Configuration,
-        _ => Fault::Us,
-    };
     let cause = std::error::Error::source(error);
     let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     OAuthError::Vault {
         message: format!("{error}{cause}"),
-        fault,
         hint: error.hint(),
     }
 }

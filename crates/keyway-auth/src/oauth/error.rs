@@ -3,13 +3,14 @@
 //! Texts that a peer sent appear only after control characters were taken out of them and they were
 //! cut; tokens, codes and whole answers never do.
 
+mod meaning;
+
 use thiserror::Error;
 
 use super::document::DocumentError;
 use super::endpoint::EndpointError;
 use super::jose::JoseError;
 use super::random::NoRandomness;
-use crate::error::Fault;
 use crate::ports::{HttpFailure, InteractionError};
 
 /// Why there is no token.
@@ -17,7 +18,7 @@ use crate::ports::{HttpFailure, InteractionError};
 #[non_exhaustive]
 pub enum OAuthError {
     /// A person has to sign in, and no prompt is shown here.
-    #[error("nobody has signed in")]
+    #[error("{}", sign_in_required(*cause, scopes))]
     SignInRequired {
         /// Why the earlier sign-in does not count any more.
         cause: SignInCause,
@@ -196,8 +197,6 @@ pub enum OAuthError {
     Vault {
         /// In the vault's own words.
         message: String,
-        /// Who can mend it.
-        fault: Fault,
         /// What to do about it, if the vault knows.
         hint: Option<String>,
     },
@@ -207,6 +206,21 @@ pub enum OAuthError {
         /// What failed.
         what: &'static str,
     },
+}
+
+fn sign_in_required(cause: SignInCause, scopes: &[String]) -> String {
+    let why = match cause {
+        SignInCause::Never => "nobody has signed in",
+        SignInCause::Ended => "the sign-in ended and cannot be renewed",
+        SignInCause::Refused => "the server does not accept the sign-in any more",
+        SignInCause::Moved => "the server relies on another authorization server since the sign-in",
+        SignInCause::Scope if scopes.is_empty() => "the server asks for more scopes",
+        SignInCause::Scope => {
+            let scopes = shown(&scopes.join(" "));
+            return format!("the server asks for scopes that were not agreed to: {scopes}");
+        }
+    };
+    why.to_owned()
 }
 
 /// Why an earlier sign-in does not count any more.
@@ -302,90 +316,3 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 const MAX_SHOWN: usize = 200;
-
-impl OAuthError {
-    /// Says who can mend it.
-    #[must_use]
-    pub const fn fault(&self) -> Fault {
-        match self {
-            Self::SignInRequired { .. }
-            | Self::SignInUnderWay { .. }
-            | Self::AskedElsewhere
-            | Self::DeclinedElsewhere
-            | Self::GrantRejected { .. }
-            | Self::OtherAccount
-            | Self::Interaction(_)
-            | Self::AuthorizationRefused { .. }
-            | Self::NoRegistration { .. }
-            | Self::ClientOfOther { .. } => Fault::Person,
-            Self::NotOffered
-            | Self::ResourceMismatch { .. }
-            | Self::Loop
-            | Self::ScopeLimit { .. } => Fault::McpServer,
-            Self::NoAssertion { .. } => Fault::Configuration,
-            Self::Vault { fault, .. } => *fault,
-            Self::Http { failure, .. } if failure.is_transient() => Fault::Network,
-            Self::RenewalBusy | Self::Crypto { .. } => Fault::Us,
-            _ => Fault::AuthorizationServer,
-        }
-    }
-
-    /// Says whether trying again later may help without anyone doing anything.
-    #[must_use]
-    pub const fn is_transient(&self) -> bool {
-        match self {
-            Self::Http { failure, .. } => failure.is_transient(),
-            Self::Status { status, .. } => matches!(*status, 408 | 429 | 500..=599),
-            Self::RenewalBusy => true,
-            _ => false,
-        }
-    }
-
-    /// Returns the code used in every format.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::SignInRequired {
-                cause: SignInCause::Scope,
-                ..
-            }
-            | Self::ScopeLimit { .. } => "insufficient-scope",
-            Self::SignInRequired { .. } | Self::SignInUnderWay { .. } | Self::AskedElsewhere => {
-                "sign-in-required"
-            }
-            Self::NotOffered => "oauth-not-offered",
-            Self::NoMetadata { .. } => "no-metadata",
-            Self::Http { failure, .. } => match failure {
-                HttpFailure::Forbidden { .. } => "forbidden-address",
-                HttpFailure::Redirect { .. } => "redirect-refused",
-                HttpFailure::Protocol { .. } => "bad-metadata",
-                _ => "network-error",
-            },
-            Self::Status { .. } => "authorization-server-error",
-            Self::Document { .. } | Self::Endpoint { .. } => "bad-metadata",
-            Self::ResourceMismatch { .. } => "resource-mismatch",
-            Self::IssuerMismatch { .. } | Self::MixUp { .. } | Self::ClientOfOther { .. } => {
-                "issuer-mismatch"
-            }
-            Self::PkceUnsupported { .. } => "pkce-unsupported",
-            Self::NoEndpoint { .. } => "no-endpoint",
-            Self::NoRegistration { .. } => "dcr-unsupported",
-            Self::RegistrationRefused { .. } => "registration-refused",
-            Self::ClientAuthentication { .. } => "client-authentication",
-            Self::Interaction(error) => match error {
-                InteractionError::PortBusy { .. } => "callback-port-busy",
-                InteractionError::Unavailable => "sign-in-required",
-                _ => "auth-failed",
-            },
-            Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => "auth-failed",
-            Self::TokenRefused { .. } => "token-refused",
-            Self::GrantRejected { .. } => "refresh-failed",
-            Self::OtherAccount => "other-account",
-            Self::Loop => "oauth-loop",
-            Self::NoAssertion { .. } => "no-assertion",
-            Self::RenewalBusy => "refresh-failed",
-            Self::Vault { .. } => "vault",
-            Self::Crypto { .. } => "internal",
-        }
-    }
-}

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use keyway_code::Code;
 use keyway_store::{Claim, Claimed, Commit, Generation, Grant, Marked};
 
 use super::client::Origin;
@@ -86,7 +87,7 @@ impl OAuthEngine {
         let outcome = self.redeem_claimed(seen, cause, claimed, started).await;
         match &outcome {
             Ok(Renewed::Rejected { .. }) => {
-                let code = "refresh-failed";
+                let code = Code::RefreshFailed;
                 self.observer.emit(ServerEvent::RefreshFailed { code });
             }
             Ok(_) => {}

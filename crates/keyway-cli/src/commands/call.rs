@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use keyway::{Approved, Plan};
+use keyway_code::Exit;
 use keyway_config::names::nearest_name;
 use keyway_gateway::schema::Schema;
 use keyway_mcp::session::{Forward, Progress, Request, Session};
@@ -22,7 +23,6 @@ use super::tools::Format;
 use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::ServerArg;
 use crate::signals::Interrupts;
 

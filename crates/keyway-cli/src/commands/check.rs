@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 use keyway::Host;
 use keyway::load::Loaded;
+use keyway_code::Exit;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
 use keyway_lint::{Context, lint};
@@ -18,7 +19,6 @@ use self::fixes::{Change, Fixes};
 use crate::connect_args::variables_host;
 use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::report::{Format, Look, Report, counted};
 use crate::selection::Selection;
 

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use keyway::sign_in::{client_metadata, is_client_address};
+use keyway_code::Exit;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Print the OAuth client metadata document to host
 #[derive(Debug, Args)]

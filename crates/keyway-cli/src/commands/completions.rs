@@ -2,11 +2,11 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
+use keyway_code::Exit;
 
 use crate::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Print a shell completion script
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ use clap::Args;
 use keyway::connect::{Isolation, harden_self};
 use keyway::sign_in::Presenter;
 use keyway::vault::Folders;
+use keyway_code::Exit;
 use keyway_demo::{Event, Open, Row, Settings, UserAgent};
 use keyway_mcp::states::{Reason, Standing, State};
 use tokio::sync::mpsc;
@@ -30,7 +31,6 @@ use crate::connect_args;
 use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::signals;
 
 pub(crate) use self::part::play;

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap_complete::Shell;
-use keyway_lint::RULES;
+use keyway_code::{Code, Exit};
 
 use super::{completions, man, schema};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Write the documents that are made from the code
 #[derive(Debug, Args)]
@@ -43,9 +42,9 @@ fn documents() -> Vec<(String, String)> {
         ("docs/exit-codes.md".to_owned(), markdown::exit_codes()),
         ("schema/mcp.schema.json".to_owned(), schema::text()),
     ];
-    for rule in RULES {
-        let file = format!("docs/rules/{}.md", rule.id);
-        documents.push((file, rule.page.to_owned()));
+    for code in Code::ALL {
+        let file = format!("docs/{}", code.document());
+        documents.push((file, code.page().to_owned()));
     }
     for (file, page) in man::pages() {
         documents.push((format!("man/{file}"), page));

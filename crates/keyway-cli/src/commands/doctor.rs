@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use clap::Args;
 use keyway::{Error, Plugin};
+use keyway_code::Exit;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 use tokio::task::JoinSet;
@@ -31,7 +32,6 @@ use crate::arguments::hidden;
 use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::ServerArgs;
 use crate::signals::Interrupts;
 

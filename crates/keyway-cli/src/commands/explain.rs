@@ -1,13 +1,12 @@
 //! `keyway explain`: the page of a code, from the program itself.
 
 use clap::Args;
-use keyway::diagnosis;
+use keyway_code::{Code, Exit};
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Explain an error code or rule: what happened, why, what to do
 #[derive(Debug, Args)]
@@ -24,18 +23,18 @@ pub(crate) struct Explain {
 /// Runs the command.
 pub(crate) fn run(arguments: &Explain, context: &CommandContext) -> Result<Exit, CliError> {
     let Some(code) = &arguments.code else {
-        let mut codes: Vec<&str> = diagnosis::pages().map(|page| page.code).collect();
+        let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         codes.sort_unstable();
         context.print(&format!("{}\n", codes.join("\n")), Exit::Done)?;
         return Ok(Exit::Done);
     };
     let wanted = code.trim().to_ascii_lowercase();
-    let Some(page) = diagnosis::page(&wanted) else {
+    let Some(code) = Code::from_text(&wanted) else {
         return Err(CliError::UnknownCode {
-            near: nearest_name(&wanted, diagnosis::pages().map(|page| page.code)),
+            near: nearest_name(&wanted, Code::ALL.iter().map(|code| code.as_str())),
             code: printable(code),
         });
     };
-    context.print(page.text, Exit::Done)?;
+    context.print(code.page(), Exit::Done)?;
     Ok(Exit::Done)
 }

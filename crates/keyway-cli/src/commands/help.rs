@@ -5,8 +5,8 @@ use clap::{Args, CommandFactory as _};
 use crate::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::help::{Screen, with_screen};
+use keyway_code::Exit;
 
 /// Show help
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ use keyway::load::Loaded;
 use keyway::{Error, Plugin};
 use keyway_clients::clients::{CLIENTS, Syntax};
 use keyway_clients::install::{ClientFile, Command};
+use keyway_code::Exit;
 use keyway_config::json::quote;
 use keyway_config::source::Source;
 use keyway_secret::{printable, shell_word};
@@ -27,7 +28,6 @@ use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Diff, Kind};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::{self, Chosen, ServerArgs, named};
 
 /// Add servers to an MCP client, which then starts `keyway run`

@@ -3,6 +3,7 @@
 use clap::Args;
 use keyway::Error;
 use keyway::sign_in::{OAuth, PromptPolicy};
+use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use super::tools::Format;
 use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::ServerArg;
 
 /// Sign in to a server

@@ -3,6 +3,7 @@
 use clap::Args;
 use keyway::load::Loaded;
 use keyway::sign_in::{Revoked, SignedOut};
+use keyway_code::Exit;
 use keyway_config::declared::Endpoint;
 use keyway_config::method::Method;
 use keyway_secret::printable;
@@ -13,7 +14,6 @@ use crate::arguments::hidden;
 use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::{ServerArgs, named};
 
 /// Sign out of servers: close sessions, revoke and delete tokens

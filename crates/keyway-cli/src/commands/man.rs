@@ -2,11 +2,11 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_mangen::Man as Page;
+use keyway_code::Exit;
 
 use crate::arguments::{Arguments, visible};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Print a manual page as roff
 #[derive(Debug, Args)]

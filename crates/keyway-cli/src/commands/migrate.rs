@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use keyway::load::Loaded;
+use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::source::Source;
 use keyway_lint::migrate::Scope;
@@ -16,7 +17,6 @@ use keyway_lint::migrate::Scope;
 use crate::context::CommandContext;
 use crate::diff::{Diff, Kind};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::selection::One;
 use crate::server_args::ServerArgs;
 

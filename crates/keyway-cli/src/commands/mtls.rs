@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use keyway::connect::{ConnectError, HttpClient, RootCertificates, harden_self};
 use keyway::identity::{Files, Keeper};
+use keyway_code::Exit;
 use keyway_mcp::bridge::bridge;
 use keyway_secret::Secret;
 
@@ -12,7 +13,6 @@ use super::run::pipes;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::settings;
 
 /// Connect a client over stdio to a server that requires mutual TLS

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use keyway_code::Exit;
 use keyway_secret::Secret;
 
 use crate::browser::Browser;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::vault::folders;
 
 /// Open the dashboard of the running gateway in the browser

@@ -3,6 +3,7 @@
 use clap::Args;
 use keyway::health::Health;
 use keyway::{Approved, Error, Plan};
+use keyway_code::Exit;
 use keyway_mcp::session::{Era, Session};
 use keyway_secret::printable;
 use serde::Serialize;
@@ -13,7 +14,6 @@ use crate::arguments::hidden;
 use crate::connect_args::{ConnectArgs, SignInPolicy};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::report::failure::{Failure, chain};
 use crate::report::json::to_text;
 use crate::server_args::ServerArg;

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use keyway::migrate;
+use keyway_code::{Code, Exit};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::usage::uses;
 use keyway_lint::readme;
 
 use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::selection::One;
 
@@ -49,13 +49,13 @@ pub(crate) fn run(arguments: &Readme, context: &CommandContext) -> Result<Exit, 
             .map_or("README", |r| r.path());
         let message = format!("`{file}` is left as it is: {fault}");
         let hint = "`keyway readme` prints the section to paste";
-        diagnostics.push(finding("readme-left-alone", message, hint));
+        diagnostics.push(finding(Code::ReadmeLeftAlone, message, hint));
     }
     let change = update.ok().flatten();
     if let (Some(change), true) = (&change, arguments.check) {
         let message = format!("`{}` is not up to date", change.file);
         diagnostics.push(finding(
-            "readme-outdated",
+            Code::ReadmeOutdated,
             message,
             "run `keyway readme --write`",
         ));
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Readme, context: &CommandContext) -> Result<Exit, 
     Ok(exit)
 }
 
-fn finding(code: &'static str, message: String, hint: &str) -> Diagnostic {
+fn finding(code: Code, message: String, hint: &str) -> Diagnostic {
     Diagnostic {
         hint: Some(hint.to_owned()),
         ..Diagnostic::new(code, Severity::Error, message)

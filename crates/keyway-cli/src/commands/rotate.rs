@@ -9,6 +9,7 @@ use keyway::env_file;
 use keyway::error::MigrateError;
 use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
 use keyway::{Approved, Error, Host, Plan, Plugin};
+use keyway_code::Exit;
 use keyway_config::environment::{Environment as _, Origin, Variables};
 use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
@@ -18,7 +19,6 @@ use super::probe::listed;
 use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::ServerArg;
 
 /// Replace a server's credential; the old one stays until the new one works

@@ -12,6 +12,7 @@ use keyway::connect::Connection;
 use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Approved, Host, Plan, Plugin};
+use keyway_code::Exit;
 use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_gateway::shared_gateway::SharedGateway;
 use keyway_gateway::sharing::relay;
@@ -23,7 +24,6 @@ use tokio::net::unix::pipe;
 use crate::connect_args::{ConnectArgs, SignInPolicy, tell_skipped};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::{ServerArgs, all, named};
 use crate::settings;
 

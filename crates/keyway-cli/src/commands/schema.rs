@@ -3,10 +3,10 @@
 mod document;
 
 use clap::Args;
+use keyway_code::Exit;
 
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Print the JSON Schema of `.mcp.json`, for editors
 #[derive(Debug, Args)]

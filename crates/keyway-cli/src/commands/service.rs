@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use keyway::load::{Loaded, Loader};
 use keyway_clients::service::Service as Unit;
+use keyway_code::Exit;
 use keyway_config::usage;
 use keyway_secret::printable;
 use serde::Serialize;
@@ -20,7 +21,6 @@ use super::vault::Format;
 use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::Table;
 use crate::vault::{folders, open_vault};
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use keyway::{Error, Plugin};
+use keyway_code::Exit;
 use keyway_config::names::of_path_segment;
 use keyway_gateway::gateway::{Capability, Register, Scope};
 use keyway_secret::printable;
@@ -13,7 +14,6 @@ use super::tools::Format;
 use crate::connect_args::{reading_host, server_name};
 use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::table::Table;
 use crate::vault::{existing_vault, open_vault};
 

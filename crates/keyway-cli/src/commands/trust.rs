@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use keyway::approval::{Approval, Ledger};
 use keyway::events::Kind;
+use keyway_code::{Code, Exit};
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -11,7 +12,6 @@ use crate::arguments::hidden;
 use crate::connect_args::{ConnectArgs, SignInPolicy, describe, store_approval, with_ledger};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::server_args::{self, ServerArgs, named};
 use crate::table::Table;
 use crate::vault::existing_vault;
@@ -217,7 +217,7 @@ fn revoke(
     for name in &names {
         let existed = with_ledger(&profile, |ledger| Ok(ledger.revoke(plugin.root(), name)?))?;
         if existed {
-            let code = Some("pending-trust");
+            let code = Some(Code::PendingTrust);
             context.events.emit(Kind::TrustDecided, Some(name), code);
         }
         let name = printable(name);

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use clap::Args;
 use keyway_clients::install::Receipt;
+use keyway_code::Exit;
 use keyway_secret::printable;
 
 use super::install::{Consent, Target, Work, diff, lines};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// Remove the entries that `keyway install` wrote
 #[derive(Debug, Args)]

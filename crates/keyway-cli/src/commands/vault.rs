@@ -9,12 +9,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use keyway::vault::{
     ExplicitKey, Inspection, KeySources, PassphraseFile, SourceKind, Vault as Store, VaultError,
 };
+use keyway_code::Exit;
 
 use self::report::{Changed, Found, Looked, Standing};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::vault::{AskedPassphrase, folders, open_vault, sources};
 
 /// Inspect the encrypted store and change its key

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use keyway::load::Loaded;
+use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::document::{Document, Wrapper};
 use keyway_config::plugin::Reference;
@@ -17,7 +18,7 @@ use crate::report::Report;
 #[derive(Debug, Clone)]
 pub(crate) struct SkippedEntry {
     /// The code of the rule.
-    pub(crate) code: &'static str,
+    pub(crate) code: Code,
     /// What to do.
     pub(crate) hint: Option<String>,
     server: Option<String>,

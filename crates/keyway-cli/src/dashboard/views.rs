@@ -1,8 +1,8 @@
 //! What `status` and `doctor` found, as the dashboard shows it.
 
 use keyway::approval::Question;
-use keyway::diagnosis::{Stage, page};
 use keyway::load::Loaded;
+use keyway_code::Stage;
 use keyway_gateway::dashboard::{Fault, Kept, ServerId, ServerView, Tool, Variable};
 use keyway_mcp::explain::naming;
 use keyway_mcp::states::{Reason, Standing, State, Trouble};
@@ -137,7 +137,7 @@ fn worded(fault: &doctor::Fault) -> Fault {
     let place = fault.place.as_ref();
     Fault {
         stage: fault.stage.as_str().to_owned(),
-        code: fault.code.to_owned(),
+        code: fault.code,
         message: fault.message.clone(),
         why: one_line(fault.why()),
         hint: fault.hint.clone(),
@@ -148,16 +148,16 @@ fn worded(fault: &doctor::Fault) -> Fault {
 
 /// Words what kept something from being done.
 pub(super) fn failed(trouble: &Trouble, id: &ServerId) -> Seen {
-    let stage = Stage::of_code(trouble.code).unwrap_or(Stage::Connect);
+    let stage = trouble.code.stage().unwrap_or(Stage::Connect);
     let hint = trouble.hint.as_deref();
     let hint = hint.map(|hint| naming(hint, Some(&id.plugin), &id.name));
     Seen {
         standing: Some(trouble.standing),
         fault: Some(Fault {
             stage: stage.as_str().to_owned(),
-            code: trouble.code.to_owned(),
+            code: trouble.code,
             message: trouble.message.clone(),
-            why: page(trouble.code).map_or_else(String::new, |page| one_line(page.why())),
+            why: one_line(trouble.code.why()),
             hint: hint.unwrap_or_else(|| format!("keyway explain {}", trouble.code)),
             place: None,
             lines: Vec::new(),

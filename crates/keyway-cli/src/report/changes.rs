@@ -1,6 +1,7 @@
 //! What a command changed or would change, for scripts and for people; never with a value.
 
 use clap::ValueEnum;
+use keyway_code::Exit;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::TextChange;
 use keyway_config::source::Pointer;
@@ -10,7 +11,6 @@ use serde::Serialize;
 use super::json::Finding;
 use super::mask_words;
 use crate::context::Verbosity;
-use crate::exit::Exit;
 
 /// How to print changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

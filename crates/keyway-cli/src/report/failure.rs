@@ -3,6 +3,7 @@
 use std::error::Error as _;
 
 use keyway::connect::TransportError;
+use keyway_code::Code;
 use keyway_secret::printable;
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::error::CliError;
 /// One diagnostic object of the contract.
 #[derive(Serialize)]
 pub(crate) struct Failure {
-    code: &'static str,
+    code: Code,
     severity: &'static str,
     server: Option<String>,
     source: Option<()>,

@@ -1,9 +1,9 @@
 //! `--format github`: workflow commands, which GitHub shows beside the lines of a pull request.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 
 use super::Report;
-use super::json::UNREADABLE;
 
 /// Renders the report, one line per finding.
 pub(super) fn render(report: &Report<'_>) -> String {
@@ -12,7 +12,8 @@ pub(super) fn render(report: &Report<'_>) -> String {
             .path()
             .map_or_else(String::new, |file| format!("file={},", property(file)));
         format!(
-            "::error {file}title={UNREADABLE}::{}\n",
+            "::error {file}title={}::{}\n",
+            Code::UnreadableFile,
             message(&failure.to_string())
         )
     });
@@ -38,7 +39,7 @@ fn command(diagnostic: &Diagnostic) -> String {
             properties.push(format!("endColumn={}", location.end.column));
         }
     }
-    properties.push(format!("title={}", property(diagnostic.code)));
+    properties.push(format!("title={}", property(diagnostic.code.as_str())));
     let mut text = diagnostic.message.clone();
     if let Some(hint) = &diagnostic.hint {
         text.push_str(&format!("\nhelp: {hint}"));

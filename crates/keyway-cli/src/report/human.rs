@@ -97,7 +97,7 @@ fn group<'a>(diagnostic: &'a Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Gro
     };
     let title = level
         .primary_title(printable(&diagnostic.message))
-        .id(diagnostic.code);
+        .id(diagnostic.code.as_str());
     let mut group = Group::with_title(title);
     for snippet in places(diagnostic, texts) {
         group = group.element(snippet);

@@ -1,6 +1,7 @@
 //! `--format json`: exactly one object, with field names that scripts may rely on.
 
 use keyway::error::LoadError;
+use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::Applicability;
 use serde::Serialize;
@@ -30,9 +31,6 @@ pub(crate) fn to_text(object: &impl Serialize) -> String {
     text
 }
 
-/// The code under which a path that could not be read is reported.
-pub(super) const UNREADABLE: &str = "unreadable-file";
-
 #[derive(Serialize)]
 struct Object<'a> {
     schema_version: u32,
@@ -42,7 +40,7 @@ struct Object<'a> {
 /// One diagnostic object of the contract.
 #[derive(Serialize)]
 pub(crate) struct Finding<'a> {
-    code: &'a str,
+    code: Code,
     severity: &'a str,
     server: Option<String>,
     source: Option<Place<'a>>,
@@ -94,7 +92,7 @@ impl<'a> Finding<'a> {
 
     fn of_failure(failure: &'a LoadError) -> Self {
         Self {
-            code: UNREADABLE,
+            code: Code::UnreadableFile,
             severity: "error",
             server: None,
             source: failure.path().map(|file| Place {

@@ -12,6 +12,7 @@ mod values;
 
 use std::ops::Range;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::json::Tree;
 use keyway_config::source::{Source, Span};
@@ -134,7 +135,11 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// Findings whose place is the secret itself.
-const SECRET_CODES: &[&str] = &["literal-default", "literal-secret", "secret-in-docs"];
+const SECRET_CODES: &[Code] = &[
+    Code::LiteralDefault,
+    Code::LiteralSecret,
+    Code::SecretInDocs,
+];
 
 const BULLET: char = '•';
 

@@ -172,6 +172,6 @@ fn identity(diagnostic: &Diagnostic) -> String {
     let location = diagnostic.location.as_ref();
     let file = location.map_or("", |location| &location.file);
     let pointer = location.map_or("", |location| location.pointer.as_str());
-    let parts = [diagnostic.code, file, pointer, &diagnostic.message];
+    let parts = [diagnostic.code.as_str(), file, pointer, &diagnostic.message];
     stable_id(&parts)
 }

@@ -1,6 +1,7 @@
 //! What the renderers make of unusual places.
 
 use keyway::load::Loader;
+use keyway_code::Code;
 use keyway_config::diagnostic::Related;
 use keyway_config::source::{Pointer, Span};
 
@@ -13,7 +14,7 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
     let locate =
         |&(start, end): &(usize, usize)| source.locate(Span::new(start, end), &Pointer::default());
     let diagnostics = spans.iter().map(|span| Diagnostic {
-        code: "rule",
+        code: Code::InvalidUrl,
         severity: Severity::Error,
         server: None,
         location: Some(locate(span)),
@@ -42,7 +43,7 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
 fn wide_characters_and_a_byte_order_mark_do_not_shift_the_marker() {
     let text = "\u{feff}{\"日本\": 1}\r\n";
     insta::assert_snapshot!(rendered(text, &[(14, 15)], Format::Human), @r#"
-    error[rule]: 100% wrong, really: [0m
+    error[invalid-url]: 100% wrong, really: [0m
      --> f,1.json:1:8
       |
     1 | {"日本": 1}
@@ -56,7 +57,7 @@ fn wide_characters_and_a_byte_order_mark_do_not_shift_the_marker() {
 fn two_places_on_one_line_share_it() {
     let text = "{\"a\": 1, \"b\": 2}";
     insta::assert_snapshot!(rendered(text, &[(1, 4), (9, 12)], Format::Human), @r#"
-    error[rule]: 100% wrong, really: [0m
+    error[invalid-url]: 100% wrong, really: [0m
      --> f,1.json:1:2
       |
     1 | {"a": 1, "b": 2}
@@ -70,7 +71,7 @@ fn two_places_on_one_line_share_it() {
 fn line_that_nobody_reads_is_named_but_not_shown() {
     let text = format!("{{\"a\": \"{}\"}}", "x".repeat(10_000));
     insta::assert_snapshot!(rendered(&text, &[(6, 9)], Format::Human), @r"
-    error[rule]: 100% wrong, really: [0m
+    error[invalid-url]: 100% wrong, really: [0m
     --> f,1.json:1:7
 
     1 error in 1 file
@@ -89,6 +90,6 @@ fn more_findings_than_a_person_reads_are_counted() {
 fn github_properties_and_messages_are_escaped() {
     insta::assert_snapshot!(
         rendered("{}", &[(0, 1)], Format::Github).replace('\u{1b}', "ESC"),
-        @"::error file=f%2C1.json,line=1,endLine=1,col=1,endColumn=2,title=rule::100%25 wrong,%0Areally: ESC[0m"
+        @"::error file=f%2C1.json,line=1,endLine=1,col=1,endColumn=2,title=invalid-url::100%25 wrong,%0Areally: ESC[0m"
     );
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use keyway::diagnosis::ERRORS;
+use keyway_code::{Code, Kind};
 
 #[test]
 fn every_code_has_a_test_that_provokes_it() {
@@ -17,7 +17,9 @@ fn every_code_has_a_test_that_provokes_it() {
             assert!(listed.insert(*code), "{code} is listed twice");
         }
     }
-    let all: BTreeSet<&str> = ERRORS.iter().map(|page| page.code).collect();
+    let all = Code::ALL.iter().map(|code| code.facts());
+    let all = all.filter(|facts| facts.kind == Kind::Error);
+    let all: BTreeSet<&str> = all.map(|facts| facts.text).collect();
     let forgotten: Vec<_> = all.difference(&listed).collect();
     assert!(forgotten.is_empty(), "no test provokes {forgotten:?}");
     let unknown: Vec<_> = listed.difference(&all).collect();
@@ -329,5 +331,100 @@ const PROVOKED: &[Row] = &[
         "keyway-cli/tests/panics.rs",
         "a_panic_of_the_program_itself_shows_its_place_only",
         &["internal"],
+    ),
+    (
+        "keyway-vault/src/store/tests/keys.rs",
+        "locked_silent_and_absent_keyrings_are_different_states",
+        &[
+            "keyring-absent",
+            "keyring-locked",
+            "keyring-refused",
+            "keyring-timeout",
+        ],
+    ),
+    (
+        "keyway-vault/src/store/tests/keys.rs",
+        "lost_key_file_is_an_error_and_not_a_new_key",
+        &["key-source-differs", "key-unavailable"],
+    ),
+    (
+        "keyway-vault/src/store/tests/keys.rs",
+        "wrong_key_is_told_from_a_damaged_record",
+        &["wrong-key"],
+    ),
+    (
+        "keyway-vault/src/store/tests.rs",
+        "database_of_something_else_is_refused_and_left_alone",
+        &["not-a-vault", "vault-corrupt"],
+    ),
+    (
+        "keyway-vault/src/store/tests.rs",
+        "database_of_a_newer_version_is_refused_and_left_alone",
+        &["vault-newer"],
+    ),
+    (
+        "keyway-vault/src/store/tests.rs",
+        "names_that_cannot_be_kept_are_refused",
+        &["vault-failed"],
+    ),
+    (
+        "keyway-vault/src/grants/tests.rs",
+        "store_that_stays_locked_gives_no_claim",
+        &["vault-busy"],
+    ),
+    (
+        "keyway-vault/src/folders/tests.rs",
+        "folders_and_files_are_private_from_the_start",
+        &["vault-exposed"],
+    ),
+    (
+        "keyway-vault/src/folders/tests.rs",
+        "relative_folder_is_refused",
+        &["vault-folder"],
+    ),
+    (
+        "keyway-vault/src/error.rs",
+        "keys_that_are_not_given_or_no_keys_have_codes_of_their_own",
+        &["key-not-supplied", "keyring-failed", "malformed-key"],
+    ),
+    (
+        "keyway/src/settings/tests.rs",
+        "an_unknown_key_is_an_error_that_names_the_nearest",
+        &["unknown-setting"],
+    ),
+    (
+        "keyway/src/settings/tests.rs",
+        "hostile_text_ends_in_a_diagnostic_and_nothing_else",
+        &["invalid-toml"],
+    ),
+    (
+        "keyway-mcp/src/eras/legacy_client/tests.rs",
+        "more_calls_than_can_be_remembered_are_refused",
+        &["busy"],
+    ),
+    (
+        "keyway-cli/tests/migrate.rs",
+        "line_with_another_value_is_a_conflict_and_the_literal_stays",
+        &["not-migrated"],
+    ),
+    (
+        "keyway-cli/tests/migrate.rs",
+        "without_write_the_changes_are_shown_and_none_is_made",
+        &["rotate-token"],
+    ),
+    (
+        "keyway-cli/tests/migrate.rs",
+        "seed_5_7_8_basic_authentication_gives_way_to_type_and_url",
+        &["oauth-not-checked"],
+    ),
+    (
+        "keyway-cli/tests/readme.rs",
+        "check_fails_until_the_section_is_up_to_date",
+        &["readme-outdated"],
+    ),
+    (
+        "keyway-cli/tests/readme.rs",
+        "markers_that_enclose_nothing_are_refused",
+        &["readme-left-alone"],
     ),
 ];

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
+use keyway_code::Code;
 use keyway_secret::printable;
 
 use crate::address::AddressError;
@@ -39,13 +40,13 @@ impl ResolveNote {
     pub fn diagnostic(&self, server: &str) -> Diagnostic {
         let (code, severity, message, hint) = match self.kind {
             NoteKind::EmptyHeaderDropped => (
-                "empty-header-dropped",
+                Code::EmptyHeaderDropped,
                 Severity::Info,
                 "the header is empty, so it is not sent".to_owned(),
                 "set its variable if the server needs it",
             ),
             NoteKind::BlankAround => (
-                "unusable-value",
+                Code::UnusableValue,
                 Severity::Warning,
                 "the value begins or ends with a blank".to_owned(),
                 "export the variable again without the blank",
@@ -154,7 +155,7 @@ pub struct ResolveError {
 impl ResolveError {
     /// Returns the code, which is that of the rule of `keyway check` about the same fault.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         self.fault.code()
     }
 
@@ -296,20 +297,20 @@ impl BadHeaderValue {
 impl ResolveFault {
     /// Returns the code, which is that of the rule of `keyway check` about the same fault.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         match self {
-            Self::Expand(ExpandError::Unset { .. }) => "unresolved-variable",
-            Self::Expand(ExpandError::Foreign { .. }) => "foreign-variable-syntax",
-            Self::Address(AddressError::Expand(_)) => "unresolved-variable",
-            Self::Address(AddressError::Insecure) => "insecure-url",
-            Self::Address(AddressError::CredentialInHost { .. }) => "credential-in-host",
-            Self::Address(error) if error.variable().is_some() => "unusable-value",
-            Self::Address(_) => "invalid-url",
-            Self::HeaderName { .. } | Self::TooManyHeaders => "invalid-header",
-            Self::HeaderValue { .. } | Self::ControlCharacter { .. } => "unusable-value",
-            Self::HostVariable { .. } => "host-variable-redefined",
-            Self::OAuth(_) => "invalid-oauth",
-            Self::Placeholder => "literal-placeholder",
+            Self::Expand(ExpandError::Unset { .. }) => Code::UnresolvedVariable,
+            Self::Expand(ExpandError::Foreign { .. }) => Code::ForeignVariableSyntax,
+            Self::Address(AddressError::Expand(_)) => Code::UnresolvedVariable,
+            Self::Address(AddressError::Insecure) => Code::InsecureUrl,
+            Self::Address(AddressError::CredentialInHost { .. }) => Code::CredentialInHost,
+            Self::Address(error) if error.variable().is_some() => Code::UnusableValue,
+            Self::Address(_) => Code::InvalidUrl,
+            Self::HeaderName { .. } | Self::TooManyHeaders => Code::InvalidHeader,
+            Self::HeaderValue { .. } | Self::ControlCharacter { .. } => Code::UnusableValue,
+            Self::HostVariable { .. } => Code::HostVariableRedefined,
+            Self::OAuth(_) => Code::InvalidOauth,
+            Self::Placeholder => Code::LiteralPlaceholder,
         }
     }
 }

@@ -1,3 +1,5 @@
+use keyway_code::Code;
+
 use super::*;
 use crate::environment::{HostVariables, Variables};
 use crate::fixture::entry;
@@ -307,7 +309,7 @@ fn the_error_says_field_place_and_near_names_of_every_fault() {
     let place = header.location.as_ref().unwrap();
     assert_eq!((&*place.file, place.start.line), (".mcp.json", 1));
     assert_eq!(place.pointer.as_str(), "/mcpServers/s/headers/X-Api-Key");
-    assert_eq!(header.code, "unresolved-variable");
+    assert_eq!(header.code, Code::UnresolvedVariable);
     assert_eq!(header.server.as_deref(), Some("s"));
     assert!(
         header
@@ -323,7 +325,7 @@ fn a_note_can_be_shown_like_any_finding() {
     let fields = format!(r#"{URL}, "headers": {{"X-Api-Key": "${{T}}"}}"#);
     let spec = resolved(&fields, &[("T", "abc ")]).unwrap();
     let found = spec.notes[0].diagnostic(&spec.name);
-    assert_eq!(found.code, "unusable-value");
+    assert_eq!(found.code, Code::UnusableValue);
     assert_eq!(found.message, "the value begins or ends with a blank");
     assert!(found.location.is_some());
 }

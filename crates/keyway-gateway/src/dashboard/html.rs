@@ -4,6 +4,7 @@
 //! is escaped by its type: text always, [`Html`] never. There is no way from a `String` to `Html`
 //! but through here.
 
+use keyway_code::Code;
 use keyway_secret::printable;
 use url::Url;
 
@@ -89,6 +90,12 @@ impl Part for str {
 impl<P: Part + ?Sized> Part for &P {
     fn write(&self, out: &mut String) {
         (**self).write(out);
+    }
+}
+
+impl Part for Code {
+    fn write(&self, html: &mut String) {
+        self.as_str().write(html);
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use keyway_auth::BoxFuture;
+use keyway_code::Code;
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use serde_json::value::RawValue;
@@ -162,7 +163,7 @@ pub struct Fault {
     /// How far it got.
     pub stage: String,
     /// The code used in every format.
-    pub code: String,
+    pub code: Code,
     /// What happened.
     pub message: String,
     /// Why.

@@ -9,6 +9,7 @@ mod store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::Document;
 use keyway_config::edit::{self, Edit, TextChange};
@@ -24,7 +25,7 @@ use self::around::{add_advice, plan_readme, plan_surroundings};
 use self::store::Store;
 use super::judge::{Candidate, Obstacle, Target, fields, judge};
 use super::names::{Namer, Naming};
-use super::{NOT_MIGRATED, Scope, Surroundings, note};
+use super::{Scope, Surroundings, note};
 use crate::literals::{self, Literal, Place};
 
 /// What would change, in the order in which it is to be written.
@@ -250,7 +251,7 @@ fn refusal(document: &Document, literal: &Literal, obstacle: &Obstacle) -> Diagn
     Diagnostic {
         server: literal.server.clone(),
         location: Some(location),
-        ..note(NOT_MIGRATED, Severity::Error, message, obstacle.hint())
+        ..note(Code::NotMigrated, Severity::Error, message, obstacle.hint())
     }
 }
 

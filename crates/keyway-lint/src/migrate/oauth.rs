@@ -3,6 +3,7 @@
 //! What carries no credential stays: other headers, `oauth`, switches, notes. A literal credential
 //! is never removed, since it may be the only copy.
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint, Transport, TypeOrigin};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::Document;
@@ -14,7 +15,7 @@ use keyway_config::source::{Pointer, Source, Span};
 use keyway_config::template::Template;
 use keyway_config::usage;
 
-use super::{NOT_MIGRATED, Scope, is_changeable, note};
+use super::{Scope, is_changeable, note};
 use crate::secrets::is_credential_name;
 use crate::{literals, readme};
 
@@ -205,13 +206,13 @@ fn refuse(
     plan.diagnostics.push(Diagnostic {
         server: Some(server.to_owned()),
         location: Some(document.source.locate(span, &Pointer::default())),
-        ..note(NOT_MIGRATED, Severity::Error, message, hint)
+        ..note(Code::NotMigrated, Severity::Error, message, hint)
     });
 }
 
 fn add_advice(scope: &Scope<'_>, after: &Plugin, plan: &mut OAuthPlan) {
     plan.diagnostics.push(note(
-        "oauth-not-checked",
+        Code::OauthNotChecked,
         Severity::Warning,
         "whether the server offers OAuth was not checked: nothing is sent".to_owned(),
         "try to sign in before you revoke the old credential",
@@ -225,7 +226,7 @@ fn add_advice(scope: &Scope<'_>, after: &Plugin, plan: &mut OAuthPlan) {
         let credential = variables.find(|v| is_credential_name(&v.name));
         if let (true, Some(variable)) = (is_wanted, credential) {
             plan.diagnostics.push(note(
-                "credential-in-url",
+                Code::CredentialInUrl,
                 Severity::Warning,
                 format!("the address still carries `{}`", variable.name),
                 "remove it by hand if the server does not need it with OAuth",
@@ -236,7 +237,7 @@ fn add_advice(scope: &Scope<'_>, after: &Plugin, plan: &mut OAuthPlan) {
     let had_section = had_section.is_some_and(|readme| readme.text().contains(readme::BEGIN));
     if had_section && matches!(readme::update(after), Ok(Some(_))) {
         plan.diagnostics.push(note(
-            "readme-outdated",
+            Code::ReadmeOutdated,
             Severity::Warning,
             "the README still describes the old way to authenticate".to_owned(),
             "`keyway readme --write` brings it up to date",

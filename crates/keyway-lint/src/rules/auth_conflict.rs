@@ -1,5 +1,6 @@
 //! `auth-conflict`: an entry both configures OAuth and sends its own `Authorization`.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, OAuth};
 use keyway_config::diagnostic::Severity;
 use keyway_config::method::is_blank;
@@ -7,12 +8,11 @@ use keyway_config::method::is_blank;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "auth-conflict",
+    id: Code::AuthConflict,
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: None,
     summary: "An entry has `oauth` and an `Authorization` header; the header wins",
-    page: include_str!("../../pages/auth-conflict.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `bad-reference`: a manifest's `mcpServers` names a file that is not read.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::plugin::Reference;
 
@@ -7,12 +8,11 @@ use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "bad-reference",
+    id: Code::BadReference,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A manifest names a file of servers that is missing or not part of the plugin",
-    page: include_str!("../../pages/bad-reference.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `credential-in-args`: an argument carries a credential, and arguments are visible to everyone.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::environment::is_host_variable;
@@ -10,12 +11,11 @@ use super::{Context, Report, Rule};
 use crate::secrets::is_credential_name;
 
 pub(super) const RULE: Rule = Rule {
-    id: "credential-in-args",
+    id: Code::CredentialInArgs,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "A variable with a credential is passed in `args`, which process lists show",
-    page: include_str!("../../pages/credential-in-args.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `credential-in-host`: a variable that holds a credential stands in the host (threat D1).
 
+use keyway_code::Code;
 use keyway_config::address::{Address, AddressError};
 use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Severity;
@@ -7,12 +8,11 @@ use keyway_config::diagnostic::Severity;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "credential-in-host",
+    id: Code::CredentialInHost,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A credential would become part of a name that is looked up, and so reach strangers",
-    page: include_str!("../../pages/credential-in-host.md"),
     check,
 };
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
@@ -11,12 +12,11 @@ use super::{Context, Report, Rule};
 use crate::secrets::{self, Position, is_credential_name, is_placeholder};
 
 pub(super) const RULE: Rule = Rule {
-    id: "credential-in-url",
+    id: Code::CredentialInUrl,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "An address carries a credential in its query, or user info (then an error)",
-    page: include_str!("../../pages/credential-in-url.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `deprecated-sse`: `type` is `sse`, which Streamable HTTP has replaced.
 
+use keyway_code::Code;
 use keyway_config::declared::{Transport, TypeOrigin};
 use keyway_config::diagnostic::Severity;
 
@@ -7,12 +8,11 @@ use super::walk::objects;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "deprecated-sse",
+    id: Code::DeprecatedSse,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "`sse` still works, but Streamable HTTP has replaced it",
-    page: include_str!("../../pages/deprecated-sse.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `duplicate-key`: one object has the same key twice, so that readers disagree about its value.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
 use keyway_config::json::{Node, Value};
@@ -9,12 +10,11 @@ use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "duplicate-key",
+    id: Code::DuplicateKey,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A key stands twice in one object; some hosts read the first, some the last",
-    page: include_str!("../../pages/duplicate-key.md"),
     check,
 };
 

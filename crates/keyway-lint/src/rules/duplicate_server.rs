@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, Entry};
 
@@ -9,12 +10,11 @@ use super::walk::{is_left_out, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "duplicate-server",
+    id: Code::DuplicateServer,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "Two files of the plugin declare the same server; the manifest's is used",
-    page: include_str!("../../pages/duplicate-server.md"),
     check,
 };
 

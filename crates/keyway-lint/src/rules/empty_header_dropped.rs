@@ -1,17 +1,17 @@
 //! `empty-header-dropped`: with `--env`, a header comes out empty and is not sent.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::resolve::{NoteKind, resolve};
 
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "empty-header-dropped",
+    id: Code::EmptyHeaderDropped,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "With `--env`: a header comes out empty, or with nothing but its scheme, and is not sent",
-    page: include_str!("../../pages/empty-header-dropped.md"),
     check,
 };
 

@@ -1,17 +1,17 @@
 //! `empty-url`: `url` is empty, so the server waits for the person to configure it.
 
+use keyway_code::Code;
 use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Severity;
 
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "empty-url",
+    id: Code::EmptyUrl,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "`url` is empty, so the server is not configured",
-    page: include_str!("../../pages/empty-url.md"),
     check,
 };
 

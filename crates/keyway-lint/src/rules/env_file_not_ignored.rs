@@ -1,17 +1,17 @@
 //! `env-file-not-ignored`: a file with variables is one `git add` away from being committed.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::plugin::EnvFile;
 
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "env-file-not-ignored",
+    id: Code::EnvFileNotIgnored,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "A `.env` file is not listed in the ignore file of version control",
-    page: include_str!("../../pages/env-file-not-ignored.md"),
     check,
 };
 

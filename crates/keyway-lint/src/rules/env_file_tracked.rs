@@ -1,17 +1,17 @@
 //! `env-file-tracked`: a file with variables is committed already.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 
 use super::env_file_not_ignored::is_sample;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "env-file-tracked",
+    id: Code::EnvFileTracked,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A `.env` file is committed to version control",
-    page: include_str!("../../pages/env-file-tracked.md"),
     check,
 };
 

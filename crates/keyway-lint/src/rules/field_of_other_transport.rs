@@ -1,5 +1,6 @@
 //! `field-of-other-transport`: a field of remote entries on a local one, or the other way round.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
 use keyway_config::fields::{AppliesTo, ENTRY, FieldSpec};
@@ -9,12 +10,11 @@ use super::walk::objects;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "field-of-other-transport",
+    id: Code::FieldOfOtherTransport,
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "An entry has a field that only means something to the other kind of server",
-    page: include_str!("../../pages/field-of-other-transport.md"),
     check,
 };
 
@@ -133,7 +133,7 @@ mod tests {
         assert!(
             found
                 .iter()
-                .any(|d| d.code == ID && d.severity == Severity::Error)
+                .any(|d| d.code.as_str() == ID && d.severity == Severity::Error)
         );
     }
 }

@@ -30,7 +30,10 @@ pub(crate) fn findings_with(
     plugin: &Plugin,
     variables: Option<&Variables>,
 ) -> Vec<Diagnostic> {
-    assert!(RULES.iter().any(|rule| rule.id == id), "no rule `{id}`");
+    assert!(
+        RULES.iter().any(|rule| rule.id.as_str() == id),
+        "no rule `{id}`"
+    );
     let host = HostVariables {
         plugin_root: plugin.root.clone(),
         ..HostVariables::default()
@@ -40,7 +43,7 @@ pub(crate) fn findings_with(
     context.scope = scope;
     lint(&context)
         .into_iter()
-        .filter(|diagnostic| diagnostic.code == id)
+        .filter(|diagnostic| diagnostic.code.as_str() == id)
         .collect()
 }
 

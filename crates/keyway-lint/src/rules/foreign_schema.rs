@@ -1,5 +1,6 @@
 //! `foreign-schema`: `$schema` is another tool's, so it says nothing about this file here.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::DocumentKind;
 use keyway_config::schema_id::SchemaKind;
@@ -8,12 +9,11 @@ use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "foreign-schema",
+    id: Code::ForeignSchema,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "`$schema` belongs to another tool and is not used",
-    page: include_str!("../../pages/foreign-schema.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `foreign-spelling`: a field is written as another host writes it; read, but not everywhere.
 
+use keyway_code::Code;
 use keyway_config::declared::{Spelling, SpellingKind};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, Entry};
@@ -9,12 +10,11 @@ use keyway_config::json::{Node, Value, quote};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "foreign-spelling",
+    id: Code::ForeignSpelling,
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "A field is written as another host writes it: `serverUrl`, `command` as an array, a bare number",
-    page: include_str!("../../pages/foreign-spelling.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `foreign-variable-syntax`: a variable is written the way another host, a shell or a tool does.
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::dialect::{
@@ -13,12 +14,11 @@ use super::walk::{named, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "foreign-variable-syntax",
+    id: Code::ForeignVariableSyntax,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "A variable is written in another syntax, so it is refused or sent as it stands",
-    page: include_str!("../../pages/foreign-variable-syntax.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `foreign-wrapper`: the entries stand under another host's key and are not loaded.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Wrapper;
 use keyway_config::source::Pointer;
@@ -7,12 +8,11 @@ use keyway_config::source::Pointer;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "foreign-wrapper",
+    id: Code::ForeignWrapper,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "The entries stand under another host's key, so none is loaded",
-    page: include_str!("../../pages/foreign-wrapper.md"),
     check,
 };
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint, HelperCommand};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
@@ -14,12 +15,11 @@ use super::{Context, Report, Rule};
 use crate::script::{shell_variables, variables_read};
 
 pub(super) const RULE: Rule = Rule {
-    id: "helper-needs-env",
+    id: Code::HelperNeedsEnv,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: Some(Applicability::Unsafe),
     summary: "A `headersHelper` reads variables that the entry's `env` does not pass",
-    page: include_str!("../../pages/helper-needs-env.md"),
     check,
 };
 

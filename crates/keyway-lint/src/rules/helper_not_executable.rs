@@ -1,5 +1,6 @@
 //! `helper-not-executable`: the helper that an entry names cannot be run.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, Field, HelperCommand};
 use keyway_config::diagnostic::Severity;
 use keyway_config::plugin::{Plugin, ProgramState, below_root};
@@ -9,12 +10,11 @@ use super::helper_outside_plugin::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "helper-not-executable",
+    id: Code::HelperNotExecutable,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A `headersHelper` is missing or may not be executed",
-    page: include_str!("../../pages/helper-not-executable.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `helper-outside-plugin`: a helper is not part of the plugin that names it.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, Field, HelperCommand};
 use keyway_config::diagnostic::Severity;
 use keyway_config::environment::is_host_variable;
@@ -8,12 +9,11 @@ use keyway_config::template::Part;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "helper-outside-plugin",
+    id: Code::HelperOutsidePlugin,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A `headersHelper` lies outside the plugin folder, links followed",
-    page: include_str!("../../pages/helper-outside-plugin.md"),
     check,
 };
 

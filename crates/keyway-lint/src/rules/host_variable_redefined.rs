@@ -1,5 +1,6 @@
 //! `host-variable-redefined`: `env` defines a variable that only the host may set.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
 use keyway_config::environment::is_host_variable;
@@ -9,12 +10,11 @@ use super::walk::objects;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "host-variable-redefined",
+    id: Code::HostVariableRedefined,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "`env` defines a variable that only the host may set",
-    page: include_str!("../../pages/host-variable-redefined.md"),
     check,
 };
 

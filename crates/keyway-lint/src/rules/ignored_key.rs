@@ -1,5 +1,6 @@
 //! `ignored-key`: a key among the entries is none, and is skipped.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, IgnoredKey};
 
@@ -7,12 +8,11 @@ use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "ignored-key",
+    id: Code::IgnoredKey,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "A key among the entries is a note or no entry, and is skipped",
-    page: include_str!("../../pages/ignored-key.md"),
     check,
 };
 

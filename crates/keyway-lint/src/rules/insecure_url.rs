@@ -1,5 +1,6 @@
 //! `insecure-url`: a server is reached without encryption (seed rule 5.7.3).
 
+use keyway_code::Code;
 use keyway_config::address::{Address, AddressError};
 use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Severity;
@@ -9,12 +10,11 @@ use keyway_config::template::Part;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "insecure-url",
+    id: Code::InsecureUrl,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "A server is reached over plain `http` or `ws`; on this machine itself a warning",
-    page: include_str!("../../pages/insecure-url.md"),
     check,
 };
 

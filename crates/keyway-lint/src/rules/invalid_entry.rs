@@ -1,5 +1,6 @@
 //! `invalid-entry`: an entry, or what should hold the entries, breaks the grammar and is skipped.
 
+use keyway_code::Code;
 use keyway_config::declared::{EntryFault, Transport};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, DocumentKind, Entry, MAX_SERVERS, Wrapper};
@@ -11,12 +12,11 @@ use super::walk::{is_left_out, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "invalid-entry",
+    id: Code::InvalidEntry,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "An entry breaks the grammar of the contract, so it is skipped",
-    page: include_str!("../../pages/invalid-entry.md"),
     check,
 };
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint, NamedField};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
@@ -11,12 +12,11 @@ use keyway_config::template::Template;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "invalid-header",
+    id: Code::InvalidHeader,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A header has a name or a value that cannot be sent",
-    page: include_str!("../../pages/invalid-header.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `invalid-json`: the file is not strict JSON, not UTF-8 or too large. Reading goes on behind it.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit};
@@ -9,12 +10,11 @@ use keyway_config::source::{Defect, MAX_BYTES, Pointer, Span};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "invalid-json",
+    id: Code::InvalidJson,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "The file is not strict JSON, so hosts refuse it or read it differently",
-    page: include_str!("../../pages/invalid-json.md"),
     check,
 };
 

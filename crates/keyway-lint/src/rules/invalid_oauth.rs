@@ -1,17 +1,17 @@
 //! `invalid-oauth`: an `oauth` or `headersHelper` setting that cannot or must not take effect.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::oauth_rules::{self, OAuthFaultKind};
 
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "invalid-oauth",
+    id: Code::InvalidOauth,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A setting of `oauth` cannot take effect, or would weaken the sign-in",
-    page: include_str!("../../pages/invalid-oauth.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `invalid-url`: an address that no value of its variables could make a valid one.
 
+use keyway_code::Code;
 use keyway_config::address::{Address, AddressError};
 use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Severity;
@@ -7,12 +8,11 @@ use keyway_config::diagnostic::Severity;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "invalid-url",
+    id: Code::InvalidUrl,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "An address is not absolute, has the wrong scheme, or lets a variable change its structure",
-    page: include_str!("../../pages/invalid-url.md"),
     check,
 };
 

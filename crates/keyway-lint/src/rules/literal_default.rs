@@ -1,5 +1,6 @@
 //! `literal-default`: the default of a variable is a credential.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 
 use super::literal_secret::name_of;
@@ -7,12 +8,11 @@ use super::{Context, Report, Rule};
 use crate::secrets::Reason;
 
 pub(super) const RULE: Rule = Rule {
-    id: "literal-default",
+    id: Code::LiteralDefault,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "The default in `${VAR:-default}` is a token, key or password",
-    page: include_str!("../../pages/literal-default.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `literal-placeholder`: text that is not a credential stands where one belongs (seed rule 5.7.1).
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::dialect::{foreign_parts, lookalike};
@@ -14,12 +15,11 @@ use super::{Context, Report, Rule};
 use crate::secrets::is_credential_name;
 
 pub(super) const RULE: Rule = Rule {
-    id: "literal-placeholder",
+    id: Code::LiteralPlaceholder,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A placeholder such as `YOUR_TOKEN` stands where a value belongs; any other literal in a credential's place is a warning",
-    page: include_str!("../../pages/literal-placeholder.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `literal-secret`: a credential stands in the file itself.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 
 use super::{Context, Report, Rule};
@@ -7,13 +8,12 @@ use crate::literals::{Literal, Place};
 use crate::secrets::{Reason, Vendor};
 
 pub(super) const RULE: Rule = Rule {
-    id: "literal-secret",
+    id: Code::LiteralSecret,
     severity: Severity::Error,
     strict: Severity::Error,
     // A fix would destroy what may be the only copy of the token; `keyway migrate env` moves it.
     fix: None,
     summary: "A token, key or password is written literally in the file",
-    page: include_str!("../../pages/literal-secret.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `mtls-in-entry`: an entry tries to set a client certificate, which an entry cannot.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::json::Member;
 
@@ -7,12 +8,11 @@ use super::walk::{objects, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "mtls-in-entry",
+    id: Code::MtlsInEntry,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "An entry has fields for a client certificate, which take no effect there",
-    page: include_str!("../../pages/mtls-in-entry.md"),
     check,
 };
 

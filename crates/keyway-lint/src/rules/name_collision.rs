@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, Entry};
 use keyway_config::names::normalised;
@@ -10,12 +11,11 @@ use super::walk::{is_left_out, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "name-collision",
+    id: Code::NameCollision,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "Two server names are the same once normalised for tool names",
-    page: include_str!("../../pages/name-collision.md"),
     check,
 };
 

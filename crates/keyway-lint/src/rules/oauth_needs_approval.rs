@@ -1,5 +1,6 @@
 //! `oauth-needs-approval`: a setting of `oauth` that waits for the person's approval.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, NamedField, OAuth, OAuthFields, Transport};
 use keyway_config::diagnostic::Severity;
 use keyway_config::oauth_rules::address;
@@ -7,12 +8,11 @@ use keyway_config::oauth_rules::address;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "oauth-needs-approval",
+    id: Code::OauthNeedsApproval,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "A setting of `oauth` weakens a default and waits for the person's approval",
-    page: include_str!("../../pages/oauth-needs-approval.md"),
     check,
 };
 

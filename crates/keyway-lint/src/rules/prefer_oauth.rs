@@ -1,5 +1,6 @@
 //! `prefer-oauth`: a remote entry sends a fixed credential where signing in might do.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, OAuth, Transport};
 use keyway_config::diagnostic::Severity;
 use keyway_config::headers::{is_credential_header, is_token};
@@ -8,12 +9,11 @@ use keyway_config::method::is_blank;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "prefer-oauth",
+    id: Code::PreferOauth,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "A remote entry sends a fixed credential; with OAuth it would need none",
-    page: include_str!("../../pages/prefer-oauth.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `secret-in-docs`: a credential stands in the README, the documentation or a script.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::source::{Pointer, Source, Span};
 use keyway_secret::hint_of;
@@ -9,12 +10,11 @@ use super::{Context, Report, Rule};
 use crate::secrets::{self, Position};
 
 pub(super) const RULE: Rule = Rule {
-    id: "secret-in-docs",
+    id: Code::SecretInDocs,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "A token is written in the README, the documentation or a script of the plugin",
-    page: include_str!("../../pages/secret-in-docs.md"),
     check,
 };
 

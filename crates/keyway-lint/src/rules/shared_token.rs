@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::diagnostic::Severity;
 use keyway_config::headers::is_credential_header;
@@ -13,12 +14,11 @@ use super::{Context, Report, Rule};
 use crate::secrets::is_credential_name;
 
 pub(super) const RULE: Rule = Rule {
-    id: "shared-token",
+    id: Code::SharedToken,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "One variable role entries of development and of production",
-    page: include_str!("../../pages/shared-token.md"),
     check,
 };
 

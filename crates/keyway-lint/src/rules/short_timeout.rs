@@ -1,5 +1,6 @@
 //! `short-timeout`: `timeout` is below one second, so it is ignored; seconds were meant, perhaps.
 
+use keyway_code::Code;
 use keyway_config::declared::SHORTEST_TIMEOUT_MS;
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
@@ -9,12 +10,11 @@ use super::walk::objects;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "short-timeout",
+    id: Code::ShortTimeout,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: Some(Applicability::Unsafe),
     summary: "`timeout` is below 1000 milliseconds, so it is ignored",
-    page: include_str!("../../pages/short-timeout.md"),
     check,
 };
 

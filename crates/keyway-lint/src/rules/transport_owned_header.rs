@@ -1,5 +1,6 @@
 //! `transport-owned-header`: an entry sets a header that the transport writes itself.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, NamedField};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
@@ -10,12 +11,11 @@ use keyway_config::json::Member;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "transport-owned-header",
+    id: Code::TransportOwnedHeader,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: Some(Applicability::Safe),
     summary: "A header belongs to the transport and is ignored",
-    page: include_str!("../../pages/transport-owned-header.md"),
     check,
 };
 

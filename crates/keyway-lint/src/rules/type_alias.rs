@@ -1,5 +1,6 @@
 //! `type-alias`: `type` has another host's word for a transport.
 
+use keyway_code::Code;
 use keyway_config::declared::TypeOrigin;
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
@@ -9,12 +10,11 @@ use super::walk::{objects, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "type-alias",
+    id: Code::TypeAlias,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: Some(Applicability::Safe),
     summary: "`type` has another host's word for a transport",
-    page: include_str!("../../pages/type-alias.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `undocumented-scopes`: a server asks for consent, and the README does not say to what.
 
+use keyway_code::Code;
 use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Severity;
 use keyway_config::method::Method;
@@ -7,12 +8,11 @@ use keyway_config::method::Method;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "undocumented-scopes",
+    id: Code::UndocumentedScopes,
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
     summary: "A server is used through OAuth, and the README names no permission",
-    page: include_str!("../../pages/undocumented-scopes.md"),
     check,
 };
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::environment::INHERITED;
 use keyway_config::source::Source;
@@ -11,12 +12,11 @@ use keyway_config::usage::uses;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "undocumented-variable",
+    id: Code::UndocumentedVariable,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: None,
     summary: "A variable is used in an entry but not mentioned in the plugin's README",
-    page: include_str!("../../pages/undocumented-variable.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `unknown-field`: a key of an entry, of `oauth` or of `headersHelper` that nobody reads.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, Entry};
 use keyway_config::edit::{Applicability, Edit};
@@ -13,12 +14,11 @@ use super::walk::{objects, shown};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "unknown-field",
+    id: Code::UnknownField,
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "An entry has a field that is not part of the contract, so nobody reads it",
-    page: include_str!("../../pages/unknown-field.md"),
     check,
 };
 

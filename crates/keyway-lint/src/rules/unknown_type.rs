@@ -1,5 +1,6 @@
 //! `unknown-type`: `type` is not a transport, so the entry is skipped.
 
+use keyway_code::Code;
 use keyway_config::declared::{EntryFault, TYPE_ALIASES, Transport};
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
@@ -10,12 +11,11 @@ use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "unknown-type",
+    id: Code::UnknownType,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
     summary: "`type` is none of the transports, so the entry is skipped",
-    page: include_str!("../../pages/unknown-type.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `unresolved-variable`: with `--env`, a variable is unset or empty (the seed's "Token not found").
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::environment::is_host_variable;
 use keyway_config::resolve::resolve;
@@ -7,12 +8,11 @@ use keyway_config::resolve::resolve;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "unresolved-variable",
+    id: Code::UnresolvedVariable,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "With `--env`: a variable has neither a value nor a default, so nothing would be sent",
-    page: include_str!("../../pages/unresolved-variable.md"),
     check,
 };
 

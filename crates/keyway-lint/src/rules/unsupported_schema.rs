@@ -1,5 +1,6 @@
 //! `unsupported-schema`: `$schema` names a version of the contract that does not exist here.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::schema_id::{SCHEMA_ID, SchemaKind};
 
@@ -7,12 +8,11 @@ use super::walk::shown;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "unsupported-schema",
+    id: Code::UnsupportedSchema,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "`$schema` names a version of the contract that is not known",
-    page: include_str!("../../pages/unsupported-schema.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `unusable-value`: with `--env`, a variable is set, but to something that cannot be used.
 
+use keyway_code::Code;
 use keyway_config::address::Address;
 use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::diagnostic::Severity;
@@ -8,12 +9,11 @@ use keyway_config::resolve::{NoteKind, ResolveFault, resolve};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "unusable-value",
+    id: Code::UnusableValue,
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
     summary: "With `--env`: the value of a variable does not fit where it stands, or has stray blanks",
-    page: include_str!("../../pages/unusable-value.md"),
     check,
 };
 

@@ -1,5 +1,6 @@
 //! `url-missing-type`: an entry has `url` but no `type`, so the transport has to be guessed.
 
+use keyway_code::Code;
 use keyway_config::declared::{Endpoint, TypeOrigin};
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
@@ -9,12 +10,11 @@ use keyway_config::source::Span;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "url-missing-type",
+    id: Code::UrlMissingType,
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "A remote entry has no `type`; hosts guess differently",
-    page: include_str!("../../pages/url-missing-type.md"),
     check,
 };
 

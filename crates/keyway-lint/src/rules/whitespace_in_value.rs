@@ -1,5 +1,6 @@
 //! `whitespace-in-value`: a value begins or ends with a blank or a line break, mostly by accident.
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::{Applicability, Edit};
@@ -9,12 +10,11 @@ use super::walk::named;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "whitespace-in-value",
+    id: Code::WhitespaceInValue,
     severity: Severity::Warning,
     strict: Severity::Warning,
     fix: Some(Applicability::Safe),
     summary: "A value begins or ends with a blank or a line break, which is passed on",
-    page: include_str!("../../pages/whitespace-in-value.md"),
     check,
 };
 

@@ -3,6 +3,7 @@
 
 mod verdict;
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Endpoint, Field};
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
@@ -12,12 +13,11 @@ use self::verdict::{Change, Verdict, judge};
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
-    id: "wrong-header-format",
+    id: Code::WrongHeaderFormat,
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
     summary: "`Authorization` is not `Scheme credential`: a bare token, or a doubled scheme",
-    page: include_str!("../../pages/wrong-header-format.md"),
     check,
 };
 

@@ -1,5 +1,7 @@
 //! Section 7: what goes wrong, as far as it can be told before a request is sent.
 
+use keyway_code::Code;
+
 use crate::trial::{NOTHING, Trial};
 
 const BEARER: &str = r#""Authorization": "Bearer ${API_TOKEN}""#;
@@ -49,7 +51,7 @@ fn seed_7_token_not_found() {
             ["/s/headers/Authorization: variable `API_TOKEN` is not set"]
         );
         let found = trial.lint_env();
-        let Some(report) = found.iter().find(|d| d.code == "unresolved-variable") else {
+        let Some(report) = found.iter().find(|d| d.code == Code::UnresolvedVariable) else {
             panic!("{found:?}");
         };
         assert_eq!(report.server.as_deref(), Some("s"));
@@ -61,7 +63,7 @@ fn seed_7_token_not_found() {
 fn seed_7_wrong_header_format() {
     let trial = Trial::headers(r#""Authorization": "${API_TOKEN}""#);
     let found = trial.lint();
-    let Some(report) = found.iter().find(|d| d.code == "wrong-header-format") else {
+    let Some(report) = found.iter().find(|d| d.code == Code::WrongHeaderFormat) else {
         panic!("{found:?}");
     };
     let hint = report.hint.as_deref().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Section 2.3: the header names of the examples and the shapes of their values.
 
+use keyway_code::Code;
 use keyway_config::declared::Refresh;
 use keyway_config::method::Method;
 
@@ -12,8 +13,10 @@ fn method_with(header: &str, variable: &str, value: &str) -> Method {
         Trial::headers(&format!(r#""{header}": "${{{variable}}}""#)).with(&[(variable, value)]);
     assert_eq!(trial.sent(), owned(&[(header, value)]));
     let noted = trial.lint_env().into_iter();
-    let noted = noted.map(|d| d.code).filter(|code| *code != "prefer-oauth");
-    assert_eq!(noted.collect::<Vec<_>>(), Vec::<&str>::new());
+    let noted = noted
+        .map(|d| d.code)
+        .filter(|code| *code != Code::PreferOauth);
+    assert_eq!(noted.collect::<Vec<_>>(), Vec::<Code>::new());
     trial.method()
 }
 

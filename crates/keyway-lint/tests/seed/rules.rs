@@ -1,5 +1,6 @@
 //! Section 5.7: the nine rules.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::method::Method;
 
@@ -29,7 +30,7 @@ fn seed_5_7_1_tokens_are_never_written_literally() {
         let trial = Trial::entry(&fields);
         assert_eq!(trial.found("literal-secret"), [place]);
         let found = trial.lint();
-        let worst = found.iter().filter(|d| d.code == "literal-secret");
+        let worst = found.iter().filter(|d| d.code == Code::LiteralSecret);
         assert!(worst.into_iter().all(|d| d.severity == Severity::Error));
         let referring = Trial::entry(&fields.replace(TOKEN, "${GITHUB_TOKEN}"));
         assert_eq!(referring.found("literal-secret"), NOTHING);
@@ -73,7 +74,7 @@ fn seed_5_7_3_plain_http_to_this_machine_is_our_one_exception() {
         let found = trial.lint();
         found
             .iter()
-            .find(|d| d.code == "insecure-url")
+            .find(|d| d.code == Code::InsecureUrl)
             .map(|d| d.severity)
     };
     assert_eq!(severity(local()), Some(Severity::Warning));
@@ -97,7 +98,7 @@ fn seed_5_7_4_nothing_that_can_be_logged_holds_a_token() {
 
     let literal = Trial::headers(&format!(r#""Authorization": "Bearer {TOKEN}""#));
     let found = literal.lint();
-    assert!(found.iter().any(|d| d.code == "literal-secret"));
+    assert!(found.iter().any(|d| d.code == Code::LiteralSecret));
     for diagnostic in found {
         let said = format!("{} {:?}", diagnostic.message, diagnostic.hint);
         assert!(!said.contains("CANARY"), "{said}");
@@ -153,7 +154,7 @@ fn seed_5_7_8_migration_from_basic_to_oauth() {
         .with(&[("BASE64_CREDENTIALS", "dTpw")]);
     assert_eq!(basic.method(), Method::Static);
     let found = basic.lint();
-    let hint = found.iter().find(|d| d.code == "prefer-oauth");
+    let hint = found.iter().find(|d| d.code == Code::PreferOauth);
     let hint = hint.and_then(|d| d.hint.as_deref()).unwrap_or_default();
     assert!(hint.contains("keyway migrate oauth"), "{hint}");
     let migrated = Trial::entry(r#""type": "http", "url": "https://api.example.com/mcp""#);

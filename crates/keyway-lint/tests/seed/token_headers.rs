@@ -16,7 +16,7 @@ fn seed_5_2_1_bearer_prefix_is_required() {
     let bare = Trial::headers(r#""Authorization": "${API_TOKEN}""#);
     assert_eq!(bare.found(id), ["/s/headers/Authorization"]);
     let found = bare.lint();
-    let fixes = found.iter().filter(|d| d.code == id);
+    let fixes = found.iter().filter(|d| d.code.as_str() == id);
     let edits: Vec<&Edit> = fixes
         .flat_map(|d| d.fix.iter().flat_map(|f| &f.edits))
         .collect();

@@ -203,8 +203,11 @@ pub(crate) enum Versioned {
 /// Where `diagnostics` of the rule `id` point to; the rule must exist, so that none means none.
 #[track_caller]
 fn places(diagnostics: &[Diagnostic], id: &str) -> Vec<String> {
-    assert!(RULES.iter().any(|rule| rule.id == id), "no rule `{id}`");
-    let of_rule = diagnostics.iter().filter(|d| d.code == id);
+    assert!(
+        RULES.iter().any(|rule| rule.id.as_str() == id),
+        "no rule `{id}`"
+    );
+    let of_rule = diagnostics.iter().filter(|d| d.code.as_str() == id);
     of_rule
         .map(|d| {
             let location = d.location.as_ref();

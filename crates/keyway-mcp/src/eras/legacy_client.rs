@@ -10,6 +10,7 @@ mod listening;
 
 use std::collections::HashMap;
 
+use keyway_code::Code;
 use keyway_transport::{Connection, Event, Frame, Raw, RequestId, TransportError};
 use tokio::time::Instant;
 
@@ -110,7 +111,7 @@ impl LegacyClient {
     /// Passes a request on with the metadata that the modern era wants.
     fn pass(&mut self, id: RequestId, frame: &Frame, out: &mut Outbox) {
         if self.calls.len() + self.interviews.len() >= MAX_PENDING {
-            let error = message::own_error("busy", "too many requests are under way");
+            let error = message::own_error(Code::Busy, "too many requests are under way");
             out.client(message::error_event(&id, &error));
             return;
         }

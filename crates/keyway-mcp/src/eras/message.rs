@@ -1,5 +1,6 @@
 //! Messages of our own, and small changes to those of others.
 
+use keyway_code::Code;
 use keyway_transport::{Event, Frame, FrameError, Raw, RequestId, TransportError};
 use serde_json::json;
 
@@ -70,7 +71,7 @@ pub(crate) fn refusal(code: i64, message: &str) -> String {
 }
 
 /// Writes the body of an error of ours, which nobody can take for the server's own.
-pub(crate) fn own_error(code: &str, message: &str) -> String {
+pub(crate) fn own_error(code: Code, message: &str) -> String {
     json!({ "code": OWN_ERROR, "message": message, "data": { "code": code } }).to_string()
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn error_event(id: &RequestId, body: &str) -> Event {
 /// Answers a request with what the server did wrong.
 pub(crate) fn protocol_error(id: &RequestId, what: &str) -> Event {
     let what = format!("the server broke the protocol: {what}");
-    error_event(id, &own_error("protocol-error", &what))
+    error_event(id, &own_error(Code::ProtocolError, &what))
 }
 
 /// Changes members of a message and leaves the others as they are.

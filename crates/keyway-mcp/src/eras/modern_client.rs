@@ -10,6 +10,7 @@ mod facts;
 mod results;
 mod subscriptions;
 
+use keyway_code::Code;
 use keyway_transport::{Connection, Event, Frame, FrameError, RequestId, TransportError};
 use tokio::time::Instant;
 
@@ -91,7 +92,7 @@ impl ModernClient {
     /// Passes a request on without the metadata of the modern era.
     fn pass(&mut self, method: &str, id: RequestId, frame: &Frame, out: &mut Outbox) {
         if self.calls.len() >= MAX_PENDING {
-            let error = message::own_error("busy", "too many requests are under way");
+            let error = message::own_error(Code::Busy, "too many requests are under way");
             out.client(message::error_event(&id, &error));
             return;
         }

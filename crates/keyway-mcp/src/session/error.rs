@@ -1,6 +1,6 @@
 //! Why a conversation or a request in it failed.
 
-use keyway_auth::Fault;
+use keyway_code::{Code, Exit, ServerState};
 use keyway_transport::TransportError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -41,24 +41,51 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Says who can mend it.
+    /// Returns the code used in every format.
     #[must_use]
-    pub const fn fault(&self) -> Fault {
+    pub fn code(&self) -> Code {
         match self {
-            Self::Transport(error) => error.fault(),
-            _ => Fault::McpServer,
+            Self::Transport(error) => error.code(),
+            Self::Rpc(_) => Code::ServerError,
+            Self::Protocol { .. } => Code::ProtocolError,
+            Self::NoCommonVersion { .. } => Code::NoCommonVersion,
+            Self::Timeout { .. } => Code::Timeout,
         }
     }
 
-    /// Returns the code used in every format.
+    /// Says whether trying again later may help without anyone doing anything.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Transport(error) => error.code(),
-            Self::Rpc(_) => "server-error",
-            Self::Protocol { .. } => "protocol-error",
-            Self::NoCommonVersion { .. } => "no-common-version",
-            Self::Timeout { .. } => "timeout",
+            Self::Transport(error) => error.is_transient(),
+            error => error.code().facts().waiting_helps,
+        }
+    }
+
+    /// Returns the state that it leaves a server in.
+    #[must_use]
+    pub fn state(&self) -> ServerState {
+        match self {
+            Self::Transport(error) => error.state(),
+            error => error.code().state(),
+        }
+    }
+
+    /// Returns how a command ends that fails with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Transport(error) => error.exit(),
+            error => error.code().exit(),
+        }
+    }
+
+    /// Returns what to do next; `SERVER` and `PLUGIN` stand for the names.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Transport(error) => error.hint(),
+            error => error.code().hint(),
         }
     }
 }

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use keyway_auth::BoxFuture;
+use keyway_code::Code;
 use keyway_transport::{Event, Link, TransportError};
 use tokio::sync::mpsc;
 
@@ -176,19 +177,19 @@ async fn whatever_is_no_discovery_result_means_a_legacy_server() {
 #[tokio::test]
 async fn a_server_that_fails_or_shares_no_version_is_not_taken_for_a_legacy_one() {
     let (link, session) = open(vec![("server/discover", Reply::Status(503))]).await;
-    assert_eq!(session.unwrap_err().code(), "http-error");
+    assert_eq!(session.unwrap_err().code(), Code::HttpError);
     assert_eq!(link.seen.lock().unwrap().len(), 1);
     let unknown = Reply::Error(
         json!({"code": -32022, "message": "no", "data": {"supported": ["2099-01-01"]}}),
     );
     let (_, session) = open(vec![("server/discover", unknown)]).await;
-    assert_eq!(session.unwrap_err().code(), "no-common-version");
+    assert_eq!(session.unwrap_err().code(), Code::NoCommonVersion);
     let (_, session) = open(vec![
         ("server/discover", Reply::Result(json!({}))),
         legacy("1999-01-01"),
     ])
     .await;
-    assert_eq!(session.unwrap_err().code(), "no-common-version");
+    assert_eq!(session.unwrap_err().code(), Code::NoCommonVersion);
 }
 
 #[tokio::test]
@@ -204,7 +205,7 @@ async fn a_server_that_refuses_a_version_it_supports_is_asked_once_more() {
     assert_eq!(session.unwrap().facts().era, modern);
     assert_eq!(link.seen.lock().unwrap().len(), 2);
     let (link, session) = open(vec![refusal(), refusal(), refusal()]).await;
-    assert_eq!(session.unwrap_err().code(), "no-common-version");
+    assert_eq!(session.unwrap_err().code(), Code::NoCommonVersion);
     assert_eq!(link.seen.lock().unwrap().len(), 2);
 }
 
@@ -371,7 +372,10 @@ async fn a_request_of_a_legacy_server_is_answered() {
         timeout: Duration::from_millis(500),
         ..Request::new("x", Map::new())
     };
-    assert_eq!(session.request(short).await.unwrap_err().code(), "timeout");
+    assert_eq!(
+        session.request(short).await.unwrap_err().code(),
+        Code::Timeout
+    );
     let seen = link.seen.lock().unwrap();
     let answer = seen.iter().find(|message| message["id"] == "q1").unwrap();
     assert_eq!(answer["result"]["action"], "accept");
@@ -391,8 +395,8 @@ async fn everyone_who_waits_is_told_when_the_connection_ends() {
         link.events.send(Event::Closed(None)).await.unwrap();
     };
     let (first, second, ()) = tokio::join!(session.request(first), session.request(second), end);
-    assert_eq!(first.unwrap_err().code(), "connection-closed");
-    assert_eq!(second.unwrap_err().code(), "connection-closed");
+    assert_eq!(first.unwrap_err().code(), Code::ConnectionClosed);
+    assert_eq!(second.unwrap_err().code(), Code::ConnectionClosed);
     let late = session.request(Request::new("c", Map::new())).await;
-    assert_eq!(late.unwrap_err().code(), "connection-closed");
+    assert_eq!(late.unwrap_err().code(), Code::ConnectionClosed);
 }

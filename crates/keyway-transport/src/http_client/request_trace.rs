@@ -35,7 +35,7 @@ impl<'a> RequestTrace<'a> {
         let took = self.started.elapsed().as_millis();
         let came = match answer {
             Ok(response) => format!("HTTP {}", response.status()),
-            Err(failed) => failed.error.code().to_owned(),
+            Err(failed) => failed.error.code().to_string(),
         };
         let line = format!("{}: {came} after {took} ms", self.what);
         let line = keyway_secret::printable(&line);

@@ -6,6 +6,7 @@ mod proxies;
 use std::net::IpAddr;
 
 use keyway_auth::BoxFuture;
+use keyway_code::Code;
 use tokio::time::sleep;
 
 use super::*;
@@ -172,7 +173,7 @@ async fn failed_send_says_whether_a_retry_is_safe() {
         (failed.retry, failed.may_have_arrived),
         (Retry::Never, false)
     );
-    assert_eq!(failed.error.code(), "forbidden-address");
+    assert_eq!(failed.error.code(), Code::ForbiddenAddress);
 }
 
 #[tokio::test]
@@ -184,7 +185,7 @@ async fn silent_server_times_out() {
     let failed = get(&client, &format!("https://localhost:{port}/"))
         .await
         .unwrap_err();
-    assert_eq!(failed.error.code(), "timeout", "{}", failed.error);
+    assert_eq!(failed.error.code(), Code::Timeout, "{}", failed.error);
     assert_eq!(failed.retry, Retry::Safe);
     let seconds = began.elapsed().as_secs_f64();
     assert!((10.0..100.0).contains(&seconds), "{seconds}");

@@ -76,6 +76,8 @@ impl CloseReason {
 
 #[cfg(test)]
 mod tests {
+    use keyway_code::Code;
+
     use super::*;
 
     fn from_server(code: u16) -> Option<TransportError> {
@@ -97,7 +99,7 @@ mod tests {
         }
         for code in [1002, 1003, 1007, 1008, 1009, 1010, 3000, 3003, 4001] {
             let error = from_server(code).unwrap();
-            assert_eq!(error.code(), "protocol-error", "{code}");
+            assert_eq!(error.code(), Code::ProtocolError, "{code}");
             assert!(!error.to_string().contains("secret"));
         }
     }

@@ -41,7 +41,7 @@ async fn run(helper: &Helper) -> Result<Vec<(String, String)>, HelperFault> {
 }
 
 async fn code(helper: &Helper) -> &'static str {
-    run(helper).await.unwrap_err().code()
+    run(helper).await.unwrap_err().code().as_str()
 }
 
 fn script(path: &Path, text: &str) {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use keyway_code::Code;
 use keyway_transport::{Connection, Event, Frame, RequestId, StdioServer, TransportError};
 use serde_json::{Value, json};
 
@@ -240,7 +241,7 @@ async fn missing_program_is_reported_as_the_system_error() {
     let mut nowhere = server();
     nowhere.program.folder = "/no/such/folder".into();
     let error = nowhere.open(&launcher()).await.unwrap_err();
-    assert_eq!(error.code(), "spawn-failed");
+    assert_eq!(error.code(), Code::SpawnFailed);
 }
 
 #[tokio::test]
@@ -320,6 +321,6 @@ async fn d11_a_file_changed_before_or_during_the_start_stops_it() {
             ..server()
         };
         let error = server.open(&launcher()).await.unwrap_err();
-        assert_eq!(error.code(), "pending-trust");
+        assert_eq!(error.code(), Code::PendingTrust);
     }
 }

@@ -14,6 +14,7 @@ fn home() -> (TempDir, PathBuf) {
 fn finding(result: Result<impl Sized, VaultError>) -> (Finding, String) {
     match result.err().unwrap() {
         error @ VaultError::Exposed { .. } => {
+            assert_eq!(error.code().as_str(), "vault-exposed");
             let hint = error.hint().unwrap();
             let VaultError::Exposed { finding, .. } = error else {
                 unreachable!()
@@ -148,8 +149,7 @@ fn files_and_folders_of_somebody_else_are_refused() {
 
 #[test]
 fn relative_folder_is_refused() {
-    assert!(matches!(
-        Folder::open(Path::new("keyway")),
-        Err(VaultError::RelativePath { .. })
-    ));
+    let error = Folder::open(Path::new("keyway")).err().unwrap();
+    assert!(matches!(error, VaultError::RelativePath { .. }));
+    assert_eq!(error.code().as_str(), "vault-folder");
 }

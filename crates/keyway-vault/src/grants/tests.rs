@@ -255,6 +255,7 @@ fn store_that_stays_locked_gives_no_claim() {
         matches!(error, StoreError::Busy) && error.is_transient(),
         "{error}"
     );
+    assert_eq!(error.code().as_str(), "vault-busy");
     assert!(vault.read(&grant()).is_ok(), "reading needs no lock");
     other.execute_batch("COMMIT").unwrap();
     assert!(matches!(

@@ -136,10 +136,9 @@ fn names_that_cannot_be_kept_are_refused() {
         );
     }
     for key in ["", &"x".repeat(5000)] {
-        assert!(matches!(
-            trust(&vault).put(key, b""),
-            Err(VaultError::InvalidName { .. })
-        ));
+        let error = trust(&vault).put(key, b"").unwrap_err();
+        assert!(matches!(error, VaultError::InvalidName { .. }));
+        assert_eq!(error.code().as_str(), "vault-failed");
     }
 }
 
@@ -251,6 +250,7 @@ fn database_of_a_newer_version_is_refused_and_left_alone() {
         matches!(error, VaultError::NewerSchema { found: 99, .. }),
         "{error}"
     );
+    assert_eq!(error.code().as_str(), "vault-newer");
 }
 
 #[test]
@@ -263,6 +263,7 @@ fn database_of_something_else_is_refused_and_left_alone() {
         .unwrap();
     let error = Vault::open(&home.folders, KeySources::default()).unwrap_err();
     assert!(matches!(error, VaultError::NotAVault { .. }), "{error}");
+    assert_eq!(error.code().as_str(), "not-a-vault");
 
     let home = Home::new();
     let folder = Folder::open(&home.folders.data).unwrap();
@@ -274,4 +275,5 @@ fn database_of_something_else_is_refused_and_left_alone() {
         .unwrap();
     let error = Vault::open(&home.folders, KeySources::default()).unwrap_err();
     assert!(matches!(error, VaultError::Corrupt { .. }), "{error}");
+    assert_eq!(error.code().as_str(), "vault-corrupt");
 }

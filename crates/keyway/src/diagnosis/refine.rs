@@ -2,6 +2,7 @@
 
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;
+use keyway_code::Code;
 use keyway_config::declared::Transport;
 use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
 use keyway_transport::{NetworkCause, TransportError};
@@ -36,7 +37,7 @@ pub struct Speaks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The code used in every format.
-    pub code: &'static str,
+    pub code: Code,
     /// What was found out, in one line; names variables, never values.
     pub message: String,
     /// The next command, or what to change.
@@ -119,7 +120,7 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
     let (declared, speaks) = (declared.as_str(), transport.as_str());
     let again = next.again();
     Finding {
-        code: "wrong-transport",
+        code: Code::WrongTransport,
         message: format!(
             "the entry says `{declared}`, and the server answers as `{speaks}`, with {era}"
         ),
@@ -132,7 +133,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
         let which = if skew > 0 { "ahead of" } else { "behind" };
         let by = skew.abs();
         return Finding {
-            code: "clock-skew",
+            code: Code::ClockSkew,
             message: format!(
                 "the server refused the credential with HTTP 401, and its clock is {by} s {which} this one"
             ),
@@ -146,13 +147,16 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
     let first = all.first();
     let source = first.map(described).unwrap_or_default();
     let (code, what) = match first.and_then(|fed| fed.flaw) {
-        Some(Flaw::Placeholder) => ("token-placeholder", "it is a placeholder"),
-        Some(Flaw::DoubledScheme) => ("wrong-header-format", "its scheme stands twice"),
-        Some(Flaw::MissingScheme) => ("wrong-header-format", "it has no scheme such as `Bearer `"),
-        Some(Flaw::Blank) => ("whitespace-in-value", "it has a blank where none belongs"),
+        Some(Flaw::Placeholder) => (Code::TokenPlaceholder, "it is a placeholder"),
+        Some(Flaw::DoubledScheme) => (Code::WrongHeaderFormat, "its scheme stands twice"),
+        Some(Flaw::MissingScheme) => (
+            Code::WrongHeaderFormat,
+            "it has no scheme such as `Bearer `",
+        ),
+        Some(Flaw::Blank) => (Code::WhitespaceInValue, "it has a blank where none belongs"),
         Some(Flaw::Expired { ago }) => {
             return Finding {
-                code: "token-expired",
+                code: Code::TokenExpired,
                 message: format!(
                     "the server refused the credential with HTTP 401{source}: it ended {ago} s ago"
                 ),
@@ -161,7 +165,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
         }
         None => {
             return Finding {
-                code: "auth-rejected",
+                code: Code::AuthRejected,
                 message: format!("the server refused the credential with HTTP 401{source}"),
                 hint: next.renew(first),
             };
@@ -211,7 +215,7 @@ fn forbidden(
         .any(|word| told.contains(word))
     {
         return Finding {
-            code: "admin-approval-needed",
+            code: Code::AdminApprovalNeeded,
             message: "the server answered HTTP 403: an administrator has to approve this first"
                 .to_owned(),
             hint: format!(
@@ -230,7 +234,7 @@ fn forbidden(
             format!("with the scope `{scope}`: {}", next.renew(all.first()))
         };
         return Finding {
-            code: "insufficient-scope",
+            code: Code::InsufficientScope,
             message: format!(
                 "the server answered HTTP {status}: the credential lacks the scope `{scope}`"
             ),
@@ -239,7 +243,7 @@ fn forbidden(
     }
     if let Some((place, variable)) = tenant(remote) {
         return Finding {
-            code: "wrong-tenant",
+            code: Code::WrongTenant,
             message: format!(
                 "the server answered HTTP 403; {place} is made of `{variable}`, which may be that of another account"
             ),
@@ -256,7 +260,7 @@ fn forbidden(
         format!("with more permissions: {}", next.renew(all.first()))
     };
     Finding {
-        code: "forbidden",
+        code: Code::Forbidden,
         message: format!("the server answered HTTP 403{source}: it lacks a permission"),
         hint,
     }
@@ -272,7 +276,7 @@ fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
         None => (String::new(), format!("wait a minute; then {again}")),
     };
     Finding {
-        code: "rate-limited",
+        code: Code::RateLimited,
         message: format!("the server answered HTTP 429{wait}"),
         hint,
     }
@@ -281,10 +285,10 @@ fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
 fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
     let server = &next.server;
     let (code, hint) = match error {
-        OAuthError::SignInRequired { scopes, .. } if error.code() == "insufficient-scope" => {
+        OAuthError::SignInRequired { scopes, .. } if error.code() == Code::InsufficientScope => {
             let scopes = keyway_secret::printable(&scopes.join(","));
             return Some(Finding {
-                code: "insufficient-scope",
+                code: Code::InsufficientScope,
                 message: format!("the server wants more scopes than were agreed to: {scopes}"),
                 hint: format!("keyway login {server} --scopes {scopes}"),
             });
@@ -327,34 +331,34 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
     let again = next.again();
     let (code, message, hint) = match cause {
         NetworkCause::Name => (
-            "name-not-found",
+            Code::NameNotFound,
             format!("the name {host} leads to no address"),
             "check the host in `url` and the variables in it",
         ),
         NetworkCause::CertificateExpired => (
-            "certificate-expired",
+            Code::CertificateExpired,
             format!(
                 "the certificate of {host} has ended, or is not valid yet, by the clock of this machine"
             ),
             "compare the clock: date -u; if it is right, its operator has to renew the certificate",
         ),
         NetworkCause::CertificateUntrusted => (
-            "certificate-untrusted",
+            Code::CertificateUntrusted,
             format!("nobody that this machine trusts vouches for the certificate of {host}"),
             "if you know the authority, name its file in `config.toml`: [network] roots = [\"/path/to/ca.pem\"]",
         ),
         NetworkCause::CertificateName => (
-            "certificate-name",
+            Code::CertificateName,
             format!("the certificate that {host} shows is made for another name"),
             "put the name that the certificate has into `url`",
         ),
         NetworkCause::Tls => (
-            "tls-failed",
+            Code::TlsFailed,
             format!("{host} was reached, but the TLS handshake failed"),
             "check the port in `url`, and whether the server wants a client certificate",
         ),
         NetworkCause::Proxy { status } => (
-            "proxy-refused",
+            Code::ProxyRefused,
             format!("a proxy stands before {host}, and answered HTTP {status}"),
             "check the proxy variables and the proxy's credential, or take the host out by NO_PROXY",
         ),

@@ -1,5 +1,6 @@
 //! Servers that were reached, or should have been, and did not speak as they should.
 
+use keyway_code::Code;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 use keyway_transport::TransportError;
 use url::{Host, Url};
@@ -151,7 +152,7 @@ fn of_versions(offered: &str, next: &Next) -> Finding {
     let legacy = LEGACY.join(", ");
     let offered = if offered.is_empty() { "none" } else { offered };
     Finding {
-        code: "no-common-version",
+        code: Code::NoCommonVersion,
         message: format!(
             "the server offers {offered}, and Keyway speaks {MODERN} (modern) and {legacy} (legacy)"
         ),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use keyway_code::Code;
 use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 
 /// Something that changed.
@@ -18,7 +19,7 @@ pub struct Event {
     /// The server that it is about.
     pub server: Option<Arc<str>>,
     /// Why, where something went wrong.
-    pub code: Option<&'static str>,
+    pub code: Option<Code>,
 }
 
 impl Serialize for Event {
@@ -33,7 +34,7 @@ impl Serialize for Event {
             None => object.skip_field("server")?,
         }
         match self.code {
-            Some(code) => object.serialize_field("code", code)?,
+            Some(code) => object.serialize_field("code", &code)?,
             None => object.skip_field("code")?,
         }
         object.end()

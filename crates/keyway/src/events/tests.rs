@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use keyway_code::Code;
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::source::Source;
 use keyway_testkit::PATIENCE;
@@ -45,7 +46,7 @@ fn every_kind_is_one_line_of_the_same_shape() {
     for kind in Kind::ALL {
         events.emit(*kind, Some("s"), None);
     }
-    events.failed("s", "timeout");
+    events.failed("s", Code::Timeout);
     let lines = diary.lines();
     assert_eq!(lines.len(), 16);
     for (at, line) in lines.iter().enumerate() {
@@ -108,7 +109,7 @@ fn notes_are_made_only_for_who_reads_about_them() {
 fn a_server_that_is_named_like_a_token_is_not_told_by_that_name() {
     let token = ["ghp", "_", "q7Zt9Lw2pXc4VbN8mKj5Hg3Fd6Rs1Ty0q7Zt"].concat();
     let (events, diary) = observed();
-    events.failed(&token, "timeout");
+    events.failed(&token, Code::Timeout);
     events
         .watch(&token)
         .note(Topic::Helper, || "ran".to_owned());

@@ -1,11 +1,12 @@
 //! Why a server could not be used, and what to do next.
 
 use keyway_auth::{AuthError, HelperFault};
+use keyway_code::{Code, Exit};
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
 use keyway_mcp::explain::{explain, explain_auth, explain_session, naming};
 use keyway_mcp::session::SessionError;
-use keyway_mcp::states::{Reason, Standing, State, Trouble};
+use keyway_mcp::states::Trouble;
 use keyway_secret::{printable, shell_word};
 use keyway_transport::TransportError;
 use keyway_vault::VaultError;
@@ -167,14 +168,39 @@ impl Error {
 
     /// Returns the code used in every format.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            Self::Load(_) => "unreadable-file",
-            Self::UnknownServer { .. } => "unknown-server",
+            Self::Load(_) => Code::UnreadableFile,
+            Self::UnknownServer { .. } => Code::UnknownServer,
+            Self::WhichServer { .. } => Code::WrongUsage,
+            Self::Disabled { .. } => Code::Disabled,
+            Self::NotApproved { .. } | Self::TooLarge { .. } => Code::PendingTrust,
+            Self::Unresolved { errors, .. } => {
+                let first = errors.iter().next();
+                first.map_or(Code::ConfigError, ResolveError::code)
+            }
+            Self::Vault(error) => error.code(),
+            Self::Connect(error) => error.code(),
             Self::Talk { error, .. } => error.code(),
             Self::SignIn { error, .. } => error.code(),
-            Self::Cancelled => "cancelled",
-            other => other.problem().code,
+            Self::Cancelled => Code::Cancelled,
+            Self::NoHome | Self::NotOAuth { .. } | Self::Harden { .. } => Code::ConfigError,
+        }
+    }
+
+    /// Returns how a command ends that fails with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Talk {
+                error: SessionError::Transport(TransportError::Refused { status: 401, .. }),
+                method: Method::OAuth,
+                ..
+            } => Exit::SignInNeeded,
+            Self::Talk { error, .. } => error.exit(),
+            Self::Connect(ConnectError::Transport(error)) => error.exit(),
+            Self::SignIn { error, .. } => error.exit(),
+            error => error.code().exit(),
         }
     }
 
@@ -228,48 +254,25 @@ impl Error {
         }
     }
 
-    /// Says whether the server refused what this account asks for.
-    #[must_use]
-    pub const fn is_refused_sign_in(&self) -> bool {
-        match self {
-            Self::Talk {
-                error: SessionError::Transport(error),
-                method,
-                ..
-            } => is_sign_in(error, *method),
-            _ => false,
-        }
-    }
-
     /// Says in which state this leaves a server that is served with others.
     #[must_use]
     pub fn problem(&self) -> Trouble {
-        let (state, reason) = match self {
-            Self::NotApproved { .. } | Self::TooLarge { .. } => {
-                (State::Pending, Reason::PendingTrust)
-            }
-            Self::Connect(ConnectError::NotConfigured) => (State::Pending, Reason::NotConfigured),
+        let problem = match self {
             Self::Connect(ConnectError::Transport(error)) => return Trouble::from(error),
             Self::SignIn { error, .. } => return Trouble::from(error),
-            Self::Talk { error, .. } => {
-                return Trouble {
-                    code: self.code(),
-                    hint: self.hint(),
-                    ..Trouble::from(error)
-                };
-            }
-            _ => (State::Failed, Reason::ConfigError),
+            Self::Talk { error, .. } => Trouble::from(error),
+            error => Trouble {
+                standing: error.code().state(),
+                code: error.code(),
+                message: error.to_string(),
+                hint: None,
+                is_transient: false,
+                wait: None,
+            },
         };
         Trouble {
-            standing: Standing {
-                state,
-                reason: Some(reason),
-            },
-            code: reason.as_str(),
-            message: self.to_string(),
             hint: self.hint(),
-            is_transient: false,
-            wait: None,
+            ..problem
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Transport};
 use keyway_config::document::Document;
 use keyway_config::environment::Scope;
@@ -189,7 +190,7 @@ impl Plan {
         let server = Some(self.server());
         events.emit(Kind::TrustRequested, server, None);
         let refused = |error: Error| {
-            events.emit(Kind::TrustDecided, server, Some("pending-trust"));
+            events.emit(Kind::TrustDecided, server, Some(Code::PendingTrust));
             Err(error)
         };
         let name = || question.server.clone();
@@ -226,7 +227,7 @@ impl Plan {
         let events = &self.host.events;
         let (server, question) = (self.server().to_owned(), self.question());
         events.emit(Kind::TrustRequested, Some(&server), None);
-        events.emit(Kind::TrustDecided, Some(&server), Some("pending-trust"));
+        events.emit(Kind::TrustDecided, Some(&server), Some(Code::PendingTrust));
         Err(if question.is_some_and(|it| it.files.are_too_large()) {
             Error::TooLarge { server }
         } else {
@@ -283,7 +284,7 @@ impl Plan {
                 events.emit(
                     Kind::ConfigSkipped,
                     Some(server),
-                    Some("unresolved-variable"),
+                    Some(Code::UnresolvedVariable),
                 );
                 // What is missing may be where nobody could look.
                 if let Some(error) = self.inner.scope.take_vault_error() {
@@ -300,7 +301,7 @@ impl Plan {
             spec.grant(name, &scope);
         }
         if matches!(spec.endpoint, SpecEndpoint::NotConfigured) {
-            events.emit(Kind::ConfigSkipped, Some(server), Some("not-configured"));
+            events.emit(Kind::ConfigSkipped, Some(server), Some(Code::NotConfigured));
         }
         events.note(Topic::Config, Some(server), || self.inner.summary.clone());
         Ok(Approved::new(

@@ -270,7 +270,7 @@ fn hostile_text_ends_in_a_diagnostic_and_nothing_else() {
         assert!(!parse(text).diagnostics.is_empty());
     }
     let odd = Settings::parse("f", b"a = \"\xff\"", Around::default());
-    assert_eq!(odd.diagnostics[0].code, "invalid-toml");
+    assert_eq!(odd.diagnostics[0].code.as_str(), "invalid-toml");
     // A mark at the beginning moves no column.
     let marked = wrong("\u{feff}[defaults]\nprofil = 1");
     assert!(marked[0].starts_with("2:1 "), "{marked:?}");

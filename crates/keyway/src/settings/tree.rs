@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::names::nearest_name;
 use keyway_config::source::{BYTE_ORDER_MARK, Defect, MAX_BYTES, Pointer, Source, Span};
@@ -53,7 +54,7 @@ impl Found<'_> {
         let location = self.source.locate(table.span, &table.pointer);
         self.diagnostics.push(Diagnostic {
             location: Some(location),
-            ..diagnostic("invalid-setting", message)
+            ..diagnostic(Code::InvalidSetting, message)
         });
     }
 
@@ -140,7 +141,7 @@ pub(super) fn read(source: &Source) -> Found<'_> {
         found.report(
             span,
             &Pointer::default(),
-            diagnostic("invalid-toml", message),
+            diagnostic(Code::InvalidToml, message),
         );
         return found;
     }
@@ -159,7 +160,7 @@ pub(super) fn read(source: &Source) -> Found<'_> {
             found.report(
                 span,
                 &Pointer::default(),
-                diagnostic("invalid-toml", message),
+                diagnostic(Code::InvalidToml, message),
             );
         }
     }
@@ -230,7 +231,7 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut Way) {
                 }
                 Err(message) => {
                     let span = way.span(value.span());
-                    found.report(span, &pointer, diagnostic("invalid-setting", message));
+                    found.report(span, &pointer, diagnostic(Code::InvalidSetting, message));
                 }
             }
             continue;
@@ -255,7 +256,7 @@ fn walk(found: &mut Found<'_>, table: &DeTable<'_>, way: &mut Way) {
             }
             (Some(_), _) => {
                 let message = format!("`{text}` must be a table");
-                found.report(span, &pointer, diagnostic("invalid-setting", message));
+                found.report(span, &pointer, diagnostic(Code::InvalidSetting, message));
             }
             (None, _) => {
                 let finding = unknown(text, keys, &below, way);
@@ -296,7 +297,7 @@ fn unknown(name: &str, keys: &[Key], below: &[&str], way: &Way) -> Diagnostic {
     Diagnostic {
         hint: Some(hint),
         ..diagnostic(
-            "unknown-setting",
+            Code::UnknownSetting,
             format!("there is no setting `{name}` {place}"),
         )
     }
@@ -367,6 +368,6 @@ pub(super) fn is_address(text: &str) -> bool {
     is_safe && is_plain && !host.is_empty()
 }
 
-fn diagnostic(code: &'static str, message: String) -> Diagnostic {
+fn diagnostic(code: Code, message: String) -> Diagnostic {
     Diagnostic::new(code, Severity::Error, message)
 }

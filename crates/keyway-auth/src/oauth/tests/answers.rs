@@ -1,5 +1,6 @@
 //! What comes back from the consent page, and what is done with it.
 
+use keyway_code::Code;
 use keyway_secret::Secret;
 
 use crate::oauth::OAuthError;
@@ -69,7 +70,7 @@ fn a7_an_error_from_another_issuer_is_neither_believed_nor_shown() {
         } else {
             "issuer-mismatch"
         };
-        assert_eq!(error.code(), code);
+        assert_eq!(error.code().as_str(), code);
         assert!(kit.world.seen(TOKEN).is_empty());
     }
 }
@@ -94,7 +95,7 @@ fn an_answer_without_code_and_without_error_is_a_refusal() {
     let kit = Kit::new();
     kit.person.will([Deed::tamper(|_| Callback::default())]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "auth-failed");
+    assert_eq!(error.code(), Code::AuthFailed);
     assert!(kit.world.seen(TOKEN).is_empty());
 }
 
@@ -106,7 +107,7 @@ fn an_answer_with_code_and_error_is_a_refusal() {
         ..callback
     })]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "auth-failed");
+    assert_eq!(error.code(), Code::AuthFailed);
     assert!(kit.world.seen(TOKEN).is_empty());
 }
 
@@ -125,7 +126,7 @@ fn a_code_that_was_swapped_fails_at_the_token_endpoint_and_is_not_tried_again() 
         ..callback
     })]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "token-refused");
+    assert_eq!(error.code(), Code::TokenRefused);
     assert_eq!(kit.world.seen(TOKEN).len(), 1);
     assert_eq!(kit.person.windows(), 1);
     assert!(!format!("{error:?}").contains("EVIL"));
@@ -151,7 +152,7 @@ fn a7_an_attacker_gets_no_code_of_the_honest_server() {
     );
     kit.person.will([Deed::with_iss(AS)]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "issuer-mismatch");
+    assert_eq!(error.code(), Code::IssuerMismatch);
     let journal = kit.world.journal();
     assert!(journal.iter().all(|seen| !seen.text().contains("code-1")));
 }
@@ -183,7 +184,7 @@ fn c7_old_tokens_are_also_kept_when_the_exchange_fails_or_the_store_is_locked() 
     kit.world.answer(TOKEN, move |seen| honest.token(seen));
     kit.shelf.lock(1);
     let error = kit.run(oauth.sign_in(None)).unwrap_err();
-    assert_eq!(error.code(), "vault");
+    assert_eq!(error.code(), Code::Vault);
     assert_eq!(kit.stored_access(), "at-1");
     assert_eq!(kit.call(&oauth).unwrap(), 200);
 }
@@ -202,7 +203,7 @@ fn a_consent_page_whose_address_speaks_in_our_place_is_not_opened() {
         let page = format!("{AS}/authorize?{query}");
         kit.honest.say("authorization_endpoint", page.into());
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert_eq!(error.code(), "bad-metadata", "{query}");
+        assert_eq!(error.code(), Code::BadMetadata, "{query}");
         assert_eq!(kit.person.windows(), 0, "{query}");
     }
     let kit = Kit::new();

@@ -1,5 +1,6 @@
 //! Bodies that nobody should send, at every endpoint: an error each time, and the store as it was.
 
+use keyway_code::Code;
 use serde_json::{Value, json};
 
 use crate::oauth::Revoked;
@@ -159,7 +160,7 @@ fn a11_resource_metadata_that_cannot_be_read_stops_a_sign_in() {
         }
         let error = sign_in(&kit, &kit.oauth()).expect_err(&shown);
         assert!(
-            matches!(error.code(), "bad-metadata" | "resource-mismatch"),
+            matches!(error.code(), Code::BadMetadata | Code::ResourceMismatch),
             "{shown}: {error}"
         );
         assert_eq!(kit.stored().unwrap().generation, before.generation);
@@ -214,7 +215,7 @@ fn a11_a_registration_that_cannot_be_read_stops_a_sign_in() {
         let outcome = sign_in(kit, oauth);
         assert_eq!(kit.person.windows(), windows);
         let code = outcome.as_ref().err().map(AuthError::code);
-        assert_ne!(code, Some("callback-port-busy"), "another is free");
+        assert_ne!(code, Some(Code::CallbackPortBusy), "another is free");
         outcome
     };
     fails_with_each(REGISTER, bodies, act);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use keyway_store::{Claim, GrantStore as _};
 
 use super::{eventually, redeemed, refused};
@@ -16,7 +17,7 @@ fn rule_5_c6_without_a_claim_nothing_is_redeemed() {
     kit.honest.reset();
     kit.shelf.lock(1);
     let error = kit.call(&oauth).unwrap_err();
-    assert_eq!(error.code(), "vault");
+    assert_eq!(error.code(), Code::Vault);
     assert_eq!(redeemed(&kit), 0);
     assert_eq!(kit.person.windows(), 1);
     kit.clock.advance(Duration::from_secs(2));
@@ -112,7 +113,7 @@ fn a_sign_in_made_by_another_process_is_adopted_without_a_window() {
     kit.prompt_policy = PromptPolicy::Never;
     let oauth = kit.oauth();
     let error = kit.call(&oauth).unwrap_err();
-    assert_eq!(error.code(), "sign-in-required");
+    assert_eq!(error.code(), Code::SignInRequired);
     kit.run(kit.process(&kit.other_shelf()).sign_in(None))
         .unwrap();
     assert_eq!(kit.call(&oauth).unwrap(), 200);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use serde_json::json;
 
 use super::with_secret;
@@ -55,7 +56,7 @@ fn b5_a_fixed_port_that_is_taken_is_an_error_and_never_another_port() {
     };
     kit.person.occupy(3118);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "callback-port-busy");
+    assert_eq!(error.code(), Code::CallbackPortBusy);
     assert!(error.to_string().contains("3118"));
     assert_eq!(kit.person.windows(), 0);
 }
@@ -104,7 +105,7 @@ fn a_new_registration_that_is_not_known_either_ends_the_flow() {
     kit.world
         .route(TOKEN, [Reply::error(401, "invalid_client")]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "token-refused");
+    assert_eq!(error.code(), Code::TokenRefused);
     assert_eq!(kit.person.windows(), 1);
     assert_eq!(kit.world.seen(REGISTER).len(), 1);
 }
@@ -125,7 +126,7 @@ fn a_refused_registration_is_told_and_not_repeated() {
     kit.world
         .route(REGISTER, [Reply::error(400, "invalid_redirect_uri")]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "registration-refused");
+    assert_eq!(error.code(), Code::RegistrationRefused);
     assert!(error.to_string().contains("invalid_redirect_uri"));
     assert_eq!(kit.world.seen(REGISTER).len(), 1);
 }
@@ -135,7 +136,7 @@ fn without_any_way_to_get_a_client_nobody_is_asked() {
     let kit = Kit::new();
     kit.honest.say("registration_endpoint", json!(null));
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "dcr-unsupported");
+    assert_eq!(error.code(), Code::DcrUnsupported);
     assert_eq!(kit.person.windows(), 0);
 }
 

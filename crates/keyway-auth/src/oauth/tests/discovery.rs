@@ -1,5 +1,6 @@
 //! Where to sign in: what a server may say about that, and what it may not.
 
+use keyway_code::Code;
 use serde_json::json;
 
 use crate::oauth::testing::{
@@ -79,7 +80,7 @@ fn a2_issuers_that_no_address_may_be_written_like_are_not_asked() {
         let kit = Kit::new();
         kit.world.route(PRM, [Reply::json(200, &resource(issuer))]);
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert_eq!(error.code(), "bad-metadata", "{issuer}");
+        assert_eq!(error.code(), Code::BadMetadata, "{issuer}");
         only_honest_hosts(&kit);
         assert_eq!(kit.person.windows(), 0, "{issuer}");
     }
@@ -128,7 +129,7 @@ fn a2_an_address_that_the_client_forbids_ends_the_flow() {
     };
     kit.world.route(META, [Reply::fails(forbidden)]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "forbidden-address");
+    assert_eq!(error.code(), Code::ForbiddenAddress);
     assert_eq!(kit.world.seen_by("as.example").len(), 1);
 }
 
@@ -249,7 +250,7 @@ fn a6_metadata_that_names_no_resource_leads_nowhere() {
         document["resource"] = named.clone();
         kit.world.route(PRM, [Reply::json(200, &document)]);
         let error = cause(kit.call(&kit.oauth()).unwrap_err());
-        assert_eq!(error.code(), "bad-metadata", "{named}: {error}");
+        assert_eq!(error.code(), Code::BadMetadata, "{named}: {error}");
         document.as_object_mut().unwrap().remove("resource");
         kit.world.route(PRM, [Reply::json(200, &document)]);
         let error = cause(kit.call(&kit.oauth()).unwrap_err());
@@ -284,7 +285,7 @@ fn a8_nobody_is_sent_to_a_server_that_does_not_say_that_it_knows_s256() {
         kit.honest
             .say("code_challenge_methods_supported", methods.clone());
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert_eq!(error.code(), "pkce-unsupported", "{methods}");
+        assert_eq!(error.code(), Code::PkceUnsupported, "{methods}");
         assert_eq!(kit.person.windows(), 0);
         assert!(kit.world.seen(REGISTER).is_empty());
     }
@@ -362,7 +363,7 @@ fn a10_more_issuers_than_anybody_has_are_an_error() {
     kit.world.route(PRM, [Reply::json(200, &document)]);
     kit.world.route(PRM_ROOT, [Reply::json(200, &document)]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "bad-metadata");
+    assert_eq!(error.code(), Code::BadMetadata);
     assert!(kit.world.seen_by("as.example").is_empty());
 }
 
@@ -372,7 +373,7 @@ fn a10_a_dripping_server_ends_the_flow_at_the_first_time_out() {
         let kit = Kit::new();
         kit.world.route(at, [Reply::times_out()]);
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert_eq!(error.code(), "network-error", "{at}");
+        assert_eq!(error.code(), Code::NetworkError, "{at}");
         assert_eq!(kit.world.seen(at).len(), 1, "{at}");
         let last = kit.world.journal().pop().unwrap();
         assert_eq!(last.url.as_str(), at, "nothing was asked afterwards");

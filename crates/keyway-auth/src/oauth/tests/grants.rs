@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use keyway_secret::Secret;
 use serde_json::json;
 
@@ -85,7 +86,10 @@ fn device_a_code_that_ended_or_was_denied_is_told() {
         let kit = device();
         kit.world.route(TOKEN, [Reply::error(400, code)]);
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert!(matches!(error.code(), "auth-failed" | "token-refused"));
+        assert!(matches!(
+            error.code(),
+            Code::AuthFailed | Code::TokenRefused
+        ));
         assert_eq!(kit.world.seen(TOKEN).len(), 1, "{code}");
         assert!(kit.stored().is_none());
     }
@@ -110,7 +114,7 @@ fn device_a_person_who_never_comes_is_not_waited_for_longer_than_the_code_is_goo
     kit.world
         .route(TOKEN, [Reply::error(400, "authorization_pending")]);
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "auth-failed");
+    assert_eq!(error.code(), Code::AuthFailed);
     assert!(kit.clock.passed() >= Duration::from_secs(600));
     assert!(kit.world.seen(TOKEN).len() <= 121);
 }
@@ -219,7 +223,7 @@ fn workload_without_a_token_of_the_platform_sends_nothing() {
     kit.settings.grant = GrantKind::Workload(nothing);
     kit.settings.client = Some(client(ClientProof::Public));
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "no-assertion");
+    assert_eq!(error.code(), Code::NoAssertion);
     assert!(kit.world.seen(TOKEN).is_empty());
 }
 
@@ -270,6 +274,6 @@ fn id_jag_an_identity_is_exchanged_at_the_provider_and_redeemed_at_the_issuer() 
 fn id_jag_an_answer_of_another_kind_is_not_handed_on() {
     let kit = id_jag(|_| Reply::json(200, &json!({ "access_token": "at-of-idp" })));
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "bad-metadata");
+    assert_eq!(error.code(), Code::BadMetadata);
     assert!(kit.world.seen(TOKEN).is_empty());
 }

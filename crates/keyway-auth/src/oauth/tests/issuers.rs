@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use keyway_secret::Secret;
 use serde_json::json;
 
@@ -140,7 +141,7 @@ fn a5_a_document_that_an_entry_names_speaks_for_its_own_origin_alone() {
         document["issuer"] = issuer.clone();
         kit.world.route(&at, [Reply::json(200, &document)]);
         let error = kit.call(&kit.oauth()).unwrap_err();
-        assert_eq!(error.code(), "issuer-mismatch", "{issuer}");
+        assert_eq!(error.code(), Code::IssuerMismatch, "{issuer}");
         assert_eq!(kit.person.windows(), 0);
         nothing_of(&kit, "Basic");
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use keyway_store::GrantKey;
 use serde_json::json;
 
@@ -118,7 +119,7 @@ fn documents_of_a_sign_in_that_failed_are_not_kept() {
         .say("code_challenge_methods_supported", json!(null));
     assert_eq!(
         kit.call(&kit.oauth()).unwrap_err().code(),
-        "pkce-unsupported"
+        Code::PkceUnsupported
     );
     kit.honest
         .say("code_challenge_methods_supported", json!(["S256"]));

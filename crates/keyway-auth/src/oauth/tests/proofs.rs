@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use keyway_code::Code;
 use serde_json::{Value, json};
 
 use crate::oauth::DpopRule;
@@ -138,6 +139,6 @@ fn a_token_that_is_bound_to_a_key_of_somebody_else_is_not_kept() {
     let kit = Kit::new();
     kit.honest.add(json!({ "token_type": "DPoP" }));
     let error = kit.call(&kit.oauth()).unwrap_err();
-    assert_eq!(error.code(), "bad-metadata");
+    assert_eq!(error.code(), Code::BadMetadata);
     assert!(kit.stored().is_none());
 }

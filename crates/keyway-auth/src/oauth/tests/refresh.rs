@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_lock::Semaphore;
 use futures_lite::future::{block_on, or, yield_now};
+use keyway_code::Code;
 use keyway_store::GrantState;
 
 use super::{eventually, is_a_chain, redeemed, refused};
@@ -179,7 +180,7 @@ fn rule_2_a_token_endpoint_that_never_answers_is_given_up_after_ten_seconds() {
     kit.world.route(TOKEN, [Reply::raw(200, "").behind(&never)]);
     kit.clock.let_pass(1000);
     let error = kit.call(&oauth).unwrap_err();
-    assert_eq!(error.code(), "network-error");
+    assert_eq!(error.code(), Code::NetworkError);
     assert!(error.is_transient());
     assert_eq!(kit.stored().unwrap().state, GrantState::Good);
     assert_eq!(kit.person.windows(), 1);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use keyway_store::{GrantState, GrantStore as _};
 
 use super::redeemed;
@@ -247,9 +248,9 @@ fn renewing_by_hand_says_that_the_sign_in_was_rejected() {
         kit.run(oauth.renew()).unwrap();
         kit.honest.revoke_family();
         let error = kit.run(oauth.renew()).unwrap_err();
-        assert_eq!(error.code(), "refresh-failed", "{asking:?}");
+        assert_eq!(error.code(), Code::RefreshFailed, "{asking:?}");
         let error = kit.run(oauth.renew()).unwrap_err();
-        assert_eq!(error.code(), "sign-in-required", "{asking:?}");
+        assert_eq!(error.code(), Code::SignInRequired, "{asking:?}");
     }
 }
 
@@ -268,7 +269,7 @@ fn rule_4_a_rejection_is_understood_in_the_words_of_providers_whatever_its_statu
         kit.run(oauth.sign_in(None)).unwrap();
         kit.honest.reset();
         kit.world.route(TOKEN, [Reply::error(status, code)]);
-        assert_eq!(kit.call(&oauth).unwrap_err().code(), "refresh-failed");
+        assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::RefreshFailed);
         let stored = kit.stored().unwrap();
         assert_eq!(stored.state, GrantState::NeedsReauth, "{status} {code}");
     }
@@ -281,7 +282,7 @@ fn rule_4_a_refusal_that_is_about_something_else_marks_nothing() {
         let oauth = kit.signed_in();
         kit.honest.reset();
         kit.world.route(TOKEN, [Reply::error(400, code)]);
-        assert_eq!(kit.call(&oauth).unwrap_err().code(), "token-refused");
+        assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::TokenRefused);
         assert_eq!(kit.stored().unwrap().state, GrantState::Good, "{code}");
         assert_eq!(kit.person.windows(), 1);
     }
@@ -295,7 +296,7 @@ fn rule_4_a_wrong_secret_in_the_configuration_ends_no_sign_in() {
     kit.honest.reset();
     kit.world
         .route(TOKEN, [Reply::error(401, "invalid_client")]);
-    assert_eq!(kit.call(&oauth).unwrap_err().code(), "token-refused");
+    assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::TokenRefused);
     assert_eq!(kit.stored().unwrap().state, GrantState::Good);
     assert_eq!(kit.person.windows(), 1);
 }

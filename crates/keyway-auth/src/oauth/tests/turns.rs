@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_lock::Semaphore;
+use keyway_code::Code;
 use keyway_store::GrantStore as _;
 
 use super::eventually;
@@ -48,7 +49,7 @@ fn a_no_answers_every_process_that_waited_for_that_window() {
     let ended = all_call(&kit, &gate, &all);
     assert_eq!(kit.person.windows(), 1);
     let errors: Vec<_> = ended.into_iter().map(Result::unwrap_err).collect();
-    assert!(errors.iter().all(|error| error.code() == "auth-failed"));
+    assert!(errors.iter().all(|error| error.code() == Code::AuthFailed));
     let elsewhere = errors.iter();
     let elsewhere = elsewhere.filter(|error| matches!(error, OAuthError::DeclinedElsewhere));
     assert_eq!(elsewhere.count(), 3);
@@ -147,7 +148,7 @@ fn a_request_that_waits_for_the_window_of_another_process_does_not_hang() {
         kit.clock.let_pass(250);
         let error = cause(kit.call(&second).unwrap_err());
         assert!(matches!(error, OAuthError::AskedElsewhere), "{error}");
-        assert_eq!(error.code(), "sign-in-required");
+        assert_eq!(error.code(), Code::SignInRequired);
         kit.clock.let_pass(0);
         gate.add_permits(1);
         assert_eq!(first.join().unwrap().unwrap(), 200);

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use keyway_code::Code;
 use serde_json::json;
 
 use crate::oauth::PromptPolicy;
@@ -103,7 +104,7 @@ fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
             503,
             json!({}),
             vec![ServerEvent::RefreshFailed {
-                code: "authorization-server-error",
+                code: Code::AuthorizationServerError,
             }],
         ),
         (
@@ -111,10 +112,10 @@ fn a_renewal_that_fails_is_told_and_whether_a_person_is_needed() {
             json!({ "error": "invalid_grant" }),
             vec![
                 ServerEvent::RefreshFailed {
-                    code: "refresh-failed",
+                    code: Code::RefreshFailed,
                 },
                 ServerEvent::Required {
-                    code: "refresh-failed",
+                    code: Code::RefreshFailed,
                 },
             ],
         ),
@@ -134,14 +135,14 @@ fn a_person_who_is_needed_or_who_denies_is_told() {
     kit.prompt_policy = PromptPolicy::Never;
     kit.call(&kit.oauth()).unwrap_err();
     let required = ServerEvent::Required {
-        code: "sign-in-required",
+        code: Code::SignInRequired,
     };
     assert_eq!(diary.taken(), [required]);
     kit.prompt_policy = PromptPolicy::WhenNeeded;
     kit.person.will([Deed::Deny]);
     kit.call(&kit.oauth()).unwrap_err();
     let failed = ServerEvent::Failed {
-        code: "auth-failed",
+        code: Code::AuthFailed,
     };
     assert_eq!(diary.taken(), [ServerEvent::Started, failed]);
 }

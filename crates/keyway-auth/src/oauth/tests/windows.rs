@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyway_code::Code;
 use serde_json::json;
 
 use crate::oauth::testing::{Deed, Kit, MCP, PRM, Reply, TOKEN, cause, resource};
@@ -26,7 +27,7 @@ fn t7_a_server_that_refuses_a_token_just_issued_is_a_loop_and_opens_one_window()
     refuse_everything(&kit);
     let oauth = kit.oauth();
     let error = kit.call(&oauth).unwrap_err();
-    assert_eq!(error.code(), "oauth-loop");
+    assert_eq!(error.code(), Code::OauthLoop);
     for _ in 0..10 {
         kit.call(&oauth).unwrap_err();
         kit.clock.advance(Duration::from_secs(5));
@@ -40,7 +41,7 @@ fn t7_without_a_refresh_token_it_is_a_loop_as_well() {
     kit.honest.add(json!({ "refresh_token": null }));
     refuse_everything(&kit);
     let oauth = kit.oauth();
-    assert_eq!(kit.call(&oauth).unwrap_err().code(), "oauth-loop");
+    assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::OauthLoop);
     assert_eq!(kit.person.windows(), 1);
 }
 
@@ -123,7 +124,7 @@ fn b10_a_server_that_wants_more_for_ever_gets_three_sign_ins() {
         }
         assert!(kit.person.windows() <= 3, "{}", kit.person.windows());
         let error = kit.call(&oauth).unwrap_err();
-        assert_eq!(error.code(), "insufficient-scope");
+        assert_eq!(error.code(), Code::InsufficientScope);
     }
 }
 
@@ -199,7 +200,7 @@ fn t11_many_requests_of_a_person_who_declines_open_one_window() {
                 .map(|_| scope.spawn(|| kit.call(&oauth).unwrap_err()))
                 .collect();
             for caller in callers {
-                assert_eq!(caller.join().unwrap().code(), "auth-failed");
+                assert_eq!(caller.join().unwrap().code(), Code::AuthFailed);
             }
         });
         assert_eq!(kit.person.windows(), 1);
@@ -212,7 +213,7 @@ fn t7_a_server_that_keeps_refusing_opens_no_window_later_either() {
     refuse_everything(&kit);
     let oauth = kit.oauth();
     for _ in 0..30 {
-        assert_eq!(kit.call(&oauth).unwrap_err().code(), "oauth-loop");
+        assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::OauthLoop);
         kit.clock.advance(Duration::from_secs(60));
     }
     assert_eq!(kit.person.windows(), 1);
@@ -230,7 +231,7 @@ fn b10_whoever_said_no_is_not_asked_again_soon_unless_they_want_to() {
         let oauth = kit.oauth();
         kit.person.will([deed]);
         for _ in 0..59 {
-            assert_eq!(kit.call(&oauth).unwrap_err().code(), "auth-failed");
+            assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::AuthFailed);
             kit.clock.advance(Duration::from_secs(10));
         }
         assert_eq!(kit.person.windows(), 1);
@@ -250,7 +251,7 @@ fn c7_a_step_up_that_was_declined_does_not_stop_the_old_token_from_being_renewed
     kit.world
         .route(MCP, [refusal, expired, Reply::raw(200, "")]);
     kit.person.will([Deed::Deny]);
-    assert_eq!(kit.call(&oauth).unwrap_err().code(), "auth-failed");
+    assert_eq!(kit.call(&oauth).unwrap_err().code(), Code::AuthFailed);
     assert_eq!(kit.call(&oauth).unwrap(), 200);
     assert_eq!(kit.stored_access(), "at-2");
     assert_eq!(kit.person.windows(), 2);
@@ -265,7 +266,7 @@ fn trouble_of_the_server_is_not_counted_as_a_sign_in() {
         .route(PRM, [trouble(), trouble(), trouble(), trouble()]);
     for _ in 0..4 {
         let error = kit.call(&oauth).unwrap_err();
-        assert_eq!(error.code(), "authorization-server-error");
+        assert_eq!(error.code(), Code::AuthorizationServerError);
         kit.clock.advance(Duration::from_secs(61));
     }
     let document = resource(crate::oauth::testing::AS);
@@ -284,7 +285,7 @@ fn sign_ins_that_end_at_once_are_not_asked_for_without_end() {
         kit.clock.advance(Duration::from_secs(11));
     }
     let error = kit.call(&oauth).unwrap_err();
-    assert_eq!(error.code(), "sign-in-required", "not a matter of scopes");
+    assert_eq!(error.code(), Code::SignInRequired, "not a matter of scopes");
     assert_eq!(kit.person.windows(), 3);
 }
 

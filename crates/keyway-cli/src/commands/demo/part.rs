@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 
+use keyway_code::Exit;
 use keyway_demo::{DemoError, SIGN_WORD, STDIO_WORD, serve_stdio, signed_headers};
 
 use super::now;
 use crate::environment::ProcessEnvironment;
-use crate::exit::Exit;
 
 /// Plays the part that the first argument names; `None` if it names none.
 pub(crate) fn play(word: &OsStr) -> Option<Exit> {

@@ -3,13 +3,13 @@
 use clap::{Arg, Command, CommandFactory as _};
 use keyway::settings::SECTIONS;
 use keyway_clients::clients::{CLIENTS, Syntax, Tolerance};
+use keyway_code::Exit;
 use keyway_config::diagnostic::Severity;
 use keyway_config::edit::Applicability;
 use keyway_lint::RULES;
 
 use crate::arguments::{Arguments, visible};
 use crate::environment::DOCUMENTED;
-use crate::exit;
 
 /// Returns the reference of commands and flags.
 pub(super) fn commands() -> String {
@@ -107,7 +107,7 @@ pub(super) fn settings() -> String {
 pub(super) fn exit_codes() -> String {
     let mut text = format!("# Exit codes\n\n{GENERATED}\n");
     text.push_str("| code | meaning |\n|---|---|\n");
-    for exit in exit::ALL {
+    for exit in Exit::ALL {
         text.push_str(&format!("| {} | {} |\n", exit.code(), cell(exit.meaning())));
     }
     text

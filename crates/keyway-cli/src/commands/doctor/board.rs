@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use keyway::diagnosis::Stage;
+use keyway_code::Stage;
 use keyway_secret::printable;
 
 use super::fault::Verdict;
@@ -98,7 +98,7 @@ impl Board {
                 Verdict::Off => "disabled",
                 Verdict::Faulty(fault) => {
                     line.stage = fault.stage;
-                    fault.code
+                    fault.code.as_str()
                 }
             });
         }

@@ -1,14 +1,15 @@
 //! What was found out about one server.
 
 use keyway::connect::TransportError;
-use keyway::diagnosis::{Evidence, Stage, page, refine, refine_session};
+use keyway::diagnosis::{Evidence, refine, refine_session};
+use keyway_code::Exit;
+use keyway_code::{Code, Stage};
 use keyway_config::diagnostic::Diagnostic;
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{Reason, Standing, State};
 use serde_json::value::RawValue;
 
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::report::failure::chain;
 
 /// One server, and what was found out about it.
@@ -41,7 +42,7 @@ pub(crate) enum Verdict {
 /// Something better than what works.
 #[derive(Debug)]
 pub(crate) struct Advice {
-    pub(super) code: &'static str,
+    pub(super) code: Code,
     pub(super) message: &'static str,
     pub(super) hint: String,
 }
@@ -50,7 +51,7 @@ impl Advice {
     /// The server could be signed in to (rule 6 of the contract's security rules).
     pub(super) fn prefer_oauth(server: &str) -> Self {
         Self {
-            code: "prefer-oauth",
+            code: Code::PreferOauth,
             message: "it is reached with a fixed credential, and offers a sign-in by OAuth",
             hint: format!("keyway migrate oauth --server {server}"),
         }
@@ -61,7 +62,7 @@ impl Advice {
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) stage: Stage,
-    pub(crate) code: &'static str,
+    pub(crate) code: Code,
     pub(crate) message: String,
     pub(crate) hint: String,
     pub(super) exit: Exit,
@@ -131,7 +132,7 @@ impl Fault {
             None => (error.code(), chain(error), error.hint()),
         };
         Self {
-            stage: Stage::of_code(code).unwrap_or(otherwise),
+            stage: code.stage().unwrap_or(otherwise),
             code,
             message,
             hint: hint.unwrap_or_else(|| REPORT.to_owned()),
@@ -145,7 +146,7 @@ impl Fault {
 
     /// Returns why, as the page of the code says it.
     pub(crate) fn why(&self) -> &'static str {
-        page(self.code).map_or("", |page| page.why())
+        self.code.why()
     }
 }
 

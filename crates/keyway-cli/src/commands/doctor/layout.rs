@@ -1,6 +1,7 @@
 //! How a fault is laid out for a person: what happened, why, and what comes next, step by step.
 
 use anstyle::Style;
+use keyway_code::Code;
 use keyway_secret::printable;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -15,7 +16,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Writes whom it is about, what happened, and under which code.
-    pub(super) fn heading(&self, name: &str, message: &str, code: &str) -> String {
+    pub(super) fn heading(&self, name: &str, message: &str, code: Code) -> String {
         let style = self.name;
         let text = format!("{name}: {} [{code}]", printable(message));
         let mut lines = self.wrapped(&text, INDENT.len()).into_iter();
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn a_fault_fits_the_screen_and_its_commands_stay_in_one_piece() {
         let text = [
-            LAYOUT.heading("s", "no answer within 8 seconds, however long one waits", "timeout"),
+            LAYOUT.heading("s", "no answer within 8 seconds, however long one waits", Code::Timeout),
             LAYOUT.labelled("why", "The server hangs,\nor a firewall swallows the packets."),
             LAYOUT.steps(
                 "give it more time: keyway doctor --server s --timeout 120; if it stays silent, ask its operator",

@@ -1,15 +1,14 @@
 //! The stages that need no network: file, rules, variables, trust.
 
-use keyway::diagnosis::Stage;
 use keyway::status::{self, Reason, ServerStatus, State};
 use keyway::{Approved, Plan, Plugin};
+use keyway_code::{Code, Exit, Stage};
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Scope;
 use keyway_mcp::states::Standing;
 
 use super::fault::{Fault, Verdict};
 use crate::commands::status::explain::{diagnostics, stops};
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// A server, ready to be connected to or found out already.
@@ -50,7 +49,7 @@ fn standing(server: &ServerStatus<'_>, findings: &[Diagnostic]) -> Option<Verdic
         (State::Disabled, _) => Some(Verdict::Off),
         (_, Some(Reason::NotConfigured)) => Some(faulty(Fault {
             stage: Stage::Rules,
-            code: "not-configured",
+            code: Code::NotConfigured,
             message: "its `url` is empty".to_owned(),
             hint: empty_url(server),
             exit: Exit::Failed,
@@ -64,12 +63,12 @@ fn standing(server: &ServerStatus<'_>, findings: &[Diagnostic]) -> Option<Verdic
             let own = |finding: &&Diagnostic| finding.server.as_ref() == Some(&server.entry.name);
             let found = found.or_else(|| findings.iter().find(own))?;
             let stage = match found.code {
-                "unresolved-variable" | "unusable-value" => Stage::Variables,
+                Code::UnresolvedVariable | Code::UnusableValue => Stage::Variables,
                 _ if server.document.is_usable() => Stage::Rules,
                 _ => Stage::File,
             };
             let mut fault = Fault::of_finding(stage, found);
-            let is_unset = found.code == "unresolved-variable";
+            let is_unset = found.code == Code::UnresolvedVariable;
             if let Some(name) = unset(server).filter(|_| is_unset) {
                 fault.hint = format!("{}, or keep it: keyway env set {name}", fault.hint);
             }

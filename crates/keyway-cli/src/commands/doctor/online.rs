@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use keyway::connect::TransportError;
-use keyway::diagnosis::{Evidence, Speaks, Stage, callback_port};
+use keyway::diagnosis::{Evidence, Speaks, callback_port};
 use keyway::host::ChildLines;
 use keyway::sign_in::AuthError;
 use keyway::{Approved, Error, Plan};
+use keyway_code::{Code, Exit, Stage};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
@@ -21,7 +22,6 @@ use super::board::Board;
 use super::fault::{Advice, Fault, Verdict};
 use crate::commands::probe::{Listed, listed};
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// One server and what is needed to examine it.
 pub(super) struct Patient {
@@ -64,7 +64,7 @@ impl Patient {
         let stage = self.board.stage(self.at);
         let fault = Fault::of_error(&error, stage, Some(evidence));
         let mut fault = self.signed_in(fault, left).await;
-        if fault.code == "timeout" {
+        if fault.code == Code::Timeout {
             // A program that hangs may have said why.
             fault.lines = tail.lines().await;
         }
@@ -146,7 +146,7 @@ impl Patient {
 
     /// Where a sign-in is needed: says what would keep it from beginning.
     async fn signed_in(&self, fault: Fault, left: Duration) -> Fault {
-        if fault.code != "sign-in-required" {
+        if fault.code != Code::SignInRequired {
             return fault;
         }
         if let Some(oauth) = self.ready.oauth() {
@@ -166,7 +166,7 @@ impl Patient {
             return fault;
         }
         Fault {
-            code: "no-browser",
+            code: Code::NoBrowser,
             message: format!("{}, and no browser can be opened here", fault.message),
             hint: format!("{} --no-browser", fault.hint),
             ..fault
@@ -180,12 +180,12 @@ impl Patient {
         let exit = CliError::from(Error::SignIn { server, error }).exit();
         let hint = explained.hint.unwrap_or_default();
         Fault {
-            stage: Stage::of_code(explained.code).unwrap_or(Stage::Token),
+            stage: explained.code.stage().unwrap_or(Stage::Token),
             code: explained.code,
             message: explained.message,
             hint,
             exit: match explained.code {
-                "callback-port-busy" => Exit::SignInNeeded,
+                Code::CallbackPortBusy => Exit::SignInNeeded,
                 _ => exit,
             },
             standing,

@@ -1,6 +1,6 @@
 //! The end of the examination: one table, and for each fault what happened, why, and what to do.
 
-use keyway::diagnosis::page;
+use keyway_code::Code;
 use keyway_secret::printable;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub(super) fn human(examined: &[Examined], context: &CommandContext) -> String {
         let (result, stage, what) = match &one.verdict {
             Verdict::Works { what, .. } => ("ok", "list", what.clone()),
             Verdict::Off => ("off", "file", "disabled in its file".to_owned()),
-            Verdict::Faulty(fault) => ("fault", fault.stage.as_str(), fault.code.to_owned()),
+            Verdict::Faulty(fault) => ("fault", fault.stage.as_str(), fault.code.to_string()),
         };
         table.push([shown(one), result.to_owned(), stage.to_owned(), what]);
     }
@@ -31,7 +31,7 @@ pub(super) fn human(examined: &[Examined], context: &CommandContext) -> String {
         width: context.width(),
         name: context.head_style(),
     };
-    let mut codes: Vec<&str> = Vec::new();
+    let mut codes: Vec<Code> = Vec::new();
     for one in examined {
         let code = match &one.verdict {
             Verdict::Faulty(fault) => {
@@ -111,7 +111,7 @@ pub(super) fn json(examined: &[Examined]) -> String {
         },
         code: match &one.verdict {
             Verdict::Works { .. } => None,
-            Verdict::Off => Some("disabled"),
+            Verdict::Off => Some(Code::Disabled),
             Verdict::Faulty(fault) => Some(fault.code),
         },
         what: match &one.verdict {
@@ -146,7 +146,7 @@ struct Server<'a> {
     name: String,
     result: &'static str,
     stage: &'static str,
-    code: Option<&'static str>,
+    code: Option<Code>,
     what: &'a str,
     protocol: Option<Protocol<'a>>,
 }
@@ -160,7 +160,7 @@ struct Protocol<'a> {
 /// One diagnostic object of the contract, with the stage and the reason.
 #[derive(Serialize)]
 struct Finding<'a> {
-    code: &'static str,
+    code: Code,
     severity: &'static str,
     server: String,
     source: Option<Place<'a>>,
@@ -200,7 +200,7 @@ impl<'a> Finding<'a> {
             hint: &advice.hint,
             http: None,
             stage: "list",
-            why: page(advice.code).map_or("", |page| page.why()),
+            why: advice.code.why(),
             last_lines: &[],
         }
     }

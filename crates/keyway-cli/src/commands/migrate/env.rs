@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use keyway::migrate;
+use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
 use keyway_lint::migrate::Scope;
@@ -15,7 +16,6 @@ use crate::context::{CommandContext, Verbosity};
 use crate::diff::{Kind, render_added};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 use crate::report::counted;
 

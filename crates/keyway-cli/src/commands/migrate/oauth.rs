@@ -2,6 +2,7 @@
 
 use clap::Args;
 use keyway::migrate;
+use keyway_code::Exit;
 use keyway_lint::migrate::Scope;
 use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
@@ -10,7 +11,6 @@ use super::{Target, diff, require_server, written};
 use crate::context::{CommandContext, Verbosity};
 use crate::diff::Kind;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::report::changes::{Changes, Format};
 
 /// Reduce an entry to `type` and `url`, so that Keyway signs in with OAuth

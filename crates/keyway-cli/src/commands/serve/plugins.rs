@@ -250,7 +250,7 @@ impl Plugins {
             Ok(ready) => ready.on(&self.direct),
             Err(error) => {
                 let text = text_of(&plugin, name);
-                let words = [text.as_bytes(), error.code().as_bytes()];
+                let words = [text.as_bytes(), error.code().as_str().as_bytes()];
                 return (*self.key.hash("closed", &words).as_bytes(), None);
             }
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use keyway::status::{ServerStatus, State};
+use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::environment::Scope;
 use keyway_config::plugin::Plugin;
@@ -73,7 +74,7 @@ fn leaves_out(plugin: &Plugin, finding: &Diagnostic) -> bool {
 fn name_slips(found: &mut [Diagnostic]) {
     let slips = found
         .iter()
-        .filter(|finding| finding.code == "unknown-field");
+        .filter(|finding| finding.code == Code::UnknownField);
     let slips: Vec<(Option<String>, String)> = slips
         .filter_map(|slip| {
             let near = slip.hint.as_ref()?;
@@ -82,7 +83,7 @@ fn name_slips(found: &mut [Diagnostic]) {
         .collect();
     for finding in found
         .iter_mut()
-        .filter(|found| found.code == "invalid-entry")
+        .filter(|found| found.code == Code::InvalidEntry)
     {
         let slip = slips.iter().find(|(server, _)| *server == finding.server);
         if let (Some((_, slip)), Some(hint)) = (slip, &finding.hint) {
@@ -124,25 +125,29 @@ fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
     Some(Diagnostic {
         server: Some(server.entry.name.clone()),
         location: Some(location),
-        ..Diagnostic::new("config-error", Severity::Error, message)
+        ..Diagnostic::new(Code::ConfigError, Severity::Error, message)
     })
 }
 
 /// Errors that must be mended, but that keep no server from working.
-const LEAKS: &[&str] = &["literal-default", "literal-secret", "secret-in-docs"];
+const LEAKS: &[Code] = &[
+    Code::LiteralDefault,
+    Code::LiteralSecret,
+    Code::SecretInDocs,
+];
 
 /// Why a file is not used at all.
-const UNUSABLE: &[&str] = &["duplicate-key", "invalid-json"];
+const UNUSABLE: &[Code] = &[Code::DuplicateKey, Code::InvalidJson];
 
 /// Why an entry is skipped.
-const SKIPPED: &[&str] = &["duplicate-key", "invalid-entry", "unknown-type"];
+const SKIPPED: &[Code] = &[Code::DuplicateKey, Code::InvalidEntry, Code::UnknownType];
 
 /// Why a file lists fewer servers than one might expect.
-const ABOUT_FILES: &[&str] = &[
-    "bad-reference",
-    "duplicate-key",
-    "foreign-wrapper",
-    "invalid-entry",
-    "invalid-json",
-    "unsupported-schema",
+const ABOUT_FILES: &[Code] = &[
+    Code::BadReference,
+    Code::DuplicateKey,
+    Code::ForeignWrapper,
+    Code::InvalidEntry,
+    Code::InvalidJson,
+    Code::UnsupportedSchema,
 ];

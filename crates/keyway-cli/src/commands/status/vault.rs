@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use keyway::sign_in::KeptVault;
 use keyway::vault::{Folders, SourceKind, Vault, VaultError};
+use keyway_code::Code;
 use keyway_secret::printable;
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ pub(super) struct Kept {
     /// What that is worth, in words.
     protection: String,
     /// Why approvals and sign-ins are not told, as a code.
-    closed: Option<&'static str>,
+    closed: Option<Code>,
 }
 
 impl Kept {

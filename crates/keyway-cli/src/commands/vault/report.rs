@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use keyway::vault::{Inspection, Rekeyed, SourceKind, VaultError, Verification};
+use keyway_code::{Code, Exit};
 use keyway_secret::printable;
 use serde::Serialize;
 
-use crate::exit::Exit;
 use crate::report::counted;
 use crate::report::json::to_text;
 
@@ -36,7 +36,7 @@ impl Standing {
             Self::Absent => "absent",
             Self::Open => "open",
             Self::Unasked => "passphrase-needed",
-            Self::Closed(error) => error.code(),
+            Self::Closed(error) => error.code().as_str(),
         }
     }
 }
@@ -261,7 +261,7 @@ struct RekeyObject {
 /// The diagnostic object of the contract, for what belongs to no server and no file of a plugin.
 #[derive(Serialize)]
 struct Problem {
-    code: &'static str,
+    code: Code,
     severity: &'static str,
     server: Option<()>,
     source: Option<()>,

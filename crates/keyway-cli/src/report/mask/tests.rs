@@ -146,7 +146,7 @@ fn nothing_of_a_short_literal_in_the_place_of_a_secret_is_seen() {
 fn what_a_finding_about_a_secret_points_to_is_hidden_in_prose_too() {
     let source = Source::new("README.md", b"the password is \"correct horse\"");
     let diagnostic = Diagnostic {
-        code: "secret-in-docs",
+        code: Code::SecretInDocs,
         severity: keyway_config::diagnostic::Severity::Error,
         server: None,
         location: Some(source.locate(

@@ -1,5 +1,6 @@
 //! What several pages show: badges, bars, buttons, troubles.
 
+use keyway_code::Code;
 use keyway_config::method::Method;
 
 use crate::dashboard::actions::MARK;
@@ -157,7 +158,7 @@ impl ServerView {
     /// Says whether a sign-in is all that is missing.
     pub(super) fn wants_sign_in(&self) -> bool {
         let fault = self.fault.as_ref();
-        fault.is_some_and(|fault| fault.code == "sign-in-required")
+        fault.is_some_and(|fault| fault.code == Code::SignInRequired)
     }
 
     /// Says whether anything can be done about it here.

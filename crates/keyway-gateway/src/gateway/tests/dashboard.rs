@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use keyway_auth::BoxFuture;
+use keyway_code::Code;
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use serde_json::value::RawValue;
@@ -69,7 +70,7 @@ impl Steward for Noting {
             consent: None,
             fault: Some(Fault {
                 stage: "connect".to_owned(),
-                code: "auth-rejected".to_owned(),
+                code: Code::AuthRejected,
                 message: EVIL.to_owned(),
                 why: EVIL.to_owned(),
                 hint: EVIL.to_owned(),

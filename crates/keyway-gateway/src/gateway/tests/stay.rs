@@ -1,6 +1,7 @@
 //! Sessions that go on while the connection behind them is exchanged.
 
 use super::*;
+use keyway_code::Code;
 use keyway_mcp::states::{Reason, Standing, State};
 
 /// A server that nobody is signed in to.
@@ -12,7 +13,7 @@ impl Connector for Shut {
         Box::pin(async {
             Err(Trouble {
                 standing: Standing::new(State::NeedsAuth, Reason::ReauthRequired),
-                code: "sign-in-required",
+                code: Code::SignInRequired,
                 message: "nobody has signed in".to_owned(),
                 hint: None,
                 is_transient: false,

@@ -1,5 +1,6 @@
 //! What changes beside the configuration, and what a person has to do themselves.
 
+use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Document;
 use keyway_config::edit::TextChange;
@@ -58,7 +59,7 @@ pub(super) fn plan_readme(plugin: &Plugin, changed: Vec<Document>, plan: &mut En
                 .as_ref()
                 .map_or("README", |readme| readme.path());
             plan.diagnostics.push(note(
-                "readme-left-alone",
+                Code::ReadmeLeftAlone,
                 Severity::Warning,
                 format!("`{file}` is left as it is: {fault}"),
                 "`keyway readme` prints the section to paste",
@@ -88,14 +89,14 @@ pub(super) fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut En
             "where others may have read it"
         };
         plan.diagnostics.push(note(
-            "rotate-token",
+            Code::RotateToken,
             Severity::Warning,
             format!("the value of {names} was written down in `{file}`, {place}"),
             "get a new one from the issuer, put it in the place of the old, and revoke the old",
         ));
         if !document.tree.faults.is_empty() {
             plan.diagnostics.push(note(
-                "invalid-json",
+                Code::InvalidJson,
                 Severity::Warning,
                 format!("`{file}` is not strict JSON; only the literals are replaced"),
                 "`keyway check` says what is wrong",
@@ -108,7 +109,7 @@ pub(super) fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut En
         if let Some(moved) = found {
             let (file, name) = (source.path(), &moved.variable);
             plan.diagnostics.push(note(
-                "secret-in-docs",
+                Code::SecretInDocs,
                 Severity::Warning,
                 format!("`{file}` still holds the value of `{name}`"),
                 "remove it there by hand",

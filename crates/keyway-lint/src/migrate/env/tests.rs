@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use keyway_code::Code;
 use keyway_config::document::DocumentKind;
 use keyway_config::environment::Variables;
 
@@ -48,7 +49,7 @@ fn reason(plugin: &Plugin, around: &Surroundings) -> String {
     assert!(plan.is_empty(), "{:?}", plan.moves);
     assert!(plan.env.is_none() && plan.ignore.is_none() && plan.readme.is_none());
     assert_eq!(plan.diagnostics.len(), 1, "{:?}", plan.diagnostics);
-    assert_eq!(plan.diagnostics[0].code, NOT_MIGRATED);
+    assert_eq!(plan.diagnostics[0].code, Code::NotMigrated);
     plan.diagnostics[0].message.clone()
 }
 
@@ -289,7 +290,7 @@ fn comments_and_trailing_commas_do_not_stand_in_the_way() {
     assert!(
         plan.diagnostics
             .iter()
-            .any(|found| found.code == "invalid-json")
+            .any(|found| found.code == Code::InvalidJson)
     );
 }
 
@@ -303,7 +304,7 @@ fn two_defaults_of_one_variable_do_not_share_it() {
     let refused = plan
         .diagnostics
         .iter()
-        .find(|found| found.code == NOT_MIGRATED);
+        .find(|found| found.code == Code::NotMigrated);
     let refused = &refused.unwrap().message;
     assert!(
         refused.ends_with("`T` has another default elsewhere"),
@@ -340,7 +341,7 @@ fn the_advice_says_where_else_the_value_was_seen() {
     let found: Vec<_> = plan
         .diagnostics
         .iter()
-        .map(|d| (d.code, &*d.message))
+        .map(|d| (d.code.as_str(), &*d.message))
         .collect();
     assert_eq!(
         found,

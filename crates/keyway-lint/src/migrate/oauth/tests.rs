@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use keyway_code::Code;
+
 use super::*;
 use crate::rules::fixture::entry;
 
@@ -84,7 +86,7 @@ fn entries_that_cannot_sign_in_are_left_alone_with_the_reason() {
     ] {
         let plan = planned(&entry(fields));
         assert!(plan.documents.is_empty(), "{fields}");
-        assert_eq!(plan.diagnostics[0].code, NOT_MIGRATED);
+        assert_eq!(plan.diagnostics[0].code, Code::NotMigrated);
         let message = &plan.diagnostics[0].message;
         assert!(message.ends_with(why), "{message}");
     }
@@ -100,7 +102,7 @@ fn variables_that_nobody_needs_any_more_are_named() {
     assert!(
         plan.diagnostics
             .iter()
-            .any(|d| d.code == "oauth-not-checked")
+            .any(|d| d.code == Code::OauthNotChecked)
     );
 }
 

@@ -79,7 +79,7 @@ struct Diary(Mutex<Vec<String>>);
 
 impl Observer for Diary {
     fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>) {
-        let code = trouble.map_or("", |trouble| trouble.code);
+        let code = trouble.map_or("", |trouble| trouble.code.as_str());
         self.0
             .lock()
             .unwrap()

@@ -1,5 +1,7 @@
 //! Merged lists, names, and servers that fail or are slow.
 
+use keyway_code::Code;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -200,7 +202,7 @@ async fn server_that_is_switched_off_contributes_nothing() {
             crate::states::State::Disabled,
             crate::states::Reason::NotConfigured,
         ),
-        code: "not-configured",
+        code: Code::NotConfigured,
         message: "no address".to_owned(),
         hint: None,
         is_transient: false,

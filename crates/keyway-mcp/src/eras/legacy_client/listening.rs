@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use keyway_code::Code;
 use keyway_transport::RequestId;
 use tokio::time::Instant;
 
@@ -77,7 +78,7 @@ impl Listening {
     /// Adds a resource; says whether a stream has to be opened, which then answers the client.
     pub(super) fn add(&mut self, uri: String, client: RequestId, out: &mut Outbox) -> bool {
         if self.uris.len() >= MAX_PENDING || self.waiting.len() >= MAX_PENDING {
-            let error = message::own_error("busy", "too many subscriptions");
+            let error = message::own_error(Code::Busy, "too many subscriptions");
             out.client(message::error_event(&client, &error));
             return false;
         }
@@ -162,7 +163,7 @@ impl Listening {
                 self.reopen_at = Some(out.now() + pause);
                 return;
             }
-            Ending::Broken => message::own_error("connection-closed", "the subscription ended"),
+            Ending::Broken => message::own_error(Code::ConnectionClosed, "the subscription ended"),
         };
         for (client, uri) in self.waiting.drain(..) {
             self.uris.remove(&uri);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use keyway_code::Code;
 use keyway_transport::{Event, Frame, FrameError, RequestId};
 
 use super::super::capability::offers;
@@ -59,7 +60,7 @@ impl Subscriptions {
         uris.retain(|_| self.takes_resources);
         let known: usize = self.open.iter().map(|open| open.uris.len()).sum();
         if self.open.len() >= MAX_PENDING || known + uris.len() > MAX_PENDING {
-            let error = message::own_error("busy", "too many subscriptions");
+            let error = message::own_error(Code::Busy, "too many subscriptions");
             out.client(message::error_event(&id, &error));
             return;
         }

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use keyway_auth::Fixed;
+use keyway_code::Code;
 
 use super::*;
 use crate::connection::Connection;
@@ -47,7 +48,7 @@ async fn server_certificate_needs_a_trusted_ca_and_the_right_name() {
     let stranger = client(other.root_certificates(), None);
     for (client, host) in [(&trusting, "127.0.0.1"), (&stranger, "localhost")] {
         let error = call(&mut connect(client, host, &server)).await.unwrap_err();
-        assert_eq!(error.code(), "unreachable", "{error}");
+        assert_eq!(error.code(), Code::Unreachable, "{error}");
         let mut texts = Vec::new();
         let mut source = error.source();
         while let Some(error) = source {
@@ -114,7 +115,7 @@ async fn unusable_certificates_are_reported_and_the_old_ones_stay() {
         let error = client
             .replace_identity(&ClientIdentity { chain, key })
             .unwrap_err();
-        assert_eq!(error.code(), "config-error");
+        assert_eq!(error.code(), Code::ConfigError);
         assert!(!format!("{error:?}").contains("CANARY"));
     }
     for content in ["", "CANARY"] {
@@ -132,7 +133,7 @@ async fn unusable_certificates_are_reported_and_the_old_ones_stay() {
             let tls = Tls::new(&root_certificates, None).unwrap();
             for _ in 0..2 {
                 let error = tls.configs().await.unwrap_err();
-                assert_eq!(error.code(), "config-error");
+                assert_eq!(error.code(), Code::ConfigError);
                 assert!(error.to_string().contains("root certificate"), "{error}");
             }
         }
@@ -153,5 +154,5 @@ async fn roots_that_cannot_be_read_do_not_stop_plain_connections() {
     let mut plain = crate::connect_http(&url, authorizer, &client).unwrap();
     assert!(call(&mut plain).await.is_ok());
     let error = call(&mut connect(&client, "localhost", &server)).await;
-    assert_eq!(error.unwrap_err().code(), "config-error");
+    assert_eq!(error.unwrap_err().code(), Code::ConfigError);
 }

@@ -190,10 +190,10 @@ async fn invalid_responses_fail_the_call() {
     ] {
         let (error, _server) = error_for(reply.clone()).await;
         assert_eq!(
-            error.fault(),
+            error.code().fixer(),
             match error {
-                TransportError::Unreachable { .. } => keyway_auth::Fault::Network,
-                _ => keyway_auth::Fault::McpServer,
+                TransportError::Unreachable { .. } => keyway_code::Fixer::Network,
+                _ => keyway_code::Fixer::ServerOperator,
             }
         );
     }
@@ -267,7 +267,7 @@ async fn addresses_that_may_not_be_reached_are_refused_before_anything_is_sent()
     ] {
         let authorizer = Arc::new(keyway_auth::Fixed::new(canary_header()));
         let error = connect_http(&Secret::new(url.to_owned()), authorizer, &client()).unwrap_err();
-        assert_eq!(error.code(), code, "{url}");
+        assert_eq!(error.code().as_str(), code, "{url}");
         assert!(!format!("{error:?}").contains("CANARY"));
     }
 }

@@ -1,6 +1,7 @@
 //! 401 and 403: the authorizer is asked, and the request sent again while it has an answer.
 
 use keyway_auth::Fixed;
+use keyway_code::Code;
 
 use super::*;
 
@@ -70,7 +71,7 @@ async fn b10_request_is_sent_at_most_five_times_after_challenges() {
             assert!(next_text(&mut connection).await.contains("result"));
         } else {
             let error = next_error(&mut connection).await;
-            assert_eq!(error.code(), "insufficient-scope");
+            assert_eq!(error.code(), Code::InsufficientScope);
         }
         assert_eq!(server.journal().len(), 5);
         assert_eq!(*authorizer.heard.lock().unwrap(), [1, 2, 3, 4]);
@@ -93,7 +94,7 @@ async fn refused_static_header_sends_no_further_request() {
     let mut connection = server.connect_as(Arc::new(Fixed::new(canary_header())));
     send(&connection, modern(1, "tools/list", "")).await;
     let error = next_error(&mut connection).await;
-    assert_eq!(error.code(), "auth-rejected");
+    assert_eq!(error.code(), Code::AuthRejected);
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(server.journal().len(), 1);
 }
@@ -108,6 +109,6 @@ async fn without_a_credential_nothing_is_sent() {
     let mut connection = server.connect_as(Arc::new(authorizer));
     send(&connection, modern(1, "tools/list", "")).await;
     let error = next_error(&mut connection).await;
-    assert_eq!(error.code(), "helper-empty");
+    assert_eq!(error.code(), Code::HelperEmpty);
     assert_eq!(server.connections(), 0);
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use keyway_auth::ports::{Clock, HelperRunner};
 use keyway_auth::{BoxFuture, Dynamic, HelperFault, Renewal};
+use keyway_code::Code;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -139,7 +140,7 @@ async fn other_statuses_than_101_are_errors_and_no_redirect_is_followed() {
     for (status, headers, code) in table {
         let server = Server::start(move |_| Reply::status(status, headers)).await;
         let error = failed(&ws(&server), &client()).await;
-        assert_eq!(error.code(), code, "{status}: {error}");
+        assert_eq!(error.code().as_str(), code, "{status}: {error}");
         assert_eq!(server.journal().len(), 1, "{status}");
     }
 }
@@ -153,7 +154,7 @@ async fn upgrade_to_something_else_is_refused() {
         let answer = format!("HTTP/1.1 101 x\r\n{headers}\r\n");
         let server = Server::start(move |_| Reply::raw(answer.clone()).hang()).await;
         let error = failed(&ws(&server), &client()).await;
-        assert_eq!(error.code(), "protocol-error", "{headers}");
+        assert_eq!(error.code(), Code::ProtocolError, "{headers}");
     }
 }
 
@@ -179,7 +180,7 @@ async fn server_may_omit_the_subprotocol_but_not_choose_another() {
 async fn failing_connection_is_tried_three_times() {
     let server = Server::start(|_| Reply::raw("").close()).await;
     let error = failed(&ws(&server), &client()).await;
-    assert_eq!(error.code(), "unreachable");
+    assert_eq!(error.code(), Code::Unreachable);
     assert_eq!(server.connections(), 3);
 }
 
@@ -195,7 +196,7 @@ async fn addresses_that_may_not_be_reached_are_refused_before_anything_is_sent()
         ("wss://metadata.google.internal/CANARY", "forbidden-address"),
     ] {
         let error = failed(&Secret::new(url.to_owned()), &client()).await;
-        assert_eq!(error.code(), code, "{url}: {error}");
+        assert_eq!(error.code().as_str(), code, "{url}: {error}");
     }
 }
 
@@ -218,7 +219,7 @@ async fn wss_needs_a_trusted_ca() {
     assert!(closed(&mut connection).await.is_none());
     let other = Authority::new();
     let stranger = HttpClient::new(trusting(&other)).unwrap();
-    assert_eq!(failed(&url, &stranger).await.code(), "unreachable");
+    assert_eq!(failed(&url, &stranger).await.code(), Code::Unreachable);
     assert_eq!(server.seen().len(), 1);
 }
 

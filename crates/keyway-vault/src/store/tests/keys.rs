@@ -124,6 +124,7 @@ fn wrong_key_is_told_from_a_damaged_record() {
         ),
         "{error}"
     );
+    assert_eq!(error.code().as_str(), "wrong-key");
     let vault = Vault::open(&home.folders, supplied(1)).unwrap();
     assert_eq!(value(&trust(&vault), "a").unwrap(), b"1");
 }
@@ -140,20 +141,24 @@ fn locked_silent_and_absent_keyrings_are_different_states() {
     keyring.set(Mood::Locked);
     let error = fails_without_a_trace(&home, with_keyring(&keyring));
     assert!(matches!(error, VaultError::KeyringLocked), "{error}");
+    assert_eq!(error.code().as_str(), "keyring-locked");
 
     keyring.set(Mood::Silent);
     let start = std::time::Instant::now();
     let error = fails_without_a_trace(&home, with_keyring(&keyring));
     assert!(matches!(error, VaultError::KeyringTimedOut), "{error}");
+    assert_eq!(error.code().as_str(), "keyring-timeout");
     assert!(start.elapsed() < Duration::from_secs(60));
 
     keyring.set(Mood::Refused);
     let error = fails_without_a_trace(&home, with_keyring(&keyring));
     assert!(matches!(error, VaultError::KeyringRefused), "{error}");
+    assert_eq!(error.code().as_str(), "keyring-refused");
 
     keyring.set(Mood::Absent);
     let error = fails_without_a_trace(&home, with_keyring(&keyring));
     assert!(matches!(error, VaultError::NoKeyring { .. }), "{error}");
+    assert_eq!(error.code().as_str(), "keyring-absent");
     let error = fails_without_a_trace(&home, KeySources::default());
     assert!(
         matches!(error, VaultError::KeySourceUnavailable { .. }),
@@ -298,11 +303,13 @@ fn lost_key_file_is_an_error_and_not_a_new_key() {
         }
     );
     assert!(file_is_missing, "{error}");
+    assert_eq!(error.code().as_str(), "key-unavailable");
     let error = fails_without_a_trace(&home, supplied(1));
     assert!(
         matches!(error, VaultError::KeySourceDiffers { .. }),
         "{error}"
     );
+    assert_eq!(error.code().as_str(), "key-source-differs");
     fs::rename(&aside, &file).unwrap();
     assert_eq!(value(&trust(&home.open()), "a").unwrap(), b"1");
 }

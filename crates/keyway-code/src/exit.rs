@@ -3,25 +3,47 @@
 use std::process::ExitCode;
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the contract fixes the six exit codes"
+)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub enum Exit {
+    /// 0.
     Done = 0,
+    /// 1.
     Failed = 1,
+    /// 2.
     Usage = 2,
+    /// 3.
     SignInNeeded = 3,
+    /// 4.
     NotTrusted = 4,
+    /// 5.
     Network = 5,
 }
 
 impl Exit {
+    /// Every code, in order.
+    pub const ALL: &[Self] = &[
+        Self::Done,
+        Self::Failed,
+        Self::Usage,
+        Self::SignInNeeded,
+        Self::NotTrusted,
+        Self::Network,
+    ];
+
     /// Returns the number.
-    pub(crate) const fn code(self) -> u8 {
+    #[must_use]
+    pub const fn code(self) -> u8 {
         self as u8
     }
 
     /// Returns what the code tells a script.
-    pub(crate) const fn meaning(self) -> &'static str {
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "Done; `check` found nothing, or nothing worse than warnings",
             Self::Failed => "Failed, or an error was found; also a path that cannot be read",
@@ -40,13 +62,3 @@ impl From<Exit> for ExitCode {
         exit.code().into()
     }
 }
-
-/// Every code, in order.
-pub(crate) const ALL: &[Exit] = &[
-    Exit::Done,
-    Exit::Failed,
-    Exit::Usage,
-    Exit::SignInNeeded,
-    Exit::NotTrusted,
-    Exit::Network,
-];

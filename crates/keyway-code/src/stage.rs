@@ -69,49 +69,4 @@ impl Stage {
             Self::List => "list",
         }
     }
-
-    /// Returns the step at which a code stops a server that was being connected to; `None` for
-    /// codes that any later step may end with.
-    #[must_use]
-    pub fn of_code(code: &str) -> Option<Self> {
-        Some(match code {
-            "pending-trust" | "vault" => Self::Trust,
-            "name-not-found" => Self::Name,
-            "certificate-expired" | "certificate-name" | "certificate-untrusted" | "tls-failed" => {
-                Self::Tls
-            }
-            "admin-approval-needed"
-            | "auth-rejected"
-            | "clock-skew"
-            | "forbidden"
-            | "insufficient-scope"
-            | "oauth-not-offered"
-            | "token-expired"
-            | "token-placeholder"
-            | "whitespace-in-value"
-            | "wrong-header-format"
-            | "wrong-tenant" => Self::Challenge,
-            "bad-metadata" | "issuer-mismatch" | "no-endpoint" | "no-metadata"
-            | "pkce-unsupported" | "redirect-refused" | "resource-mismatch" => Self::Discovery,
-            "dcr-unsupported" | "registration-refused" => Self::Registration,
-            "auth-failed"
-            | "authorization-server-error"
-            | "callback-port-busy"
-            | "client-authentication"
-            | "helper-empty"
-            | "helper-failed"
-            | "helper-not-executable"
-            | "helper-output"
-            | "helper-timeout"
-            | "network-error"
-            | "no-assertion"
-            | "no-browser"
-            | "oauth-loop"
-            | "other-account"
-            | "refresh-failed"
-            | "sign-in-required"
-            | "token-refused" => Self::Token,
-            _ => return None,
-        })
-    }
 }

@@ -1,0 +1,186 @@
+//! What each error means: its code, the state that it leaves a server in, and the hint where the
+//! variant knows more than its code. The matches name every variant, so that a new one has to be
+//! decided here.
+
+use keyway_code::{Code, Reason, ServerState, State};
+
+use super::{OAuthError, RequestTarget, SignInCause};
+use crate::ports::{Barred, HttpFailure, InteractionError};
+
+impl OAuthError {
+    /// Returns the code used in every format.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::SignInRequired {
+                cause: SignInCause::Scope,
+                ..
+            }
+            | Self::ScopeLimit { .. } => Code::InsufficientScope,
+            Self::SignInRequired { .. } | Self::SignInUnderWay { .. } | Self::AskedElsewhere => {
+                Code::SignInRequired
+            }
+            Self::NotOffered => Code::OauthNotOffered,
+            Self::NoMetadata { .. } => Code::NoMetadata,
+            Self::Http { failure, .. } => match failure {
+                HttpFailure::Forbidden { .. } => Code::ForbiddenAddress,
+                HttpFailure::Redirect { .. } => Code::RedirectRefused,
+                HttpFailure::Protocol { .. } => Code::BadMetadata,
+                HttpFailure::Unreachable { .. } | HttpFailure::Timeout { .. } => Code::NetworkError,
+            },
+            Self::Status { .. } => Code::AuthorizationServerError,
+            Self::Document { .. } | Self::Endpoint { .. } => Code::BadMetadata,
+            Self::ResourceMismatch { .. } => Code::ResourceMismatch,
+            Self::IssuerMismatch { .. } | Self::MixUp { .. } | Self::ClientOfOther { .. } => {
+                Code::IssuerMismatch
+            }
+            Self::PkceUnsupported { .. } => Code::PkceUnsupported,
+            Self::NoEndpoint { .. } => Code::NoEndpoint,
+            Self::NoRegistration { .. } => Code::DcrUnsupported,
+            Self::RegistrationRefused { .. } => Code::RegistrationRefused,
+            Self::ClientAuthentication { .. } => Code::ClientAuthentication,
+            Self::Interaction(error) => match error {
+                InteractionError::PortBusy { .. } => Code::CallbackPortBusy,
+                InteractionError::Unavailable => Code::SignInRequired,
+                InteractionError::Listener { .. }
+                | InteractionError::Cancelled
+                | InteractionError::Timeout { .. } => Code::AuthFailed,
+            },
+            Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => Code::AuthFailed,
+            Self::TokenRefused { .. } => Code::TokenRefused,
+            Self::GrantRejected { .. } | Self::RenewalBusy => Code::RefreshFailed,
+            Self::OtherAccount => Code::OtherAccount,
+            Self::Loop => Code::OauthLoop,
+            Self::NoAssertion { .. } => Code::NoAssertion,
+            Self::Vault { .. } => Code::Vault,
+            Self::Crypto { .. } => Code::Internal,
+        }
+    }
+
+    /// Says whether trying again later may help without anyone doing anything.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Http { failure, .. } => failure.is_transient(),
+            Self::Status { status, .. } => matches!(*status, 408 | 429 | 500..=599),
+            Self::RenewalBusy => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the state that it leaves a server in: that of the code, unless the variant knows
+    /// better.
+    #[must_use]
+    pub const fn state(&self) -> ServerState {
+        match self {
+            Self::SignInUnderWay { .. } | Self::AskedElsewhere => {
+                ServerState::new(State::NeedsAuth, Reason::Authorizing)
+            }
+            Self::SignInRequired {
+                cause: SignInCause::Ended | SignInCause::Refused | SignInCause::Moved,
+                ..
+            } => ServerState::new(State::NeedsAuth, Reason::ReauthRequired),
+            Self::RenewalBusy => ServerState::new(State::Failed, Reason::NetworkError),
+            Self::Status { .. } if !self.is_transient() => {
+                ServerState::new(State::NeedsAuth, Reason::AuthFailed)
+            }
+            _ => self.code().state(),
+        }
+    }
+
+    /// Returns what to do next; `SERVER` and `PLUGIN` stand for the names.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::SignInUnderWay { .. } => "open the page, agree, and try again",
+            Self::AskedElsewhere => "agree in the window that is open, and try again",
+            Self::GrantRejected {
+                interrupted: true, ..
+            } => {
+                "another process was stopped while it renewed this sign-in, and its new token is lost; sign in again: keyway login SERVER"
+            }
+            Self::RenewalBusy => "nothing was lost; try again in a moment",
+            Self::MixUp { .. } => {
+                "do not sign in there: the answer came from another authorization server than the one that was asked"
+            }
+            Self::ClientOfOther { .. } => {
+                "do not sign in there unless you know that the server has moved; then: keyway logout SERVER, register a client with the new one and put its id into `oauth.clientId`"
+            }
+            Self::ScopeLimit { .. } => {
+                "the account lacks a permission that no sign-in can give; ask the administrator"
+            }
+            Self::Interaction(error) => interaction_hint(error),
+            Self::NoEndpoint { endpoint, .. } if *endpoint == "device authorization" => {
+                "sign in without a code: keyway login SERVER --no-browser"
+            }
+            Self::Http { what, failure } => http_hint(*what, failure),
+            Self::Status { .. } if !self.is_transient() => {
+                "its operator has to look; give them what this writes: keyway doctor --server SERVER --debug=oauth --debug-file keyway-debug.txt"
+            }
+            Self::Vault {
+                hint: Some(hint), ..
+            } => hint,
+            Self::SignInRequired { .. }
+            | Self::DeclinedElsewhere
+            | Self::NotOffered
+            | Self::NoMetadata { .. }
+            | Self::Status { .. }
+            | Self::Document { .. }
+            | Self::ResourceMismatch { .. }
+            | Self::IssuerMismatch { .. }
+            | Self::PkceUnsupported { .. }
+            | Self::Endpoint { .. }
+            | Self::NoEndpoint { .. }
+            | Self::NoRegistration { .. }
+            | Self::RegistrationRefused { .. }
+            | Self::ClientAuthentication { .. }
+            | Self::AuthorizationRefused { .. }
+            | Self::TokenRefused { .. }
+            | Self::GrantRejected { .. }
+            | Self::OtherAccount
+            | Self::Loop
+            | Self::NoAssertion { .. }
+            | Self::Vault { .. }
+            | Self::Crypto { .. } => self.code().hint(),
+        }
+    }
+}
+
+const fn interaction_hint(error: &InteractionError) -> &'static str {
+    match error {
+        InteractionError::Unavailable => {
+            "sign in from a terminal: keyway login SERVER --no-browser"
+        }
+        InteractionError::PortBusy { .. } => Code::CallbackPortBusy.hint(),
+        InteractionError::Listener { .. } => {
+            "no port of this machine can be listened on; bring the answer yourself: keyway login SERVER --no-browser"
+        }
+        InteractionError::Cancelled | InteractionError::Timeout { .. } => {
+            "sign in again, and answer the page: keyway login SERVER"
+        }
+    }
+}
+
+const fn http_hint(what: RequestTarget, failure: &HttpFailure) -> &'static str {
+    match failure {
+        HttpFailure::Forbidden { why, .. } => match why {
+            Barred::Never => {
+                "no setting allows it: cloud services at such addresses hand out credentials; its operator has to move the authorization server to an ordinary address"
+            }
+            Barred::Unencrypted => {
+                "no setting allows it: its operator has to serve the authorization server over `https`"
+            }
+            Barred::LessPublic => {
+                "the server leads to an address that is less public than its own; if that is right, say so: `private_issuer = true` below `[servers.\"PLUGIN:SERVER\".oauth]` of `config.toml`"
+            }
+        },
+        HttpFailure::Redirect { .. } => Code::RedirectRefused.hint(),
+        HttpFailure::Protocol { .. } => Code::BadMetadata.hint(),
+        HttpFailure::Unreachable { .. } | HttpFailure::Timeout { .. } => match what {
+            RequestTarget::ResourceMetadata => {
+                "check the address of the server, the network and the proxy variables"
+            }
+            _ => Code::NetworkError.hint(),
+        },
+    }
+}

@@ -1,0 +1,82 @@
+//! What each error means: its code, the state that it leaves a server in, the exit status, and the
+//! hint where the variant knows more than its code.
+
+use keyway_code::{Code, Exit, ServerState};
+
+use crate::error::TransportError;
+use crate::network_cause::NetworkCause;
+
+impl TransportError {
+    /// Returns the code used in every format.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Auth(error) => error.code(),
+            Self::Settings { .. } => Code::ConfigError,
+            // Some servers say with 401 what 403 is for.
+            Self::Refused {
+                status: 401,
+                error: Some(told),
+                scope: Some(_),
+            } if told == "insufficient_scope" => Code::InsufficientScope,
+            Self::Refused { status: 401, .. } => Code::AuthRejected,
+            Self::Refused { scope: Some(_), .. } => Code::InsufficientScope,
+            Self::Refused { .. } => Code::Forbidden,
+            Self::Status { status: 429, .. } => Code::RateLimited,
+            Self::Status { .. } => Code::HttpError,
+            Self::Unreachable { .. } => match self.network_cause() {
+                Some(NetworkCause::Name) => Code::NameNotFound,
+                Some(NetworkCause::CertificateExpired) => Code::CertificateExpired,
+                Some(NetworkCause::CertificateUntrusted) => Code::CertificateUntrusted,
+                Some(NetworkCause::CertificateName) => Code::CertificateName,
+                Some(NetworkCause::Tls) => Code::TlsFailed,
+                Some(NetworkCause::Proxy { .. }) => Code::ProxyRefused,
+                None => Code::Unreachable,
+            },
+            Self::Forbidden { .. } => Code::ForbiddenAddress,
+            Self::Redirect { .. } => Code::CrossOriginRedirect,
+            Self::Timeout { .. } => Code::Timeout,
+            Self::Protocol { .. } | Self::Frame(_) => Code::ProtocolError,
+            Self::Spawn { .. } => Code::SpawnFailed,
+            Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
+            Self::Changed { .. } => Code::PendingTrust,
+            Self::ChildEnded { .. } => Code::ChildEnded,
+            Self::Closed | Self::StreamLost => Code::ConnectionClosed,
+        }
+    }
+
+    /// Returns the state that it leaves a server in.
+    #[must_use]
+    pub fn state(&self) -> ServerState {
+        match self {
+            Self::Auth(error) => error.state(),
+            error => error.code().state(),
+        }
+    }
+
+    /// Returns how a command ends that fails with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Auth(error) => error.exit(),
+            // A sign-in does not change the scopes of a credential that the entry names.
+            Self::Refused { .. } => Exit::Failed,
+            error => error.code().exit(),
+        }
+    }
+
+    /// Returns what to do next; `SERVER` and `PLUGIN` stand for the names.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Auth(error) => error.hint(),
+            Self::Status {
+                status: 500..=599 | 408 | 425,
+                ..
+            } => {
+                "the server is in trouble: try again in a minute; if it stays so, look at its status page or ask its operator"
+            }
+            error => error.code().hint(),
+        }
+    }
+}
