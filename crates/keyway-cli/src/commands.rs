@@ -31,9 +31,10 @@ pub(crate) mod trust;
 pub(crate) mod uninstall;
 pub(crate) mod vault;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use keyway::sign_in::renewals_settled;
+use keyway::sign_in::InFlight;
 use keyway_code::Exit;
 
 use crate::arguments::Command;
@@ -80,6 +81,12 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
     }
 }
 
+/// What this process must not end in the middle of, whichever command runs.
+pub(crate) fn in_flight() -> InFlight {
+    static IN_FLIGHT: OnceLock<InFlight> = OnceLock::new();
+    IN_FLIGHT.get_or_init(InFlight::default).clone()
+}
+
 /// Runs a command that talks to servers; one thread is enough. However it ends, a token that is
 /// being renewed is kept first.
 fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
@@ -101,7 +108,7 @@ fn block_on_to_its_end<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
     let runtime = runtime.map_err(|source| CliError::Client { source })?;
     let outcome = runtime.block_on(async {
         let outcome = work.await;
-        renewals_settled(LONGEST_RENEWAL).await;
+        in_flight().settled(LONGEST_RENEWAL).await;
         outcome
     });
     // A thread that reads from a terminal ends with the next line; nobody waits for that.

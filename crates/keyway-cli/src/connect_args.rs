@@ -14,6 +14,7 @@ use keyway::sign_in::PromptPolicy;
 use keyway::{Error, Host, HostBuilder, Plan, Plugin};
 
 use crate::browser::Browser;
+use crate::commands::in_flight;
 use crate::consent::Terminal;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
@@ -181,6 +182,7 @@ impl ConnectArgs {
         let settings = context.settings()?;
         Ok(Host::builder()
             .client(CLIENT_NAME, env!("CARGO_PKG_VERSION"))
+            .in_flight(in_flight())
             .isolation(isolation())
             .events(context.events.clone())
             .settings(settings.clone())

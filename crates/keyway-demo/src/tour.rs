@@ -103,10 +103,11 @@ impl Tour {
     ///
     /// Returns [`DemoError::Vault`] if that cannot be kept.
     pub fn approve(&self, which: impl Fn(&str) -> bool) -> Result<(), DemoError> {
-        let Some(accounts) = self.plugin.host().accounts() else {
+        let accounts = self.plugin.host().accounts();
+        let Some((accounts, vault)) = accounts.and_then(|it| Some((it, it.vault.as_ref()?))) else {
             return Ok(());
         };
-        let vault = accounts.vault.get()?;
+        let vault = vault.get()?;
         let ledger = Ledger::new(&vault, &accounts.profile)?;
         for name in self.servers().iter().filter(|name| which(name)) {
             if let Some(question) = self.plugin.question(name)? {

@@ -23,11 +23,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use keyway_auth::ports::{Clock, Interaction, Tasks};
+use keyway_auth::ports::{Interaction, Tasks};
 use keyway_config::environment::{Environment, Variables};
 use keyway_mcp::session::ClientInfo;
 use keyway_transport::{HttpClient, Isolation, Launcher, Log};
 use url::Url;
+
+pub use keyway_auth::ports::Clock;
 
 pub use self::approved::Approved;
 pub use self::approving::{ApprovalPrompt, ApprovalStore, VaultApprovals};
@@ -39,6 +41,7 @@ pub use self::plugin::Plugin;
 pub use self::process::{ProcessEnvironment, keyway_folders};
 pub use self::sign_out::SignOutPlan;
 pub use self::variable_scope::VariableScope;
+pub use crate::sign_in::SystemClock;
 
 use crate::events::Events;
 use crate::load::{Loaded, Loader};
@@ -228,8 +231,10 @@ impl Host {
     pub fn with_presenter(&self, presenter: Arc<dyn Presenter>) -> Self {
         self.with_accounts(|accounts| {
             let loopback = Loopback::new(presenter);
-            let loopback = loopback.in_turn(Arc::clone(&accounts.vault));
-            accounts.interaction = Some(Arc::new(loopback));
+            accounts.interaction = Some(Arc::new(match &accounts.vault {
+                Some(vault) => loopback.in_turn(Arc::clone(vault)),
+                None => loopback,
+            }));
         })
     }
 
@@ -300,3 +305,6 @@ impl std::fmt::Debug for Host {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,53 @@
-//! What a host depends on: plugins read from disk, approved, connected to and talked with.
+//! The host's side of MCP authentication: load a plugin's servers, get them approved, connect, talk.
 //!
-//! `load` → `trust` → `connect` → `session`, `bridge` or `aggregate`. The process environment is
-//! never looked at: whatever is needed of it comes in as an argument.
+//! From an address to a call:
 //!
 //! ```
-//! use keyway::load::Loader;
-//! use keyway_lint::{Context, lint};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let folder = tempfile::tempdir()?;
-//! let file = folder.path().join(".mcp.json");
-//! keyway::write::create(&file, br#"{"docs": {"url": "https://docs.example/mcp"}}"#, 0o644)?;
-//!
-//! let loaded = Loader::default().load(folder.path())?;
-//! let context = Context::new(&loaded.plugin);
-//! let found = lint(&context);
-//! assert!(found.iter().any(|diagnostic| diagnostic.code == Code::UrlMissingType));
+//! # use std::sync::Arc;
+//! # use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
+//! # #[derive(Debug)] struct Browser;
+//! # impl Presenter for Browser {
+//! #     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
+//! #         let page = question.url.to_string();
+//! #         std::thread::spawn(move || keyway_testkit::visit(&page));
+//! #         Ok(())
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # keyway::init();
+//! # let rig = keyway_testkit::rig::Rig::start(Default::default());
+//! # let home = tempfile::tempdir()?;
+//! # let folders = keyway::vault::Folders::below(home.path().join("keyway"));
+//! # let url: url::Url = rig.mcp().parse()?;
+//! let host = keyway::Host::builder()
+//!     .client("my-editor", "1.0")
+//!     .presenter(Arc::new(Browser)) // opens the consent page
+//! #   .vault(folders, Default::default())
+//!     .build()?;
+//! let server = host.server(&url)?.approve().await?;
+//! let session = server.connect().await?; // signs in if the server asks for it
+//! for tool in session.tools().await? {
+//!     println!("{}", tool.name);
+//! }
+//! let answer = session.call("echo", serde_json::json!({ "message": "hello" })).await?;
+//! # assert_eq!(answer.text(), "Echo: hello");
+//! # session.close().await;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A plugin is read with [`Host::load`], which gives a [`Plugin`]; [`Plugin::plan`] says what one of
+//! its servers would run and send, [`Plan::approve`] gets that approved, and only [`Approved`]
+//! connects. A host that starts local servers or helpers calls [`init`] first in `main`.
+//!
+//! Every port of the host can be replaced: see [`HostBuilder`]. The process environment is looked at
+//! only where a port was left to its default.
+
+pub use keyway_config as config;
+pub use keyway_mcp as mcp;
+pub use keyway_secret as secret;
+pub use keyway_store as store;
 
 /// Lets this process start local servers and helpers. **Call it first in `main`**, before an async
 /// runtime or any thread is started.

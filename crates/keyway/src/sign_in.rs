@@ -6,6 +6,7 @@ mod consent;
 mod door;
 mod engine;
 mod runtime;
+mod stores;
 mod turn;
 mod vault;
 
@@ -30,7 +31,8 @@ pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, Inter
 
 pub use self::consent::{Loopback, Presenter, Typed};
 pub use self::door::Door;
-pub use self::vault::{KeptVault, OpenVault, renewals_settled};
+pub use self::stores::Stores;
+pub use self::vault::{InFlight, KeptVault, OpenVault};
 
 pub(crate) use self::attending::look_after;
 pub(crate) use self::runtime::SharedClock;
@@ -44,7 +46,9 @@ use crate::settings;
 #[derive(Debug, Clone)]
 pub struct Accounts {
     /// Where sign-ins are kept.
-    pub vault: Arc<KeptVault>,
+    pub stores: Stores,
+    /// The vault behind the stores, if it is one.
+    pub vault: Option<Arc<KeptVault>>,
     /// The person; absent where nobody may be asked.
     pub interaction: Option<Arc<dyn Interaction>>,
     /// Whether a request may wait for a person.
@@ -82,12 +86,9 @@ impl Host {
             http: Arc::new(accounts.http(self, target, &url)?),
             clock: Arc::clone(&self.clock),
             tasks: Arc::clone(&self.tasks),
-            grants: Arc::clone(&accounts.vault) as _,
-            records: Arc::new(vault::Registrations::new(
-                Arc::clone(&accounts.vault),
-                &accounts.profile,
-            )),
-            documents: Arc::new(vault::Discovery(Arc::clone(&accounts.vault))),
+            grants: Arc::clone(&accounts.stores.grants),
+            records: Arc::clone(&accounts.stores.registrations),
+            documents: Arc::clone(&accounts.stores.documents),
             interaction: accounts.interaction.clone(),
             observer: self.events.watch(&target.spec.name),
             account_pin: accounts.whose.clone(),
@@ -115,11 +116,35 @@ impl Host {
         ];
         let name = name.join("\n");
         let oauth = self.oauth(target)?;
-        Some(Door::new(oauth, Arc::clone(&accounts.vault), name))
+        let in_flight = accounts.vault.as_ref().map(|it| it.in_flight().clone());
+        let lists = Arc::clone(&accounts.stores.tool_lists);
+        let in_flight = in_flight.unwrap_or_default();
+        Some(Door::new(oauth, lists, in_flight, name))
     }
 }
 
 impl Accounts {
+    /// The sign-ins of a profile in a vault, for a look at them: nobody is asked.
+    #[must_use]
+    pub fn of_vault(
+        vault: &Arc<KeptVault>,
+        settings: Arc<settings::Settings>,
+        profile: &str,
+        account: Option<String>,
+    ) -> Self {
+        Self {
+            stores: Stores::of_vault(vault, profile),
+            vault: Some(Arc::clone(vault)),
+            interaction: None,
+            asking: PromptPolicy::Never,
+            settings,
+            profile: profile.to_owned(),
+            account,
+            device: false,
+            whose: None,
+        }
+    }
+
     /// Returns the client for what the server at `url` leads to.
     fn http(&self, host: &Host, target: Target<'_>, url: &Url) -> Option<OAuthHttp> {
         let id = format!("{}:{}", target.plugin, target.spec.name);
@@ -155,8 +180,7 @@ impl Accounts {
         server: &str,
         remote: &RemoteSpec,
     ) -> Result<Option<SignIn>, keyway_vault::VaultError> {
-        use keyway_store::GrantStore as _;
-        let grant = self.vault.read(&self.key(plugin, server, remote))?;
+        let grant = self.stores.grants.read(&self.key(plugin, server, remote))?;
         Ok(grant.as_ref().and_then(SignIn::of))
     }
 }

@@ -21,7 +21,8 @@ use crate::identity::{Files, Keeper};
 use crate::load;
 use crate::settings::Settings;
 use crate::sign_in::{
-    Accounts, KeptVault, Loopback, Presenter, PromptPolicy, SystemClock, TokioTasks,
+    Accounts, InFlight, KeptVault, Loopback, Presenter, PromptPolicy, Stores, SystemClock,
+    TokioTasks,
 };
 
 /// Puts a [`Host`] together.
@@ -44,6 +45,7 @@ pub struct HostBuilder {
     isolation: Option<Isolation>,
     log: Option<Log>,
     storage: Storage,
+    in_flight: InFlight,
     clock: Option<Arc<dyn Clock>>,
     tasks: Option<Arc<dyn Tasks>>,
     events: Events,
@@ -66,6 +68,7 @@ enum Storage {
     Keyway,
     Folders(Folders, KeySources),
     Vault(Arc<KeptVault>, Folders),
+    Own(Stores),
     Nowhere,
 }
 
@@ -168,6 +171,19 @@ impl HostBuilder {
         self
     }
 
+    /// Keeps sign-ins in stores of the host's own. Approvals need a store as well:
+    /// [`Self::approval_store`].
+    pub fn stores(mut self, stores: Stores) -> Self {
+        self.storage = Storage::Own(stores);
+        self
+    }
+
+    /// Counts here what the process must not end in the middle of.
+    pub fn in_flight(mut self, in_flight: InFlight) -> Self {
+        self.in_flight = in_flight;
+        self
+    }
+
     /// Keeps nothing: nobody can sign in, and nothing stays approved.
     pub fn without_vault(mut self) -> Self {
         self.storage = Storage::Nowhere;
@@ -259,16 +275,22 @@ impl HostBuilder {
     /// Returns [`Error::Connect`] if the network settings cannot be used.
     pub fn build(self) -> Result<Host, Error> {
         let settings = self.settings.unwrap_or_default();
+        let mut own = None;
+        let open = |folders: Folders, key| {
+            let vault = vault(&folders, key, &self.in_flight);
+            (Some(vault), Some(folders))
+        };
         let (vault, folders) = match self.storage {
             Storage::Keyway => match keyway_folders() {
-                Some(folders) => {
-                    let vault = vault(&folders, KeySources::default());
-                    (Some(vault), Some(folders))
-                }
+                Some(folders) => open(folders, KeySources::default()),
                 None => (None, None),
             },
-            Storage::Folders(folders, key) => (Some(vault(&folders, key)), Some(folders)),
+            Storage::Folders(folders, key) => open(folders, key),
             Storage::Vault(vault, folders) => (Some(vault), Some(folders)),
+            Storage::Own(stores) => {
+                own = Some(stores);
+                (None, None)
+            }
             Storage::Nowhere => (None, None),
         };
         let http = HttpClient::new(self.http.unwrap_or_default()).map_err(ConnectError::from)?;
@@ -290,17 +312,22 @@ impl HostBuilder {
             let vault = Arc::clone(vault.as_ref()?);
             Some(Arc::new(VaultApprovals::new(vault, &profile)))
         });
-        let accounts = vault.as_ref().map(|vault| {
+        let stores = own.or_else(|| Some(Stores::of_vault(vault.as_ref()?, &profile)));
+        let accounts = stores.map(|stores| {
             let interaction: Option<Arc<dyn Interaction>> = match self.consent {
                 Consent::Nobody => None,
                 Consent::Port(port) => Some(port),
                 Consent::Presenter(presenter) => {
                     let loopback = Loopback::new(presenter);
-                    Some(Arc::new(loopback.in_turn(Arc::clone(vault))))
+                    Some(Arc::new(match &vault {
+                        Some(vault) => loopback.in_turn(Arc::clone(vault)),
+                        None => loopback,
+                    }))
                 }
             };
             Accounts {
-                vault: Arc::clone(vault),
+                stores,
+                vault: vault.clone(),
                 interaction,
                 asking: self.asking.unwrap_or(PromptPolicy::WhenNeeded),
                 settings: Arc::clone(&settings),
@@ -369,8 +396,9 @@ fn this_program() -> Launcher {
     Launcher::new(std::env::current_exe().unwrap_or_default())
 }
 
-fn vault(folders: &Folders, key: KeySources) -> Arc<KeptVault> {
+fn vault(folders: &Folders, key: KeySources, in_flight: &InFlight) -> Arc<KeptVault> {
     let at = folders.clone();
     let open = move || Vault::open(&at, key.clone());
-    Arc::new(KeptVault::new(folders.clone(), Box::new(open)))
+    let vault = KeptVault::new(folders.clone(), Box::new(open));
+    Arc::new(vault.counting(in_flight.clone()))
 }

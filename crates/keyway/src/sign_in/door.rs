@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_auth::oauth::OAuth;
-use keyway_vault::Namespace;
+use keyway_store::RecordStore;
 use serde_json::value::RawValue;
 
-use super::KeptVault;
-use super::vault::Storing;
+use super::vault::InFlight;
 use keyway_mcp::aggregate::Entrance;
 use keyway_mcp::states::Trouble;
 
 /// A sign-in, and what the server offered when somebody last was signed in.
 pub struct Door {
     oauth: OAuth,
-    vault: Arc<KeptVault>,
+    lists: Arc<dyn RecordStore>,
+    in_flight: InFlight,
     name: String,
     /// What is known to be stored, so that it is not stored again.
     kept: Mutex<Option<String>>,
@@ -26,10 +26,16 @@ pub struct Door {
 }
 
 impl Door {
-    pub(super) const fn new(oauth: OAuth, vault: Arc<KeptVault>, name: String) -> Self {
+    pub(super) const fn new(
+        oauth: OAuth,
+        lists: Arc<dyn RecordStore>,
+        in_flight: InFlight,
+        name: String,
+    ) -> Self {
         Self {
             oauth,
-            vault,
+            lists,
+            in_flight,
             name,
             kept: Mutex::new(None),
             entering: tokio::sync::Mutex::const_new(()),
@@ -75,14 +81,10 @@ impl Entrance for Door {
 
     fn remembered(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
         Box::pin(async move {
-            let (vault, name) = (Arc::clone(&self.vault), self.name.clone());
-            let found = tokio::task::spawn_blocking(move || {
-                let vault = vault.existing().ok()??;
-                let lists = vault.sealed(Namespace::new(NAMESPACE).ok()?);
-                lists.get(&name).ok()?
-            });
+            let (lists, name) = (Arc::clone(&self.lists), self.name.clone());
+            let found = tokio::task::spawn_blocking(move || lists.get(&name));
             let record = found.await.ok()??;
-            serde_json::from_slice(record.value.expose()).ok()
+            serde_json::from_slice(record.expose()).ok()
         })
     }
 
@@ -100,24 +102,22 @@ impl Entrance for Door {
             }
             *kept = Some(text.clone());
         }
-        store(Arc::clone(&self.vault), self.name.clone(), text);
+        let (lists, name) = (Arc::clone(&self.lists), self.name.clone());
+        store(lists, &self.in_flight, name, text);
     }
 }
 
 /// Stores a list aside; whoever is about to end waits for it.
-fn store(vault: Arc<KeptVault>, name: String, text: String) {
+fn store(lists: Arc<dyn RecordStore>, in_flight: &InFlight, name: String, text: String) {
     // Begun here, so that it is known before the thread runs.
-    let storing = Storing::begin();
+    let storing = in_flight.storing();
     drop(tokio::task::spawn_blocking(move || {
         let _storing = storing;
-        let vault = vault.existing().ok()??;
-        let lists = vault.sealed(Namespace::new(NAMESPACE).ok()?);
         // Only a convenience: what is not kept is fetched again.
         lists.put(&name, text.as_bytes()).ok()
     }));
 }
 
-const NAMESPACE: &str = "lists";
 const MAX_LIST: usize = 512 * 1024;
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub struct KeptVault {
     folders: Folders,
     open: OpenVault,
     opened: Mutex<Option<Arc<Vault>>>,
+    in_flight: InFlight,
 }
 
 impl KeptVault {
@@ -36,7 +37,20 @@ impl KeptVault {
             folders,
             open,
             opened: Mutex::new(None),
+            in_flight: InFlight::default(),
         }
+    }
+
+    /// Counts what must not be lost at `in_flight`, which several vaults of a process may share.
+    #[must_use]
+    pub fn counting(mut self, in_flight: InFlight) -> Self {
+        self.in_flight = in_flight;
+        self
+    }
+
+    /// Returns where it counts what must not be lost.
+    pub(crate) const fn in_flight(&self) -> &InFlight {
+        &self.in_flight
     }
 
     /// Returns the vault, made if there is none.
@@ -102,7 +116,7 @@ impl GrantStore for KeptVault {
     ) -> Result<Claim, StoreError> {
         let claim = self.get()?.claim(grant, generation, lifetime)?;
         if matches!(claim, Claim::Claimed(_)) {
-            RENEWALS.fetch_add(1, Ordering::Relaxed);
+            self.in_flight.0.renewals.fetch_add(1, Ordering::Relaxed);
         }
         Ok(claim)
     }
@@ -114,13 +128,13 @@ impl GrantStore for KeptVault {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError> {
         let committed = self.get()?.commit(grant, generation, tokens)?;
-        settle();
+        self.in_flight.renewed();
         Ok(committed)
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
         let released = self.get()?.release(grant, claim)?;
-        settle();
+        self.in_flight.renewed();
         Ok(released)
     }
 
@@ -131,7 +145,7 @@ impl GrantStore for KeptVault {
         rejected: &Fingerprint,
     ) -> Result<Marked, StoreError> {
         let marked = self.get()?.mark_reauth(grant, generation, rejected)?;
-        settle();
+        self.in_flight.renewed();
         Ok(marked)
     }
 
@@ -177,7 +191,7 @@ impl GrantStore for KeptVault {
             Some(vault) => {
                 let deleted = vault.delete(grant)?;
                 // Whoever signs out claims first, so that nobody renews what is revoked.
-                settle();
+                self.in_flight.renewed();
                 Ok(deleted)
             }
             None => Ok(Deleted::Absent),
@@ -192,48 +206,58 @@ impl GrantStore for KeptVault {
     }
 }
 
-/// Waits until this process renews nothing any more and has stored what it stores aside, or for so
-/// long.
-///
-/// A process that ends between the server's answer and our commit takes the only token that still
-/// counts with it. So whoever is about to end waits here first, inside the runtime.
-pub async fn renewals_settled(patience: Duration) {
-    let settled = async {
-        while RENEWALS.load(Ordering::Relaxed) > 0 || STORED.load(Ordering::Relaxed) > 0 {
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
-    };
-    drop(tokio::time::timeout(patience, settled).await);
+/// What a process must not end in the middle of: tokens that are renewed, and what is stored aside.
+#[derive(Debug, Clone, Default)]
+pub struct InFlight(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// How many refresh tokens this process holds a claim on.
+    renewals: AtomicUsize,
+    /// How much is being stored that nobody waits for otherwise.
+    stores: AtomicUsize,
 }
 
-/// Something that is being stored, and that whoever is about to end waits for as well.
-#[derive(Debug)]
-pub(super) struct Storing(());
+impl InFlight {
+    /// Waits until nothing is renewed or stored any more, or for so long.
+    ///
+    /// A process that ends between the server's answer and our commit takes the only valid token
+    /// with it. So a process that is about to end waits here first, inside the runtime.
+    pub async fn settled(&self, limit: Duration) {
+        let counts = [&self.0.renewals, &self.0.stores];
+        let settled = async {
+            while counts.iter().any(|count| count.load(Ordering::Relaxed) > 0) {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        drop(tokio::time::timeout(limit, settled).await);
+    }
 
-impl Storing {
-    pub(super) fn begin() -> Self {
-        STORED.fetch_add(1, Ordering::Relaxed);
-        Self(())
+    /// Begins to store something.
+    pub(super) fn storing(&self) -> Storing {
+        self.0.stores.fetch_add(1, Ordering::Relaxed);
+        Storing(self.clone())
+    }
+
+    /// One renewal less, whatever became of it.
+    fn renewed(&self) {
+        let less = |renewals: usize| renewals.checked_sub(1);
+        let counter = &self.0.renewals;
+        let _before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }
+
+/// Something that is being stored, and that a process that is about to end waits for as well.
+#[derive(Debug)]
+pub(super) struct Storing(InFlight);
 
 impl Drop for Storing {
     fn drop(&mut self) {
-        STORED.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.stores.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// One renewal less, whatever became of it.
-fn settle() {
-    let less = |renewals: usize| renewals.checked_sub(1);
-    let _before = RENEWALS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-}
-
-/// How many refresh tokens this process holds a claim on.
-static RENEWALS: AtomicUsize = AtomicUsize::new(0);
-/// How much is being stored that nobody waits for otherwise.
-static STORED: AtomicUsize = AtomicUsize::new(0);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The clients that registered themselves, of one profile.
 #[derive(Debug)]
@@ -308,6 +332,34 @@ impl DocumentCache for Discovery {
     }
 }
 
+/// What each server listed last. Only a convenience: without a vault nothing is kept.
+#[derive(Debug)]
+pub(super) struct ToolLists(pub(super) Arc<KeptVault>);
+
+impl RecordStore for ToolLists {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        let vault = self.0.existing().ok()??;
+        let lists = vault.sealed(Namespace::new(LISTS).ok()?);
+        Some(lists.get(name).ok()??.value)
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        let Some(vault) = self.0.existing()? else {
+            return Ok(());
+        };
+        vault.sealed(Namespace::new(LISTS)?).put(name, value)?;
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        let Some(vault) = self.0.existing()? else {
+            return Ok(());
+        };
+        vault.sealed(Namespace::new(LISTS)?).delete(name)?;
+        Ok(())
+    }
+}
+
 /// Names an address together with the headers that go with it, and gives neither away.
 pub(super) fn fingerprint(remote: &RemoteSpec) -> String {
     let mut hash = Blake2b256::new();
@@ -328,3 +380,4 @@ pub(super) fn fingerprint(remote: &RemoteSpec) -> String {
 
 const NAMESPACE: &str = "registrations";
 const DISCOVERY: &str = "discovery";
+pub(super) const LISTS: &str = "lists";

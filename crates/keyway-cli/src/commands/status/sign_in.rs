@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use keyway::Host;
 use keyway::load::Loaded;
-use keyway::sign_in::{Accounts, KeptVault, PromptPolicy, SignIn};
+use keyway::sign_in::{Accounts, KeptVault, SignIn};
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
 use keyway_mcp::states::{Reason, State};
@@ -47,16 +47,10 @@ pub(super) fn accounts(
     context: &CommandContext,
 ) -> Result<Accounts, CliError> {
     let settings = context.settings()?;
-    Ok(Accounts {
-        vault: Arc::clone(vault),
-        interaction: None,
-        asking: PromptPolicy::Never,
-        settings: Arc::new(settings.clone()),
-        profile: default_profile(context)?,
-        account: settings.defaults.account.clone(),
-        device: false,
-        whose: None,
-    })
+    let profile = default_profile(context)?;
+    let account = settings.defaults.account.clone();
+    let settings = Arc::new(settings.clone());
+    Ok(Accounts::of_vault(vault, settings, &profile, account))
 }
 
 /// Says whether somebody can be signed in to a server.

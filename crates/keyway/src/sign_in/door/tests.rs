@@ -3,10 +3,11 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use keyway_vault::{Folders, KeySources, Vault};
+use keyway_vault::{Folders, KeySources, Namespace, Vault};
 
 use super::*;
-use crate::sign_in::renewals_settled;
+use crate::sign_in::KeptVault;
+use crate::sign_in::vault::{LISTS, ToolLists};
 
 /// A machine with much to do takes its time.
 #[test]
@@ -26,12 +27,14 @@ fn a_list_is_kept_although_the_process_ends_at_once() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        store(vault, "s".to_owned(), "[1]".to_owned());
-        renewals_settled(keyway_testkit::PATIENCE).await;
+        let in_flight = vault.in_flight().clone();
+        let lists = Arc::new(ToolLists(vault));
+        store(lists, &in_flight, "s".to_owned(), "[1]".to_owned());
+        in_flight.settled(keyway_testkit::PATIENCE).await;
     });
     runtime.shutdown_background();
     let vault = open(&folders).unwrap();
-    let lists = vault.sealed(Namespace::new(NAMESPACE).unwrap());
+    let lists = vault.sealed(Namespace::new(LISTS).unwrap());
     let kept = lists.get("s").unwrap().unwrap();
     assert_eq!(kept.value.expose(), b"[1]");
 }

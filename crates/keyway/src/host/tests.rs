@@ -1,0 +1,128 @@
+//! What the types promise: threads, and futures that may be dropped at any point.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use keyway_testkit::rig::{Rig, Settings};
+use keyway_testkit::{Folder, visit};
+use serde_json::json;
+
+use super::*;
+use crate::sign_in::{ConsentQuestion, InteractionError};
+use crate::vault::{Folders, KeySources};
+
+const fn shared<T: Send + Sync>() {}
+
+fn sent<F: Future + Send>(future: F) -> F {
+    future
+}
+
+/// Compiles, or it does not.
+#[test]
+fn hosts_plans_and_sessions_are_shared_between_threads() {
+    shared::<Host>();
+    shared::<HostBuilder>();
+    shared::<Plugin>();
+    shared::<Plan>();
+    shared::<Approved<Plan>>();
+    shared::<SignOutPlan>();
+    shared::<Error>();
+    shared::<keyway_mcp::session::Session>();
+    shared::<crate::events::Events>();
+}
+
+#[derive(Debug)]
+struct Agreeing;
+
+impl Presenter for Agreeing {
+    fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
+        let page = question.url.to_string();
+        drop(std::thread::spawn(move || drop(visit(&page))));
+        Ok(())
+    }
+}
+
+fn host(folder: &Folder) -> Host {
+    Host::builder()
+        .vault(Folders::below(folder.at("home")), KeySources::default())
+        .presenter(Arc::new(Agreeing))
+        .build()
+        .unwrap()
+}
+
+/// Polls a future `polls` times, each time it wants to be, and drops it there.
+async fn dropped_after<F: Future>(future: F, polls: usize) -> bool {
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        let mut context = Context::from_waker(Waker::noop());
+        if future.as_mut().poll(&mut context).is_ready() {
+            return true;
+        }
+        // Lets what it waits for happen.
+        tokio::task::yield_now().await;
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn whatever_future_is_dropped_at_any_await_point_the_next_call_works() {
+    let rig = Rig::start(Settings::default());
+    let folder = Folder::with_entries("{}");
+    let host = host(&folder);
+    let url = rig.mcp().parse().unwrap();
+    let server = sent(host.server(&url).unwrap().approve()).await.unwrap();
+    // Signed in first, so that each round is short.
+    sent(server.connect()).await.unwrap().close().await;
+    let mut whole = 0;
+    for polls in 1..100 {
+        if dropped_after(sent(server.connect()), polls).await {
+            whole += 1;
+        }
+        if whole > 3 {
+            break;
+        }
+    }
+    assert!(whole > 0, "it was polled to its end as well");
+    let session = server.connect().await.unwrap();
+    for polls in 1..50 {
+        dropped_after(session.call("echo", json!({ "message": "dropped" })), polls).await;
+    }
+    let answer = session.call("echo", json!({ "message": "hello" })).await;
+    assert_eq!(answer.unwrap().text(), "Echo: hello");
+    session.close().await;
+}
+
+#[tokio::test]
+async fn an_address_is_enough_for_a_host() {
+    let rig = Rig::start(Settings::default());
+    let folder = Folder::with_entries("{}");
+    let plan = host(&folder).server(&rig.mcp().parse().unwrap()).unwrap();
+    assert!(plan.question().is_none(), "it runs and gets nothing");
+    let session = plan.approve().await.unwrap().connect().await.unwrap();
+    let tools = session.tools().await.unwrap();
+    assert!(tools.iter().any(|tool| tool.name == "echo"));
+    session.close().await;
+}
+
+#[tokio::test]
+async fn an_address_with_a_dollar_sign_is_not_a_template() {
+    let folder = Folder::with_entries("{}");
+    let url = "https://h.example/mcp?q=${HOME}".parse().unwrap();
+    let plan = host(&folder).server(&url).unwrap();
+    assert!(plan.question().is_none());
+    assert!(plan.problems().is_empty(), "{:?}", plan.problems());
+}
+
+#[tokio::test]
+async fn plain_http_to_another_machine_is_refused() {
+    let folder = Folder::with_entries("{}");
+    let url = "http://h.example/mcp".parse().unwrap();
+    let refused = host(&folder).server(&url).unwrap().approve().await;
+    assert!(
+        matches!(refused, Err(Error::Unresolved { .. })),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,130 @@
+//! Where sign-ins and what belongs to them are kept: the vault's stores, or a host's own.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keyway_auth::ports::Clock;
+use keyway_secret::Secret;
+use keyway_store::{DocumentCache, GrantStore, RecordStore, StoreError};
+
+use super::KeptVault;
+use super::vault::{Discovery, Registrations, ToolLists};
+
+/// The stores that signing in needs. Any crate can implement them: see `keyway_store`.
+#[derive(Clone)]
+pub struct Stores {
+    /// The tokens.
+    pub(crate) grants: Arc<dyn GrantStore>,
+    /// The clients that registered themselves.
+    pub(crate) registrations: Arc<dyn RecordStore>,
+    /// The metadata of authorization servers, each for a while.
+    pub(crate) documents: Arc<dyn DocumentCache>,
+    /// What each server listed last.
+    pub(crate) tool_lists: Arc<dyn RecordStore>,
+}
+
+impl Stores {
+    /// Stores of a host's own. Registrations, metadata and lists are kept in memory until others are
+    /// given.
+    #[must_use]
+    pub fn new(grants: Arc<dyn GrantStore>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            grants,
+            registrations: Arc::<MemoryRecords>::default(),
+            documents: Arc::new(MemoryDocuments {
+                clock,
+                all: Mutex::default(),
+            }),
+            tool_lists: Arc::<MemoryRecords>::default(),
+        }
+    }
+
+    /// Keeps client registrations here.
+    #[must_use]
+    pub fn with_registrations(mut self, registrations: Arc<dyn RecordStore>) -> Self {
+        self.registrations = registrations;
+        self
+    }
+
+    /// Keeps the metadata of authorization servers here.
+    #[must_use]
+    pub fn with_documents(mut self, documents: Arc<dyn DocumentCache>) -> Self {
+        self.documents = documents;
+        self
+    }
+
+    /// The stores of a vault, as one profile sees them.
+    pub(crate) fn of_vault(vault: &Arc<KeptVault>, profile: &str) -> Self {
+        Self {
+            grants: Arc::clone(vault) as _,
+            registrations: Arc::new(Registrations::new(Arc::clone(vault), profile)),
+            documents: Arc::new(Discovery(Arc::clone(vault))),
+            tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
+        }
+    }
+}
+
+impl fmt::Debug for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stores").finish_non_exhaustive()
+    }
+}
+
+/// Records for the life of the process.
+#[derive(Debug, Default)]
+struct MemoryRecords(Mutex<HashMap<String, Secret<Vec<u8>>>>);
+
+impl MemoryRecords {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Secret<Vec<u8>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RecordStore for MemoryRecords {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        self.lock().get(name).cloned()
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
+        let value = Secret::new(value.to_vec());
+        self.lock().insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        self.lock().remove(name);
+        Ok(())
+    }
+}
+
+/// Documents for the life of the process, each until it expires.
+#[derive(Debug)]
+struct MemoryDocuments {
+    clock: Arc<dyn Clock>,
+    all: Mutex<HashMap<String, (Secret<Vec<u8>>, std::time::Instant)>>,
+}
+
+impl DocumentCache for MemoryDocuments {
+    fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
+        let now = self.clock.monotonic();
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, (_, until)| *until > now);
+        Some(all.get(name)?.0.clone())
+    }
+
+    fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
+        let now = self.clock.monotonic();
+        let until = now.checked_add(lifetime).unwrap_or(now);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name.to_owned(), (Secret::new(value.to_vec()), until));
+        Ok(())
+    }
+
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(name);
+        Ok(())
+    }
+}
