@@ -17,7 +17,7 @@ use keyway::sign_in::PromptPolicy;
 use keyway::vault::Vault;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::Code;
-use keyway_gateway::dashboard::{ServerId, ServerView, Steward, WantedBy};
+use keyway_gateway::dashboard::{DashboardBackend, ServerId, ServerView, WantedBy};
 use keyway_gateway::gateway::Gateway;
 use keyway_mcp::states::{Reason, Standing, State, Trouble};
 use serde_json::value::RawValue;
@@ -217,7 +217,7 @@ impl Desk {
     }
 }
 
-impl Steward for Desk {
+impl DashboardBackend for Desk {
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
         let desk = self.myself.upgrade();
         Box::pin(async move {

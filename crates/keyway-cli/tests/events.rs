@@ -193,7 +193,7 @@ fn what_passes_through_unchanged_is_told_as_well() {
     );
 
     let before = told(&desk).len();
-    let token = Gateway::capability(desk.keyway(&[]), &["--name", "n"]);
+    let token = Gateway::token(desk.keyway(&[]), &["--name", "n"]);
     let serve = Gateway::start(desk.without_browser(&[]), &["--events", "events.jsonl"]);
     let plugin = desk.folder.path().file_name().unwrap().to_str().unwrap();
     let answer = serve.post(&format!("/mcp/{plugin}/s"), Some(&token), HELLO);

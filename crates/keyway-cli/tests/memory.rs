@@ -54,7 +54,7 @@ fn large_messages_leave_no_memory_behind() {
         Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
             .env("KEYWAY_HOME", folder.at("home"))
     };
-    let capability = Gateway::capability(keyway(), &["--name", "n"]);
+    let capability = Gateway::token(keyway(), &["--name", "n"]);
     let gateway = Gateway::start(keyway(), &["."]);
     let process = gateway.running.child.id();
     let params = json!({

@@ -19,7 +19,7 @@ use serde_json::json;
 /// Threat C10: what a client shows us never reaches a server, and neither does a capability for
 /// another plugin.
 #[test]
-fn c10_the_capability_goes_no_further_and_opens_its_own_plugin_alone() {
+fn c10_the_token_goes_no_further_and_opens_its_own_plugin_alone() {
     let upstream = upstream();
     let entry = |name: &str| {
         format!(
@@ -418,7 +418,7 @@ fn the_official_client_works_through_the_gateway() {
 }
 
 fn token(folder: &Folder, words: &[&str]) -> String {
-    Gateway::capability(keyway(folder), words)
+    Gateway::token(keyway(folder), words)
 }
 
 fn serve(folder: &Folder, plugins: &[&str]) -> Gateway {

@@ -13,7 +13,7 @@ use std::process::Command;
 use keyway_testkit::{Folder, Keyway, free_port};
 
 #[test]
-fn a_service_starts_with_its_first_guest_and_comes_back_after_a_kill() {
+fn a_service_starts_with_its_first_client_and_comes_back_after_a_kill() {
     if !Path::new("/usr/lib/systemd/systemd").exists() {
         println!("skipped: no systemd; `cargo xtask tools --setup` installs it");
         return;

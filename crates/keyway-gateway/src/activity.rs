@@ -14,12 +14,12 @@ use tokio::sync::watch;
 
 use crate::traces::{Parent, Tracer};
 use keyway::sign_in::SystemClock;
-use keyway_mcp::aggregate::{Roster, Subject};
+use keyway_mcp::aggregate::{AggregateMembers, RequestTarget};
 
 /// The requests of the last while.
 #[derive(Debug)]
 pub struct Activity {
-    recent: Mutex<VecDeque<Arc<Entry>>>,
+    recent: Mutex<VecDeque<Arc<ActivityEntry>>>,
     count: watch::Sender<u64>,
     under_way: AtomicUsize,
     tracer: Option<Tracer>,
@@ -27,11 +27,11 @@ pub struct Activity {
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ActivityEntry {
     /// When it came.
     pub at: SystemTime,
     /// What was asked.
-    pub asked: Asked,
+    pub request: RequestSummary,
     /// How long the whole answer took.
     pub took: Duration,
     /// How it ended.
@@ -40,7 +40,7 @@ pub struct Entry {
 
 /// What was asked, and of whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestSummary {
     /// Plugin and server; none where all servers were asked together, and not one of them alone
     /// answered.
     pub server: Option<(String, String)>,
@@ -67,7 +67,7 @@ pub enum Outcome {
     /// With a status of HTTP and nothing else.
     Status(u16),
     /// Without an answer: whoever asked went away.
-    Left,
+    Abandoned,
 }
 
 impl Outcome {
@@ -117,15 +117,15 @@ impl Activity {
 
     /// Notes that a request came; it is recorded when the ticket is dropped.
     #[must_use]
-    pub fn begin(self: &Arc<Self>, asked: Asked) -> Ticket {
+    pub fn begin(self: &Arc<Self>, request: RequestSummary) -> RequestRecorder {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        Ticket {
+        RequestRecorder {
             activity: Arc::clone(self),
             at: SystemClock.wall(),
             started: Instant::now(),
-            asked: Some(asked),
-            subject: None,
-            place: OnceLock::new(),
+            request: Some(request),
+            target: None,
+            server_id: OnceLock::new(),
             outcome: OnceLock::new(),
         }
     }
@@ -138,7 +138,7 @@ impl Activity {
 
     /// Returns the latest requests, latest first.
     #[must_use]
-    pub fn recent(&self) -> Vec<Arc<Entry>> {
+    pub fn recent(&self) -> Vec<Arc<ActivityEntry>> {
         self.lock().iter().rev().cloned().collect()
     }
 
@@ -148,7 +148,7 @@ impl Activity {
         self.count.subscribe()
     }
 
-    fn record(&self, entry: Entry) {
+    fn record(&self, entry: ActivityEntry) {
         let entry = Arc::new(entry);
         if let Some(tracer) = &self.tracer {
             tracer.take(&entry);
@@ -163,37 +163,37 @@ impl Activity {
             .send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<ActivityEntry>>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request under way.
 #[derive(Debug)]
-pub struct Ticket {
+pub struct RequestRecorder {
     activity: Arc<Activity>,
     at: SystemTime,
     started: Instant,
-    asked: Option<Asked>,
-    subject: Option<Subject>,
+    request: Option<RequestSummary>,
+    target: Option<RequestTarget>,
     /// Where the request went, where all servers were asked.
-    place: OnceLock<(String, String)>,
+    server_id: OnceLock<(String, String)>,
     outcome: OnceLock<Outcome>,
 }
 
-impl Ticket {
+impl RequestRecorder {
     /// Says what a request to all servers is about.
     #[must_use]
-    pub(crate) fn about(mut self, subject: Option<Subject>) -> Self {
-        self.subject = subject;
+    pub(crate) fn with_target(mut self, target: Option<RequestTarget>) -> Self {
+        self.target = target;
         self
     }
 
     /// Finds out which of all servers the request went to.
-    pub(crate) fn find(&self, roster: &Roster) {
-        let subject = self.subject.as_ref();
-        if let Some(place) = subject.and_then(|it| roster.place_of(it)) {
-            let _first = self.place.set(place);
+    pub(crate) fn resolve_server(&self, roster: &AggregateMembers) {
+        let target = self.target.as_ref();
+        if let Some(server_id) = target.and_then(|it| roster.server_of(it)) {
+            let _first = self.server_id.set(server_id);
         }
     }
 
@@ -203,18 +203,18 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RequestRecorder {
     fn drop(&mut self) {
-        let Some(mut asked) = self.asked.take() else {
+        let Some(mut request) = self.request.take() else {
             return;
         };
         self.activity.under_way.fetch_sub(1, Ordering::Relaxed);
-        asked.server = asked.server.or_else(|| self.place.take());
-        self.activity.record(Entry {
+        request.server = request.server.or_else(|| self.server_id.take());
+        self.activity.record(ActivityEntry {
             at: self.at,
-            asked,
+            request,
             took: self.started.elapsed(),
-            outcome: self.outcome.get().copied().unwrap_or(Outcome::Left),
+            outcome: self.outcome.get().copied().unwrap_or(Outcome::Abandoned),
         });
     }
 }
@@ -248,8 +248,8 @@ mod tests {
         assert_eq!(outcome(r#"{"error":{}}"#, Some(-1)), Outcome::Error(-1));
     }
 
-    fn asked(method: &str) -> Asked {
-        Asked {
+    fn request(method: &str) -> RequestSummary {
+        RequestSummary {
             server: None,
             by: "n".to_owned(),
             method: method.to_owned(),
@@ -263,27 +263,27 @@ mod tests {
         let activity = Arc::new(Activity::default());
         let changes = activity.changes();
         for at in 0..KEPT + 3 {
-            let ticket = activity.begin(asked(&at.to_string()));
+            let ticket = activity.begin(request(&at.to_string()));
             assert_eq!(activity.under_way(), 1);
             ticket.end(Outcome::Done);
         }
         assert_eq!(activity.under_way(), 0);
         let recent = activity.recent();
         assert_eq!(recent.len(), KEPT);
-        assert_eq!(recent[0].asked.method, (KEPT + 2).to_string());
-        assert_eq!(recent.last().unwrap().asked.method, "3");
+        assert_eq!(recent[0].request.method, (KEPT + 2).to_string());
+        assert_eq!(recent.last().unwrap().request.method, "3");
         assert!(changes.has_changed().unwrap());
     }
 
     #[test]
-    fn whoever_goes_away_is_noted_and_the_first_outcome_counts() {
+    fn an_abandoned_request_is_recorded_and_the_first_outcome_counts() {
         let activity = Arc::new(Activity::default());
-        drop(activity.begin(asked("a")));
-        let ticket = activity.begin(asked("b"));
+        drop(activity.begin(request("a")));
+        let ticket = activity.begin(request("b"));
         ticket.end(Outcome::Error(-32602));
         ticket.end(Outcome::Done);
         drop(ticket);
         let outcomes: Vec<Outcome> = activity.recent().iter().map(|it| it.outcome).collect();
-        assert_eq!(outcomes, [Outcome::Error(-32602), Outcome::Left]);
+        assert_eq!(outcomes, [Outcome::Error(-32602), Outcome::Abandoned]);
     }
 }

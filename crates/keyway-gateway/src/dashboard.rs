@@ -1,12 +1,13 @@
 //! The dashboard of the gateway: every server with its state, and what a person can do about it.
 //!
 //! Pages are rendered here and work without a script; one small script keeps them up to date. What
-//! is shown and done comes through a [`Steward`]. A browser gets in with a one-time link and stays
+//! is shown and done comes through a [`DashboardBackend`]. A browser gets in with a one-time link and stays
 //! by a cookie; neither opens anything else of the gateway, and no capability opens the dashboard.
 
 mod actions;
 mod answers;
-mod entry;
+mod backend;
+mod browser_session;
 mod form;
 mod html;
 mod live;
@@ -15,7 +16,6 @@ mod paths;
 mod result;
 mod sessions;
 mod sparkline;
-mod steward;
 mod words;
 
 use std::sync::{Arc, OnceLock};
@@ -25,22 +25,22 @@ use keyway_secret::Secret;
 use keyway_transport::{Inbound, Peer, Reply};
 use tokio::sync::{Semaphore, watch};
 
-pub use self::steward::{
-    Consent, Fault, Kept, ServerId, ServerView, Steward, Tool, Variable, WantedBy,
+pub use self::backend::{
+    Consent, DashboardBackend, Fault, Kept, ServerId, ServerView, Tool, Variable, WantedBy,
 };
 
-use self::entry::Visitor;
+use self::browser_session::BrowserSession;
 use self::pages::Look;
-use self::paths::Place;
-use self::sessions::Sessions;
+use self::paths::DashboardRoute;
+use self::sessions::BrowserSessions;
 use crate::activity::Activity;
 
 /// The dashboard.
 #[derive(Debug)]
 pub struct Dashboard {
-    steward: Arc<dyn Steward>,
+    backend: Arc<dyn DashboardBackend>,
     activity: Arc<Activity>,
-    sessions: Sessions,
+    sessions: BrowserSessions,
     port: OnceLock<u16>,
     reopening: OnceLock<Reopening>,
     streams: Arc<Semaphore>,
@@ -60,13 +60,13 @@ pub enum Reopening {
 }
 
 impl Dashboard {
-    /// Shows what `steward` looks after, and what is recorded in `activity`.
+    /// Shows what `backend` looks after, and what is recorded in `activity`.
     #[must_use]
-    pub fn new(steward: Arc<dyn Steward>, activity: Arc<Activity>) -> Self {
+    pub fn new(backend: Arc<dyn DashboardBackend>, activity: Arc<Activity>) -> Self {
         Self {
-            steward,
+            backend,
             activity,
-            sessions: Sessions::default(),
+            sessions: BrowserSessions::default(),
             port: OnceLock::new(),
             reopening: OnceLock::new(),
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
@@ -122,38 +122,40 @@ impl Dashboard {
             return self.refused();
         }
         match (&outside, &request.method) {
-            (Some(Place::Enter(token)), _) => return self.enter(&request, token),
+            (Some(DashboardRoute::Enter(token)), _) => return self.enter(&request, token),
             // These are no secret, and whoever is turned away may be so on a page that has them.
-            (Some(Place::Style), &Method::GET) => {
+            (Some(DashboardRoute::Style), &Method::GET) => {
                 return answers::asset("text/css; charset=utf-8", STYLE);
             }
-            (Some(Place::Script), &Method::GET) => {
+            (Some(DashboardRoute::Script), &Method::GET) => {
                 return answers::asset("text/javascript; charset=utf-8", SCRIPT);
             }
-            (Some(Place::Icon), &Method::GET) => return answers::asset("image/svg+xml", ICON),
+            (Some(DashboardRoute::Icon), &Method::GET) => {
+                return answers::asset("image/svg+xml", ICON);
+            }
             _ => {}
         }
         let path = request.uri.path().to_owned();
-        let Some((room, rest)) = paths::split(&path) else {
+        let Some((path_key, rest)) = paths::split(&path) else {
             return self.refused();
         };
-        let Some(visitor) = self.visitor(&request, room) else {
+        let Some(browser) = self.browser(&request, path_key) else {
             return self.refused();
         };
         let Some(place) = paths::find(rest) else {
-            return pages::not_found(&visitor);
+            return pages::not_found(&browser);
         };
         match request.method {
-            Method::GET => self.show(&visitor, place, request.uri.query()).await,
-            Method::POST => self.act(&visitor, place, request).await,
+            Method::GET => self.show(&browser, place, request.uri.query()).await,
+            Method::POST => self.act(&browser, place, request).await,
             _ => answers::plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n"),
         }
     }
 
     /// Our own user gets a link over the socket, and nothing else.
-    fn by_socket(&self, method: &Method, place: Option<&Place>) -> Reply {
+    fn by_socket(&self, method: &Method, place: Option<&DashboardRoute>) -> Reply {
         match (method, place) {
-            (&Method::POST, Some(Place::Link)) => match self.link() {
+            (&Method::POST, Some(DashboardRoute::Link)) => match self.link() {
                 Some(link) => answers::plain(StatusCode::OK, format!("{}\n", link.expose())),
                 None => answers::plain(StatusCode::SERVICE_UNAVAILABLE, "no port\n"),
             },
@@ -161,45 +163,50 @@ impl Dashboard {
         }
     }
 
-    async fn show(self: &Arc<Self>, visitor: &Visitor, place: Place, query: Option<&str>) -> Reply {
+    async fn show(
+        self: &Arc<Self>,
+        browser: &BrowserSession,
+        place: DashboardRoute,
+        query: Option<&str>,
+    ) -> Reply {
         match place {
-            Place::Events => self.events(visitor, query),
-            Place::Overview => {
+            DashboardRoute::Events => self.events(browser, query),
+            DashboardRoute::Overview => {
                 let look = self.look().await;
-                let notice = self.sessions.notice(visitor.cookie());
-                let html = pages::overview(&look, visitor, notice.as_ref());
+                let notice = self.sessions.notice(browser.cookie());
+                let html = pages::overview(&look, browser, notice.as_ref());
                 answers::page(StatusCode::OK, html)
             }
-            Place::Server(id) => {
+            DashboardRoute::Server(id) => {
                 let look = self.look().await;
                 let Some(view) = look.find(&id) else {
-                    return pages::not_found(visitor);
+                    return pages::not_found(browser);
                 };
-                let notice = self.sessions.notice(visitor.cookie());
-                let html = pages::server(&look, view, visitor, notice.as_ref());
+                let notice = self.sessions.notice(browser.cookie());
+                let html = pages::server(&look, view, browser, notice.as_ref());
                 answers::page(StatusCode::OK, html)
             }
-            Place::Tool(id, name) => self.tool(visitor, &id, &name).await,
-            _ => pages::not_found(visitor),
+            DashboardRoute::Tool(id, name) => self.tool(browser, &id, &name).await,
+            _ => pages::not_found(browser),
         }
     }
 
-    async fn tool(&self, visitor: &Visitor, id: &ServerId, name: &str) -> Reply {
+    async fn tool(&self, browser: &BrowserSession, id: &ServerId, name: &str) -> Reply {
         let look = self.look().await;
         let found = look.find(id).and_then(|view| {
             let tool = view.tools.iter().find(|tool| tool.name == name)?;
             Some((view, tool))
         });
         let Some((view, tool)) = found else {
-            return pages::not_found(visitor);
+            return pages::not_found(browser);
         };
-        let html = pages::tool(view, tool, visitor);
+        let html = pages::tool(view, tool, browser);
         answers::page(StatusCode::OK, html)
     }
 
     async fn look(&self) -> Look {
         Look {
-            servers: self.steward.servers().await,
+            servers: self.backend.servers().await,
             recent: self.activity.recent(),
         }
     }

@@ -4,25 +4,25 @@
 //! capability that opens the server it asks for; then one client is one connection to a server, as
 //! on pipes, and bytes pass through. What a client sends to be let in goes no further.
 
-mod capability;
-mod closing;
+mod client_message;
+mod client_session;
+mod closing_tasks;
+mod event_streams;
 mod exchange;
+mod gateway_token;
 mod guard;
-mod holders;
-mod incoming;
+mod http_sse;
 mod legacy;
+mod list_changed;
 mod metrics;
 mod modern;
-mod old_sse;
+mod principal;
 mod reply;
-mod room;
-mod roster;
+mod router;
 mod routes;
-mod runners;
-mod stay;
-mod streams;
-mod told;
-mod ways;
+mod served_servers;
+mod shared_client;
+mod upstream_connection;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,34 +34,34 @@ use tokio::time::{Instant, interval};
 
 pub use keyway_transport::{ListenError, Listener, serve};
 
-pub use self::capability::{Capability, IssueError, Register, Scope};
-use self::holders::Holders;
-pub use self::holders::Reader;
-use self::incoming::{Incoming, bounded, tool_name};
+use self::client_message::{ClientMessage, bounded, tool_name};
+pub use self::gateway_token::{GatewayToken, IssueError, TokenScope, TokenStore};
+use self::http_sse::SseSessions;
 use self::legacy::Sessions;
 use self::metrics::Metrics;
 use self::modern::Pools;
-use self::old_sse::OldSessions;
+pub use self::principal::TokenReader;
+use self::principal::TokenTable;
 use self::reply::{INVALID_REQUEST, PARSE_ERROR, SESSION_ID, VERSION};
-pub use self::roster::{Served, Upstream};
+use self::router::Router;
 use self::routes::NoRoute;
 pub(crate) use self::routes::decoded;
-pub(crate) use self::runners::Runner;
-use self::ways::Ways;
-use crate::activity::{self, Activity, Outcome, Ticket};
+pub use self::served_servers::{ServedServer, Upstream};
+pub(crate) use self::shared_client::SharedClient;
+use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::dashboard::Dashboard;
 use crate::traces::Parent;
-use keyway_mcp::aggregate::Subject;
-use keyway_mcp::eras::{Spoken, names::MODERN};
+use keyway_mcp::aggregate::RequestTarget;
+use keyway_mcp::eras::{ClientEra, names::MODERN};
 use keyway_mcp::session::ClientInfo;
 
 /// The gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    ways: Arc<Ways>,
-    holders: Holders,
+    router: Arc<Router>,
+    tokens: TokenTable,
     sessions: Sessions,
-    old_sessions: OldSessions,
+    sse_sessions: SseSessions,
     pools: Pools,
     metrics: Metrics,
     activity: Arc<Activity>,
@@ -69,14 +69,14 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Puts servers behind a gateway that lets in whom `capabilities` names.
+    /// Puts servers behind a gateway that lets in whom `tokens` names.
     #[must_use]
-    pub fn new(servers: Vec<Served>, capabilities: Reader, info: ClientInfo) -> Self {
+    pub fn new(servers: Vec<ServedServer>, tokens: TokenReader, info: ClientInfo) -> Self {
         Self {
-            ways: Arc::new(Ways::new(servers, info)),
-            holders: Holders::new(capabilities),
+            router: Arc::new(Router::new(servers, info)),
+            tokens: TokenTable::new(tokens),
             sessions: Sessions::default(),
-            old_sessions: OldSessions::default(),
+            sse_sessions: SseSessions::default(),
             pools: Pools::default(),
             metrics: Metrics::default(),
             activity: Arc::default(),
@@ -100,27 +100,27 @@ impl Gateway {
 
     /// Returns the servers as they are now.
     #[must_use]
-    pub fn servers(&self) -> Arc<[Arc<Served>]> {
-        self.ways.servers()
+    pub fn servers(&self) -> Arc<[Arc<ServedServer>]> {
+        self.router.servers()
     }
 
     /// Puts other servers in the place of those that were there.
     ///
-    /// One that is [the same](Served::is_same_as) as before keeps its connections. Those to all
+    /// One that is [the same](ServedServer::is_same_as) as before keeps its connections. Those to all
     /// others are ended when the calls under way are, or after some seconds. Sessions go on over
     /// new connections where the entry is still the same, and end elsewhere.
     ///
     /// Must be called inside a runtime.
-    pub fn replace(&self, servers: Vec<Served>) {
-        self.ways.change(|current| {
+    pub fn replace(&self, servers: Vec<ServedServer>) {
+        self.router.change(|current| {
             let kept = servers.into_iter().map(|new| {
                 let same = current.iter().find(|old| old.is_same_as(&new));
                 same.cloned().unwrap_or_else(|| Arc::new(new))
             });
             kept.collect()
         });
-        self.let_go();
-        self.ways.adapt();
+        self.drop_stale();
+        self.router.adapt();
     }
 
     /// Ends the connections to one server, so that whoever needs it next connects anew; sessions
@@ -128,57 +128,57 @@ impl Gateway {
     ///
     /// Must be called inside a runtime.
     pub fn reconnect(&self, plugin: &str, name: &str) {
-        self.ways.change(|current| {
-            let renewed = current.iter().map(|server| {
+        self.router.change(|current| {
+            let reset = current.iter().map(|server| {
                 if server.plugin == plugin && server.name == name {
-                    Arc::new(server.renewed())
+                    Arc::new(server.reset())
                 } else {
                     Arc::clone(server)
                 }
             });
-            renewed.collect()
+            reset.collect()
         });
-        self.let_go();
+        self.drop_stale();
     }
 
     /// Ends the connections that do not lead any more where their clients want to go, and moves
     /// sessions to others where there are any.
-    fn let_go(&self) {
-        let (servers, closings) = (self.servers(), &self.ways.closings);
-        for stay in self.sessions.let_go(&servers) {
-            closings.begin(stay.finish());
+    fn drop_stale(&self) {
+        let (servers, closing) = (self.servers(), &self.router.closing);
+        for session in self.sessions.drop_stale(&servers) {
+            closing.spawn(session.finish());
         }
-        for room in self.pools.let_go(&servers) {
-            closings.begin(roster::finish(room));
+        for connection in self.pools.drop_stale(&servers) {
+            closing.spawn(served_servers::finish(connection));
         }
-        self.old_sessions.let_go(&servers, closings);
-        let mut moving = self.sessions.to_move(&servers);
-        moving.extend(self.old_sessions.to_move(&servers));
-        for stay in moving {
-            let ways = Arc::clone(&self.ways);
-            closings.begin(async move { stay.settle(&ways).await });
+        self.sse_sessions.drop_stale(&servers, closing);
+        let mut moving = self.sessions.to_migrate(&servers);
+        moving.extend(self.sse_sessions.to_migrate(&servers));
+        for session in moving {
+            let router = Arc::clone(&self.router);
+            closing.spawn(async move { session.migrate_in_background(&router).await });
         }
     }
 
     /// Keeps streams alive, and ends what nobody uses or may use any more; never returns.
-    pub async fn tend(&self) {
+    pub async fn run_maintenance(&self) {
         let mut beat = interval(BEAT);
         let mut beats = 0_u64;
         loop {
             beat.tick().await;
             beats += 1;
             if self.session_count() > 0 || !self.pools.is_empty() {
-                self.holders.refresh().await;
+                self.tokens.refresh().await;
             }
             // Of what was under way when the servers changed.
-            self.let_go();
-            let closings = &self.ways.closings;
-            closings.end(self.sessions.sweep(&self.holders));
-            closings.end(self.old_sessions.sweep(&self.holders));
-            closings.close(self.pools.sweep(&self.holders));
+            self.drop_stale();
+            let closing = &self.router.closing;
+            closing.close_sessions(self.sessions.sweep(&self.tokens));
+            closing.close_sessions(self.sse_sessions.sweep(&self.tokens));
+            closing.close(self.pools.sweep(&self.tokens));
             if beats.is_multiple_of(BEATS_PER_SIGN) {
-                self.sessions.tend();
-                self.old_sessions.tend();
+                self.sessions.run_maintenance();
+                self.sse_sessions.run_maintenance();
             }
         }
     }
@@ -186,7 +186,7 @@ impl Gateway {
     /// Ends the streams that would never end, so that everything else can be finished.
     pub fn stop_streams(&self) {
         self.sessions.stop_streams();
-        self.old_sessions.stop(&self.ways.closings);
+        self.sse_sessions.stop(&self.router.closing);
         if let Some(dashboard) = &self.dashboard {
             dashboard.stop_streams();
         }
@@ -194,14 +194,14 @@ impl Gateway {
 
     /// Ends all connections in good order.
     pub async fn close(&self) {
-        let closings = &self.ways.closings;
-        closings.end(self.sessions.take());
-        self.pools.close(closings).await;
-        closings.settled().await;
+        let closing = &self.router.closing;
+        closing.close_sessions(self.sessions.take());
+        self.pools.close(closing).await;
+        closing.wait().await;
     }
 
     fn session_count(&self) -> usize {
-        self.sessions.count() + self.old_sessions.count()
+        self.sessions.count() + self.sse_sessions.count()
     }
 
     async fn handle(&self, request: Inbound) -> Reply {
@@ -215,7 +215,7 @@ impl Gateway {
         if let Some(dashboard) = self.dashboard.as_ref().filter(|_| Dashboard::is_own(path)) {
             return dashboard.answer(request).await;
         }
-        let principal = self.holders.principal(request.peer, &request.headers);
+        let principal = self.tokens.principal(request.peer, &request.headers);
         let Some(principal) = principal.await else {
             return reply::forbidden();
         };
@@ -226,8 +226,8 @@ impl Gateway {
         let route = match routes::find(path, &self.servers(), &principal) {
             Ok(route) => route,
             Err(nowhere) => {
-                if let Some(route) = self.old_route(path, &principal) {
-                    return Box::pin(self.old(request, principal, route)).await;
+                if let Some(route) = self.sse_route(path, &principal) {
+                    return Box::pin(self.sse(request, principal, route)).await;
                 }
                 return match nowhere {
                     NoRoute::Forbidden => reply::forbidden(),
@@ -236,8 +236,8 @@ impl Gateway {
             }
         };
         match request.method {
-            Method::POST => match Incoming::read(request, principal, route).await {
-                Ok(incoming) => self.post(incoming).await,
+            Method::POST => match ClientMessage::read(request, principal, route).await {
+                Ok(message) => self.post(message).await,
                 Err(refusal) => refusal,
             },
             Method::GET => self.listen(&principal, &route, &request.headers),
@@ -246,52 +246,56 @@ impl Gateway {
         }
     }
 
-    async fn post(&self, mut incoming: Incoming) -> Reply {
-        let Ok(envelope) = incoming.frame.envelope() else {
-            let (code, what) = match incoming.frame.bytes().first() {
+    async fn post(&self, mut message: ClientMessage) -> Reply {
+        let Ok(envelope) = message.frame.envelope() else {
+            let (code, what) = match message.frame.bytes().first() {
                 Some(b'[') => (INVALID_REQUEST, "batches are not taken"),
                 _ => (PARSE_ERROR, "not a JSON-RPC message"),
             };
             return reply::error(StatusCode::BAD_REQUEST, None, &reply::fault(code, what));
         };
-        incoming.ticket = self.begin(&incoming, &envelope);
-        let told = incoming.headers.get(VERSION);
-        let is_modern = told.is_some_and(|version| version == MODERN)
-            || !incoming.headers.contains_key(SESSION_ID)
-                && Spoken::of(&envelope) == Some(Spoken::Modern);
+        message.recorder = self.begin(&message, &envelope);
+        let sent = message.headers.get(VERSION);
+        let is_modern = sent.is_some_and(|version| version == MODERN)
+            || !message.headers.contains_key(SESSION_ID)
+                && ClientEra::of(&envelope) == Some(ClientEra::Modern);
         let reply = if is_modern {
-            self.modern(&incoming, &envelope).await
+            self.modern(&message, &envelope).await
         } else {
-            self.legacy(&incoming, &envelope).await
+            self.legacy(&message, &envelope).await
         };
-        if let Some(ticket) = &incoming.ticket
+        if let Some(recorder) = &message.recorder
             && !reply.status().is_success()
         {
-            ticket.end(Outcome::Status(reply.status().as_u16()));
+            recorder.end(Outcome::Status(reply.status().as_u16()));
         }
         reply
     }
 
     /// Notes a request; what is no request is not noted.
-    fn begin(&self, incoming: &Incoming, envelope: &Envelope<'_>) -> Option<Arc<Ticket>> {
+    fn begin(
+        &self,
+        message: &ClientMessage,
+        envelope: &Envelope<'_>,
+    ) -> Option<Arc<RequestRecorder>> {
         let method = envelope
             .method
             .as_deref()
             .filter(|_| envelope.id().is_some())?;
-        let served = incoming.route.only();
-        let asked = activity::Asked {
+        let served = message.route.only();
+        let summary = activity::RequestSummary {
             server: served.map(|served| (served.plugin.clone(), served.name.clone())),
-            by: incoming.principal.name().to_owned(),
+            by: message.principal.name().to_owned(),
             method: bounded(method),
             tool: (method == "tools/call")
                 .then(|| tool_name(envelope))
                 .flatten(),
-            parent: Parent::read(&incoming.headers),
+            parent: Parent::read(&message.headers),
         };
-        let ticket = self.activity.begin(asked);
-        let subject = || Subject::of(method, envelope.params?.get());
-        let subject = served.is_none().then(subject).flatten();
-        Some(Arc::new(ticket.about(subject)))
+        let recorder = self.activity.begin(summary);
+        let target = || RequestTarget::of(method, envelope.params?.get());
+        let target = served.is_none().then(target).flatten();
+        Some(Arc::new(recorder.with_target(target)))
     }
 }
 

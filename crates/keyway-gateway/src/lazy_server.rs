@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use keyway::connect::{BoxFuture, Connection, Likeness, LikenessKey};
-use keyway::sign_in::{AccountPin, Door};
+use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintKey};
+use keyway::sign_in::{AccountPin, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
-use keyway_mcp::aggregate::{Connector, Entrance, Opened};
-use keyway_mcp::session::Offer;
+use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
+use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::Trouble;
 use keyway_mcp::whereabouts::Whereabouts;
 use keyway_secret::Secret;
@@ -36,7 +36,7 @@ pub struct LazyServer {
     plugin: Plugin,
     server: String,
     options: LazyServerOptions,
-    gate: OnceLock<Option<Door>>,
+    gate: OnceLock<Option<SignInGate>>,
     /// Held while a plan is made, so that clients that come together share one.
     approved: Mutex<Cached<Approved<Plan>>>,
 }
@@ -147,9 +147,9 @@ impl LazyServer {
             && let Some(stream) = shared.connect(&approved).await
         {
             return Ok(Opened {
-                connection: sharing::connection(stream),
+                connection: sharing::into_connection(stream),
                 // The gateway finds out which version the server speaks.
-                offer: Offer::Legacy,
+                offer: OfferedEras::Legacy,
             });
         }
         self.note_presence(&approved).await;
@@ -174,15 +174,15 @@ impl Connector for LazyServer {
         Box::pin(self.open_as(None))
     }
 
-    fn look(&self) -> BoxFuture<'_, ()> {
+    fn find_sign_in(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             drop(self.approved().await);
         })
     }
 
-    fn entrance(&self) -> Option<&dyn Entrance> {
+    fn sign_in_port(&self) -> Option<&dyn SignInPort> {
         let gate = self.gate.get()?.as_ref()?;
-        Some(gate as &dyn Entrance)
+        Some(gate as &dyn SignInPort)
     }
 
     fn whereabouts(&self) -> Option<Whereabouts> {
@@ -191,11 +191,11 @@ impl Connector for LazyServer {
 }
 
 impl Upstream for LazyServer {
-    fn open<'a>(&'a self, whose: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
+    fn open<'a>(&'a self, account: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         Box::pin(async move {
             let direct = self.options.direct.as_ref()?;
             let approved = self.approved().await.ok()?.on(direct);
-            let approved = pinned(approved, whose);
+            let approved = pinned(approved, account);
             if !approved.is_open().await {
                 return None;
             }
@@ -204,11 +204,11 @@ impl Upstream for LazyServer {
         })
     }
 
-    fn connect_as<'a>(&'a self, whose: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
-        Box::pin(self.open_as(Some(whose)))
+    fn connect_as<'a>(&'a self, account: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>> {
+        Box::pin(self.open_as(Some(account)))
     }
 
-    fn likeness(&self, key: &LikenessKey) -> Option<Likeness> {
+    fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {
         let direct = self.options.direct.as_ref()?;
         let plan = self.plugin.plan(&self.server).ok()?;
         let approved = plan.approved_before().ok()?.on(direct);

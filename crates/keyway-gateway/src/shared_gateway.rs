@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use keyway::connect::LikenessKey;
+use keyway::connect::FingerprintKey;
 use keyway::{Approved, Plan};
 use keyway_secret::Secret;
 use tokio::net::UnixStream;
 
-use crate::sharing::{self, Wanted};
+use crate::sharing::{self, SharedRequest};
 
 /// Returns what else decides about the connections of a process: how the network is reached, and
 /// what `config.toml` says.
@@ -25,7 +25,7 @@ pub struct SharedGateway {
 /// What is needed to ask, found out when there is a gateway to ask.
 #[derive(Debug)]
 struct Own {
-    key: LikenessKey,
+    key: FingerprintKey,
     facts: Vec<Secret<Vec<u8>>>,
 }
 
@@ -34,7 +34,7 @@ impl SharedGateway {
     #[must_use]
     pub fn find(runtime: &Path, facts: ProcessFacts) -> Option<Self> {
         let socket = socket(runtime);
-        sharing::is_ours(&socket).then(|| Self {
+        sharing::is_own_socket(&socket).then(|| Self {
             socket,
             facts,
             own: Arc::default(),
@@ -51,12 +51,12 @@ impl SharedGateway {
         });
         let Own { key, facts } = own.as_ref()?;
         let facts: Vec<&[u8]> = facts.iter().map(|it| it.expose().as_slice()).collect();
-        let wanted = Wanted {
+        let wanted = SharedRequest {
             plugin: server.plugin(),
             server: server.server(),
-            likeness: server.fingerprint(&facts, key),
+            fingerprint: server.fingerprint(&facts, key),
         };
-        sharing::knock(&self.socket, wanted, key).await
+        sharing::connect_shared(&self.socket, wanted, key).await
     }
 }
 

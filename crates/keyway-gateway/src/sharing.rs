@@ -6,7 +6,7 @@
 //! sits on either end learns whether both are alike and nothing else, and whoever cannot open the
 //! vault learns nothing: without the key no guess at a value can be checked, not even later.
 
-mod greeting;
+mod handshake;
 mod relay;
 
 use std::io;
@@ -23,24 +23,24 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
-use self::greeting::{Hello, Nonce, Welcome};
+use self::handshake::{ClientHello, Nonce, ServerHello};
 pub use self::relay::relay;
-use crate::gateway::{Gateway, Runner, Served};
-use keyway::connect::{Connection, Likeness, LikenessKey};
-use keyway_mcp::bridge::bridge_noted;
+use crate::gateway::{Gateway, ServedServer, SharedClient};
+use keyway::connect::{Connection, ConnectionFingerprint, FingerprintKey};
+use keyway_mcp::bridge::bridge_observed;
 
 /// Returns the key of a vault; `None` if nobody has shared anything yet.
 ///
 /// # Errors
 ///
 /// Returns a [`VaultError`] if the vault cannot be read.
-pub fn key(vault: &Vault) -> Result<Option<LikenessKey>, VaultError> {
+pub fn key(vault: &Vault) -> Result<Option<FingerprintKey>, VaultError> {
     let rows = vault.sealed(Namespace::new(NAMESPACE)?);
     let Some(record) = rows.get(ROW)? else {
         return Ok(None);
     };
     let bytes: Option<[u8; 32]> = record.value.expose().as_slice().try_into().ok();
-    Ok(bytes.map(|bytes| LikenessKey::new(Secret::new(bytes))))
+    Ok(bytes.map(|bytes| FingerprintKey::new(Secret::new(bytes))))
 }
 
 /// Returns the key of a vault, made if there is none; `None` without randomness.
@@ -48,11 +48,11 @@ pub fn key(vault: &Vault) -> Result<Option<LikenessKey>, VaultError> {
 /// # Errors
 ///
 /// Returns a [`VaultError`] if the vault cannot be used.
-pub fn make_key(vault: &Vault) -> Result<Option<LikenessKey>, VaultError> {
+pub fn make_key(vault: &Vault) -> Result<Option<FingerprintKey>, VaultError> {
     if let Some(key) = key(vault)? {
         return Ok(Some(key));
     }
-    let Some(made) = LikenessKey::random() else {
+    let Some(made) = FingerprintKey::random() else {
         return Ok(None);
     };
     let rows = vault.sealed(Namespace::new(NAMESPACE)?);
@@ -62,42 +62,44 @@ pub fn make_key(vault: &Vault) -> Result<Option<LikenessKey>, VaultError> {
 }
 
 /// Lets processes of the same user use the connections of a gateway, until this is dropped.
-pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: LikenessKey) {
-    let room = Arc::new(Semaphore::new(MAX_GUESTS));
-    let mut guests = JoinSet::new();
+pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: FingerprintKey) {
+    let permits = Arc::new(Semaphore::new(MAX_PROCESSES));
+    let mut processes = JoinSet::new();
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
         let stream = listener.same_user().await;
-        while guests.try_join_next().is_some() {}
+        while processes.try_join_next().is_some() {}
         let (gateway, key) = (Arc::clone(&gateway), key.clone());
-        guests.spawn(async move {
+        processes.spawn(async move {
             // Who breaks off, or is not understood, is nobody's concern.
-            drop(attend(stream, gateway, &key).await);
-            drop(place);
+            drop(serve_process(stream, gateway, &key).await);
+            drop(permit);
         });
     }
 }
 
 /// Serves one process.
-async fn attend(
+async fn serve_process(
     mut stream: UnixStream,
     gateway: Arc<Gateway>,
-    key: &LikenessKey,
+    key: &FingerprintKey,
 ) -> io::Result<()> {
-    let hello = timeout(GREETING_TIME, Hello::read(&mut stream)).await??;
+    let client_hello = timeout(GREETING_TIME, ClientHello::read(&mut stream)).await??;
     let servers = gateway.servers();
-    let named = |it: &&Arc<Served>| it.plugin == hello.plugin && it.name == hello.server;
+    let named = |it: &&Arc<ServedServer>| {
+        it.plugin == client_hello.plugin && it.name == client_hello.server
+    };
     let served = servers.iter().find(named).cloned();
-    let welcome = match &served {
-        Some(served) => answer(served, &hello, key).await,
+    let server_hello = match &served {
+        Some(served) => answer(served, &client_hello, key).await,
         None => None,
     };
-    let Some(welcome) = welcome else {
-        return Welcome::refuse(&mut stream).await;
+    let Some(server_hello) = server_hello else {
+        return ServerHello::refuse(&mut stream).await;
     };
-    welcome.write(&mut stream).await?;
+    server_hello.write(&mut stream).await?;
     let Some(served) = served else {
         return Ok(());
     };
@@ -105,27 +107,31 @@ async fn attend(
     let Some(connection) = served.upstream.open(None).await else {
         return Ok(());
     };
-    let runner = Runner::begin(&gateway, &served);
+    let client = SharedClient::begin(&gateway, &served);
     let (input, output) = stream.into_split();
     tokio::select! {
-        ended = bridge_noted(input, output, connection, runner) => ended,
-        () = gone(&gateway, &served) => Ok(()),
+        ended = bridge_observed(input, output, connection, client) => ended,
+        () = until_replaced(&gateway, &served) => Ok(()),
     }
 }
 
 /// Returns the welcome for who would make the same connection.
-async fn answer(served: &Arc<Served>, hello: &Hello, key: &LikenessKey) -> Option<Welcome> {
+async fn answer(
+    served: &Arc<ServedServer>,
+    client_hello: &ClientHello,
+    key: &FingerprintKey,
+) -> Option<ServerHello> {
     let (upstream, own_key) = (Arc::clone(&served.upstream), key.clone());
     // It reads files and the vault.
-    let found = tokio::task::spawn_blocking(move || upstream.likeness(&own_key));
+    let found = tokio::task::spawn_blocking(move || upstream.fingerprint(&own_key));
     let own = found.await.ok().flatten()?;
-    hello
-        .is_alike(&own, key)
-        .then(|| Welcome::new(hello, &own, key))
+    client_hello
+        .matches(&own, key)
+        .then(|| ServerHello::new(client_hello, &own, key))
 }
 
 /// Waits until a server is not served any more as it was.
-async fn gone(gateway: &Gateway, served: &Arc<Served>) {
+async fn until_replaced(gateway: &Gateway, served: &Arc<ServedServer>) {
     let mut beat = interval(BEAT);
     loop {
         beat.tick().await;
@@ -138,18 +144,18 @@ async fn gone(gateway: &Gateway, served: &Arc<Served>) {
 
 /// What a process wants to share.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct SharedRequest<'a> {
     /// The name of the plugin.
     pub plugin: &'a str,
     /// The name of the server.
     pub server: &'a str,
     /// What a connection of its own would depend on.
-    pub likeness: Likeness,
+    pub fingerprint: ConnectionFingerprint,
 }
 
 /// Says whether somebody may be listening at a socket, and that it is nobody but the same user.
 #[must_use]
-pub fn is_ours(socket: &Path) -> bool {
+pub fn is_own_socket(socket: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let folder = socket.parent().and_then(|it| it.symlink_metadata().ok());
     let is_private = folder
@@ -160,8 +166,12 @@ pub fn is_ours(socket: &Path) -> bool {
 
 /// Asks whoever listens at a socket to share a connection; `None` if nobody does, if it is another
 /// user, or if theirs would be another.
-pub async fn knock(socket: &Path, wanted: Wanted<'_>, key: &LikenessKey) -> Option<UnixStream> {
-    if !is_ours(socket) {
+pub async fn connect_shared(
+    socket: &Path,
+    wanted: SharedRequest<'_>,
+    key: &FingerprintKey,
+) -> Option<UnixStream> {
+    if !is_own_socket(socket) {
         return None;
     }
     let mut stream = UnixStream::connect(socket).await.ok()?;
@@ -169,12 +179,12 @@ pub async fn knock(socket: &Path, wanted: Wanted<'_>, key: &LikenessKey) -> Opti
     if user != rustix::process::geteuid().as_raw() {
         return None;
     }
-    let hello = Hello::new(wanted, Nonce::random()?, key);
+    let client_hello = ClientHello::new(wanted, Nonce::random()?, key);
     let greet = async {
-        hello.write(&mut stream).await.ok()?;
-        let welcome = Welcome::read(&mut stream).await.ok()??;
-        welcome
-            .is_from_alike(&hello, &wanted.likeness, key)
+        client_hello.write(&mut stream).await.ok()?;
+        let server_hello = ServerHello::read(&mut stream).await.ok()??;
+        server_hello
+            .matches(&client_hello, &wanted.fingerprint, key)
             .then_some(())
     };
     timeout(GREETING_TIME, greet).await.ok()??;
@@ -183,7 +193,7 @@ pub async fn knock(socket: &Path, wanted: Wanted<'_>, key: &LikenessKey) -> Opti
 
 /// Turns a shared connection into one like any other.
 #[must_use]
-pub fn connection(stream: UnixStream) -> Connection {
+pub fn into_connection(stream: UnixStream) -> Connection {
     let (input, output) = stream.into_split();
     relay::connection(input, output)
 }
@@ -191,7 +201,7 @@ pub fn connection(stream: UnixStream) -> Connection {
 const NAMESPACE: &str = "sharing";
 const ROW: &str = "key";
 const OTHERS: u32 = 0o077;
-const MAX_GUESTS: usize = 1024;
+const MAX_PROCESSES: usize = 1024;
 const GREETING_TIME: Duration = Duration::from_secs(2);
 const BEAT: Duration = Duration::from_secs(1);
 

@@ -24,19 +24,19 @@ use tokio::time::{sleep, timeout};
 use self::encode::Batch;
 pub use self::parent::Parent;
 pub use self::settings::{TraceSettings, TraceSettingsError};
-use crate::activity::Entry;
+use crate::activity::ActivityEntry;
 
 /// Takes what was asked, as it ends.
 #[derive(Debug, Clone)]
 pub struct Tracer {
-    out: mpsc::Sender<Arc<Entry>>,
+    out: mpsc::Sender<Arc<ActivityEntry>>,
     lost: Arc<AtomicU64>,
 }
 
 /// Sends spans until it is told to end.
 #[derive(Debug)]
 pub struct Export {
-    entries: mpsc::Receiver<Arc<Entry>>,
+    entries: mpsc::Receiver<Arc<ActivityEntry>>,
     lost: Arc<AtomicU64>,
     settings: TraceSettings,
 }
@@ -60,7 +60,7 @@ pub fn traces(settings: TraceSettings) -> (Tracer, Export) {
 
 impl Tracer {
     /// Takes one request; never waits.
-    pub(crate) fn take(&self, entry: &Arc<Entry>) {
+    pub(crate) fn take(&self, entry: &Arc<ActivityEntry>) {
         if self.out.try_send(Arc::clone(entry)).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -103,7 +103,7 @@ impl Export {
     }
 
     /// Waits for a first span, and then for more until there are enough or it has been long enough.
-    async fn collect(&mut self, entries: &mut Vec<Arc<Entry>>) {
+    async fn collect(&mut self, entries: &mut Vec<Arc<ActivityEntry>>) {
         let Some(first) = self.entries.recv().await else {
             return std::future::pending().await;
         };

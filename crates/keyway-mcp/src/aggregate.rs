@@ -5,21 +5,21 @@
 //! written, except for names, which tell the servers apart.
 
 mod client;
-mod entering;
 mod forward;
 mod handler;
 mod hub;
-mod kind;
+mod list_kind;
 mod listing;
+mod members;
 mod names;
 mod outbox;
 mod owners;
+mod request_target;
 mod resources;
-mod roster;
+mod result_text;
 mod router;
 mod server;
-mod subject;
-mod text;
+mod sign_in;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use std::time::Duration;
 use keyway_auth::BoxFuture;
 use keyway_transport::Connection;
 
-pub use self::entering::Entrance;
 use self::hub::Hub;
+use self::members::AggregateLink;
+pub use self::members::AggregateMembers;
 use self::outbox::Outbox;
-use self::roster::AggregateLink;
-pub use self::roster::Roster;
-pub use self::subject::Subject;
-use crate::session::{ClientInfo, Offer};
+pub use self::request_target::RequestTarget;
+pub use self::sign_in::SignInPort;
+use crate::session::{ClientInfo, OfferedEras};
 use crate::states::{Standing, Trouble};
 use crate::whereabouts::Whereabouts;
 
@@ -42,19 +42,22 @@ use crate::whereabouts::Whereabouts;
 ///
 /// Must be called inside a runtime.
 #[must_use]
-pub fn aggregate(members: Vec<Member>, settings: Settings) -> Connection {
-    aggregate_for_now(members, settings).0
+pub fn aggregate(members: Vec<Member>, settings: AggregateSettings) -> Connection {
+    aggregate_with_members(members, settings).0
 }
 
 /// The same for members that are going to change.
 ///
 /// Must be called inside a runtime.
 #[must_use]
-pub fn aggregate_for_now(members: Vec<Member>, settings: Settings) -> (Connection, Roster) {
+pub fn aggregate_with_members(
+    members: Vec<Member>,
+    settings: AggregateSettings,
+) -> (Connection, AggregateMembers) {
     let (outbox, events) = Outbox::open();
     let link = AggregateLink::new(Hub::new(members, settings, outbox));
-    let roster = link.roster();
-    (Connection::new(link, events), roster)
+    let members = link.members();
+    (Connection::new(link, events), members)
 }
 
 /// One server to put behind the aggregate.
@@ -67,7 +70,7 @@ pub struct Member {
     /// How long one call may take; without it, the client decides.
     pub timeout: Option<Duration>,
     /// Its plugin and its own name, for who wants to know where a request went.
-    pub place: Option<(String, String)>,
+    pub server_id: Option<(String, String)>,
 }
 
 /// Reaches one server: trust, credential and transport are behind this.
@@ -76,13 +79,13 @@ pub trait Connector: Send + Sync + fmt::Debug {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
 
     /// Finds out whether there is a way in, without connecting.
-    fn look(&self) -> BoxFuture<'_, ()> {
+    fn find_sign_in(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
     /// Returns the way in, if the server is one that a person signs in to, and that is known: after
-    /// a connection was tried, or a [look](Self::look) taken. Must not block.
-    fn entrance(&self) -> Option<&dyn Entrance> {
+    /// a connection was tried, or a [find_sign_in](Self::find_sign_in) taken. Must not block.
+    fn sign_in_port(&self) -> Option<&dyn SignInPort> {
         None
     }
 
@@ -98,32 +101,32 @@ pub struct Opened {
     /// The connection.
     pub connection: Connection,
     /// Which protocol eras to offer on it.
-    pub offer: Offer,
+    pub offer: OfferedEras,
 }
 
 /// How an aggregate presents itself, and who watches.
 #[derive(Debug)]
-pub struct Settings {
+pub struct AggregateSettings {
     /// How we introduce ourselves, to servers and to the client.
     pub info: ClientInfo,
     /// How long a list waits for a server; one that is slower is listed later.
     pub list_wait: Duration,
     /// How long a call waits for a person to sign in, before it is answered with the page.
-    pub entry_wait: Duration,
+    pub sign_in_wait: Duration,
     /// Whether names are told apart by that of their server; a single one needs no telling.
     pub naming: Naming,
     /// Who is told when a server's state changes.
     pub observer: Arc<dyn Observer>,
 }
 
-impl Settings {
+impl AggregateSettings {
     /// Takes the usual time to wait, and nobody who watches.
     #[must_use]
     pub fn new(info: ClientInfo) -> Self {
         Self {
             info,
             list_wait: LIST_WAIT,
-            entry_wait: ENTRY_WAIT,
+            sign_in_wait: SIGN_IN_WAIT,
             naming: Naming::Prefixed,
             observer: Arc::new(NoObserver),
         }
@@ -155,7 +158,7 @@ impl Observer for NoObserver {
 }
 
 /// Less than the minute that most clients wait for a call.
-const ENTRY_WAIT: Duration = Duration::from_secs(45);
+const SIGN_IN_WAIT: Duration = Duration::from_secs(45);
 
 /// How long a list waits for a server, unless told otherwise.
 pub const LIST_WAIT: Duration = Duration::from_secs(10);

@@ -4,10 +4,10 @@
 //! speak the same protocol era. Every request of the client gets exactly one answer: the server's,
 //! or an error that says what happened and what to do.
 
-pub mod notes;
 pub mod opening;
 pub mod output;
 pub mod settling;
+pub mod traffic_observer;
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,8 +18,8 @@ use keyway_transport::{Connection, Event, Frame};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 
-use self::notes::Notes;
 use self::output::Output;
+use self::traffic_observer::TrafficObserver;
 
 /// Serves a client until it goes away, and then ends the connection in good order.
 ///
@@ -35,15 +35,15 @@ pub async fn bridge(
 }
 
 /// The same for a client of whom somebody notes what it asks.
-pub async fn bridge_noted(
+pub async fn bridge_observed(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
     connection: Connection,
-    notes: Arc<dyn Notes>,
+    observer: Arc<dyn TrafficObserver>,
 ) -> io::Result<()> {
     let mut input = Input::new(input);
-    input.notes = Some(Arc::clone(&notes));
-    let output = Output::new(output).noted(notes);
+    input.observer = Some(Arc::clone(&observer));
+    let output = Output::new(output).observed_by(observer);
     resume(input, output, connection).await
 }
 
@@ -89,10 +89,10 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
                     None => return io::Result::Ok(()),
                 },
             };
-            told(&watch, &event);
+            report_closed(&watch, &event);
             output.push(event);
             while let Ok(event) = connection.events.try_recv() {
-                told(&watch, &event);
+                report_closed(&watch, &event);
                 output.push(event);
             }
             output.flush().await?;
@@ -105,7 +105,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
 }
 
 /// Tells that the server is gone, if it did not end in good order.
-fn told(watch: &ServerObserver, event: &Event) {
+fn report_closed(watch: &ServerObserver, event: &Event) {
     if let Event::Closed(Some(error)) = event {
         let code = error.code();
         watch.emit(ServerEvent::NotConnected { code });
@@ -118,7 +118,7 @@ pub struct Input<R> {
     front: VecDeque<Frame>,
     lines: BufReader<R>,
     line: Vec<u8>,
-    notes: Option<Arc<dyn Notes>>,
+    observer: Option<Arc<dyn TrafficObserver>>,
 }
 
 impl<R> std::fmt::Debug for Input<R> {
@@ -135,7 +135,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
             front: VecDeque::new(),
             lines: BufReader::with_capacity(READ_BYTES, input),
             line: Vec::new(),
-            notes: None,
+            observer: None,
         }
     }
 
@@ -170,8 +170,8 @@ impl<R: AsyncRead + Unpin> Input<R> {
             }
             let frame = Frame::new(std::mem::take(&mut self.line)).map_err(io::Error::other)?;
             if !frame.bytes().is_empty() {
-                if let Some(notes) = &self.notes {
-                    notes.asked(&frame);
+                if let Some(observer) = &self.observer {
+                    observer.client_sent(&frame);
                 }
                 return Ok(Some(frame));
             }

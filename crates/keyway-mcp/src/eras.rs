@@ -3,30 +3,30 @@
 //! A face takes a [`Connection`] to a server of one era and is itself a connection that speaks the
 //! other; whoever uses it cannot tell. Where both speak the same, there is no face.
 
+mod adapter;
 mod capability;
-mod greeting;
 mod legacy_client;
 mod message;
 mod modern_client;
 pub mod names;
-mod wear;
+mod probe;
 
 use keyway_transport::{Connection, Envelope, Frame};
 
-use self::wear::wear;
-use crate::splice::Members;
+use self::adapter::attach;
+use crate::splice::RawObject;
 
 /// Which era a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Spoken {
+pub enum ClientEra {
     /// 2026-07-28: every request carries its version.
     Modern,
     /// Before: `initialize` comes first.
     Legacy,
 }
 
-impl Spoken {
+impl ClientEra {
     /// Reads the era from a client's first request; `None` if it could be of either.
     #[must_use]
     pub fn of(envelope: &Envelope<'_>) -> Option<Self> {
@@ -54,17 +54,17 @@ impl Spoken {
 /// meanwhile is not lost.
 pub async fn translate(
     connection: Connection,
-    client: Spoken,
+    client: ClientEra,
     first: &Frame,
 ) -> Result<Connection, Connection> {
     match client {
-        Spoken::Legacy => {
-            let (connection, face) = legacy_client::greet(connection, first).await?;
-            Ok(wear(connection, face))
+        ClientEra::Legacy => {
+            let (connection, adapter) = legacy_client::greet(connection, first).await?;
+            Ok(attach(connection, adapter))
         }
-        Spoken::Modern => {
-            let (connection, face) = modern_client::greet(connection, first).await?;
-            Ok(wear(connection, face))
+        ClientEra::Modern => {
+            let (connection, adapter) = modern_client::greet(connection, first).await?;
+            Ok(attach(connection, adapter))
         }
     }
 }
@@ -74,11 +74,11 @@ pub async fn translate(
 /// # Errors
 ///
 /// Gives the connection back if it is not. What the server said meanwhile is not lost either way.
-pub(crate) async fn discovers(
+pub(crate) async fn answers_discovery(
     connection: Connection,
     first: &Frame,
 ) -> Result<Connection, Connection> {
-    let params = message::params_of(first).and_then(Members::read);
+    let params = message::params_of(first).and_then(RawObject::read);
     let meta = params.as_ref().and_then(|params| params.object("_meta"));
     let mut meta = meta.unwrap_or_default();
     meta.remove("progressToken");
@@ -87,7 +87,7 @@ pub(crate) async fn discovers(
     let Ok(question) = message::request(&id, "server/discover", &params) else {
         return Err(connection);
     };
-    match greeting::ask(connection, &id, question).await {
+    match probe::ask(connection, &id, question).await {
         (connection, Some(answer)) if is_modern(&answer) => Ok(connection),
         (connection, _) => Err(connection),
     }
@@ -98,8 +98,8 @@ fn is_modern(answer: &Frame) -> bool {
     let Ok(envelope) = answer.envelope() else {
         return false;
     };
-    let result = envelope.result.and_then(|body| Members::read(body.get()));
-    let error = envelope.error.and_then(|body| Members::read(body.get()));
+    let result = envelope.result.and_then(|body| RawObject::read(body.get()));
+    let error = envelope.error.and_then(|body| RawObject::read(body.get()));
     let code = error.as_ref().and_then(|error| error.get("code"));
     result.is_some_and(|result| result.get("supportedVersions").is_some())
         || code.is_some_and(|code| names::MODERN_CODES.contains(&code))

@@ -5,11 +5,11 @@
 //! [`Connection`](keyway_transport::Connection) comes in, already authorized.
 
 pub mod aggregate;
+pub mod backpressure;
 pub mod bridge;
 pub mod eras;
 pub mod explain;
 pub mod session;
 pub mod splice;
 pub mod states;
-pub mod weight;
 pub mod whereabouts;

@@ -25,9 +25,9 @@ use tokio::task::JoinHandle;
 
 pub use keyway_transport::Frame;
 
-pub use self::era::{Era, Offer, ServerFacts};
+pub use self::era::{Era, OfferedEras, ServerFacts};
 pub use self::error::{RpcError, SessionError};
-pub use self::handler::{Handler, Nobody};
+pub use self::handler::{Handler, NoHandler};
 use self::pump::{Call, Exchange};
 pub use self::typed::{CallResult, ReadResult, Tool};
 
@@ -107,7 +107,7 @@ impl Session {
         connection: Connection,
         client: ClientInfo,
         handler: Arc<dyn Handler>,
-        offer: Offer,
+        offer: OfferedEras,
     ) -> Result<Self, SessionError> {
         let Connection {
             link,

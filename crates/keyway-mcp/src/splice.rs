@@ -1,12 +1,12 @@
 //! JSON objects as text: members are read, replaced and added, and the rest stays as it was written.
 
-mod members;
+mod raw_object;
 
-pub(crate) use self::members::Members;
+pub(crate) use self::raw_object::RawObject;
 
 /// Returns a member of an object as written; of members with one name, the last.
 pub(crate) fn member<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    Members::read(object)?.all(key).last()
+    RawObject::read(object)?.all(key).last()
 }
 
 /// Returns a member that is a string.
@@ -19,7 +19,7 @@ pub(crate) fn string(object: &str, key: &str) -> Option<String> {
 /// The member keeps its place; where it is written twice, both are replaced, so that no reader can
 /// see the old one. One that is missing comes first. `None` means that `object` is no object.
 pub fn with_member(object: &str, key: &str, value: &str) -> Option<String> {
-    let found: Vec<&str> = Members::read(object)?.all(key).collect();
+    let found: Vec<&str> = RawObject::read(object)?.all(key).collect();
     let mut text = String::with_capacity(object.len() + key.len() + value.len() + 8);
     if found.is_empty() {
         let rest = object.trim_start().strip_prefix('{')?;

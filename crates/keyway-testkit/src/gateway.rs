@@ -70,7 +70,7 @@ impl Gateway {
 
     /// Makes a capability, with what follows `keyway token new`.
     #[must_use]
-    pub fn capability(call: Keyway, words: &[&str]) -> String {
+    pub fn token(call: Keyway, words: &[&str]) -> String {
         let call = call.args(["token", "new"]);
         let made = call.args(words.iter().copied()).run();
         assert_eq!(made.code, 0, "{}", made.everything());
@@ -97,9 +97,8 @@ impl Gateway {
 
     /// Posts a message as a client of MCP does, and returns the whole answer.
     #[must_use]
-    pub fn post(&self, path: &str, capability: Option<&str>, message: &str) -> String {
-        let shown =
-            capability.map_or_else(String::new, |it| format!("authorization: Bearer {it}\r\n"));
+    pub fn post(&self, path: &str, token: Option<&str>, message: &str) -> String {
+        let shown = token.map_or_else(String::new, |it| format!("authorization: Bearer {it}\r\n"));
         self.request("POST", path, &format!("{shown}{MCP}"), message)
     }
 

@@ -1,6 +1,6 @@
 //! Resolved servers to connections: which transport, which authorizer, which child.
 
-mod likeness;
+mod fingerprint;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub use keyway_transport::{
     ProxySettings, RootCertificates, TransportError, harden_self,
 };
 
-pub use self::likeness::{Likeness, LikenessKey};
+pub use self::fingerprint::{ConnectionFingerprint, FingerprintKey};
 use crate::approval::{Files, shown};
 use crate::host::Host;
 use crate::settings::Confinement;
 use crate::sign_in::{SharedClock, look_after};
 use crate::watched::{Watched, sanitized};
-use keyway_mcp::session::Offer;
+use keyway_mcp::session::OfferedEras;
 
 /// One server to connect to, approved and resolved.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +91,7 @@ pub struct Connected {
     /// How the process is isolated; `None` for a remote server.
     pub level: Option<IsolationLevel>,
     /// Which protocol eras to offer.
-    pub offer: Offer,
+    pub offer: OfferedEras,
 }
 
 impl Host {
@@ -158,7 +158,7 @@ impl Host {
         });
         let (connection, level) = server.open(&self.launcher).await?;
         watch.note(Topic::Transport, || format!("started; isolation: {level}"));
-        let offer = Offer::Both { probe: STDIO_PROBE };
+        let offer = OfferedEras::Both { probe: STDIO_PROBE };
         Ok(Connected {
             connection,
             level: Some(level),
@@ -196,15 +196,15 @@ impl Host {
         let (connection, offer) = match target.spec.transport {
             Transport::Sse => (
                 connect_sse(url, authorizer, &self.http).await?,
-                Offer::Legacy,
+                OfferedEras::Legacy,
             ),
             Transport::Ws => (
                 connect_ws(url, authorizer, &self.http).await?,
-                Offer::Both { probe: WS_PROBE },
+                OfferedEras::Both { probe: WS_PROBE },
             ),
             _ => (
                 connect_http(url, authorizer, &self.http)?,
-                Offer::Both { probe: HTTP_PROBE },
+                OfferedEras::Both { probe: HTTP_PROBE },
             ),
         };
         if let Some(oauth) = oauth {

@@ -3,9 +3,9 @@
 
 mod attending;
 mod consent;
-mod door;
 mod engine;
 mod runtime;
+mod sign_in_gate;
 mod stores;
 mod turn;
 mod vault;
@@ -30,7 +30,7 @@ pub use keyway_auth::oauth::{
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
 
 pub use self::consent::{Loopback, Presenter, Typed};
-pub use self::door::Door;
+pub use self::sign_in_gate::SignInGate;
 pub use self::stores::Stores;
 pub use self::vault::{InFlight, KeptVault, OpenVault};
 
@@ -102,7 +102,7 @@ impl Host {
 impl Host {
     /// Returns the way in for an entry; none if it is not by OAuth, or nobody can be asked.
     #[must_use]
-    pub(crate) fn door(&self, target: Target<'_>) -> Option<Door> {
+    pub(crate) fn sign_in_gate(&self, target: Target<'_>) -> Option<SignInGate> {
         let accounts = self.accounts.as_ref()?;
         let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
             return None;
@@ -119,7 +119,7 @@ impl Host {
         let in_flight = accounts.vault.as_ref().map(|it| it.in_flight().clone());
         let lists = Arc::clone(&accounts.stores.tool_lists);
         let in_flight = in_flight.unwrap_or_default();
-        Some(Door::new(oauth, lists, in_flight, name))
+        Some(SignInGate::new(oauth, lists, in_flight, name))
     }
 }
 

@@ -16,7 +16,7 @@ use keyway_code::Exit;
 use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_gateway::shared_gateway::SharedGateway;
 use keyway_gateway::sharing::relay;
-use keyway_mcp::aggregate::{Member, Naming, Settings, aggregate};
+use keyway_mcp::aggregate::{AggregateSettings, Member, Naming, aggregate};
 use keyway_mcp::bridge::bridge;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
@@ -137,7 +137,7 @@ impl Runner {
     /// Serves servers together; each is planned, approved and connected when it is first needed.
     fn together(&self) -> Connection {
         let host: Host = self.plugin.host().with_asking(PromptPolicy::Never);
-        let mut settings = Settings::new(host.client().clone());
+        let mut settings = AggregateSettings::new(host.client().clone());
         if let [_] = self.names.as_slice() {
             settings.naming = Naming::Bare;
         }
@@ -153,7 +153,7 @@ impl Runner {
                 },
             )),
             timeout: None,
-            place: None,
+            server_id: None,
         });
         aggregate(members.collect(), settings)
     }

@@ -15,7 +15,9 @@ use keyway::{Host, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::path_segment;
 use keyway_gateway::dashboard::Dashboard;
-use keyway_gateway::gateway::{Gateway, ListenError, Listener, Reader, Register, Served, serve};
+use keyway_gateway::gateway::{
+    Gateway, ListenError, Listener, ServedServer, TokenReader, TokenStore, serve,
+};
 use keyway_gateway::{shared_gateway, sharing};
 use keyway_secret::printable;
 use rustix::io::fcntl_dupfd_cloexec;
@@ -74,9 +76,9 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         desk.serves(plugins.loaded());
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(route).collect();
-        let reader: Reader = {
+        let reader: TokenReader = {
             let vault = Arc::clone(&vault);
-            Arc::new(move || Register::new(&vault)?.list())
+            Arc::new(move || TokenStore::new(&vault)?.list())
         };
         let (activity, export) = traces::begin(desk.host())?;
         let activity = Arc::new(activity);
@@ -128,7 +130,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         tokio::select! {
             () = serving => {}
             () = lose_patience => {}
-            () = gateway.tend() => {}
+            () = gateway.run_maintenance() => {}
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
         // Children get to end in good order, but nobody waits for them forever.
@@ -235,7 +237,7 @@ fn require_names_apart(plugins: &[(PathBuf, Plugin)]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn route(server: &Served) -> String {
+fn route(server: &ServedServer) -> String {
     let (plugin, name) = (path_segment(&server.plugin), path_segment(&server.name));
     format!("/mcp/{plugin}/{name}")
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::of_path_segment;
-use keyway_gateway::gateway::{Capability, Register, Scope};
+use keyway_gateway::gateway::{GatewayToken, TokenScope, TokenStore};
 use keyway_secret::printable;
 use serde_json::json;
 
@@ -102,11 +102,11 @@ fn make(
             what: "a name has up to 64 characters, none of them blank",
         });
     }
-    let scopes: Result<Vec<Scope>, CliError> =
+    let scopes: Result<Vec<TokenScope>, CliError> =
         servers.iter().map(|name| scope(name, config)).collect();
     let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
     let vault = open_vault()?;
-    let token = Register::new(&vault)?.issue(name, scopes)?;
+    let token = TokenStore::new(&vault)?.issue(name, scopes)?;
     for note in servers.iter().filter_map(|name| absence(name, config)) {
         if context.verbosity != Verbosity::Quiet {
             context.print_aside(&format!("note: {note}\n"));
@@ -118,14 +118,14 @@ fn make(
 }
 
 /// Reads what a token opens; a bare name is that of the plugin where the person stands.
-fn scope(name: &str, config: Option<&Path>) -> Result<Scope, CliError> {
+fn scope(name: &str, config: Option<&Path>) -> Result<TokenScope, CliError> {
     let is_address = name.contains("://");
-    if let Some(scope) = Scope::read(name).filter(|_| !is_address) {
+    if let Some(scope) = TokenScope::read(name).filter(|_| !is_address) {
         return Ok(scope);
     }
     let found = load(config).and_then(|plugin| {
         let server = server_name(&plugin, Some(name))?;
-        Ok(Scope::server(&plugin.name(), &server))
+        Ok(TokenScope::server(&plugin.name(), &server))
     });
     found.map_err(|error| match (error, of_path(name)) {
         (CliError::Host(Error::Load(_) | Error::UnknownServer { .. }), Some(near)) => {
@@ -150,7 +150,7 @@ fn of_path(path: &str) -> Option<String> {
     let (before, server) = path.trim_end_matches('/').rsplit_once('/')?;
     let plugin = before.rsplit('/').next()?;
     let scope = format!("{}:{}", of_path_segment(plugin)?, of_path_segment(server)?);
-    Scope::read(&scope).map(|scope| printable(&scope.to_string()))
+    TokenScope::read(&scope).map(|scope| printable(&scope.to_string()))
 }
 
 /// Says that a server is not there now, as far as the plugin where the person stands tells. It may
@@ -172,13 +172,15 @@ fn absence(name: &str, config: Option<&Path>) -> Option<String> {
 
 fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let all = match existing_vault()? {
-        Some(vault) => Register::new(&vault)?.list()?,
+        Some(vault) => TokenStore::new(&vault)?.list()?,
         None => Vec::new(),
     };
-    let words = |scopes: &[Scope]| -> Vec<String> { scopes.iter().map(Scope::to_string).collect() };
+    let words = |scopes: &[TokenScope]| -> Vec<String> {
+        scopes.iter().map(TokenScope::to_string).collect()
+    };
     let text = match format {
         Format::Json => {
-            let object = |it: &Capability| {
+            let object = |it: &GatewayToken| {
                 let servers = it.servers.as_deref().map(words);
                 json!({ "name": it.name, "servers": servers })
             };
@@ -203,7 +205,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
 
 fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
     let existed = match existing_vault()? {
-        Some(vault) => Register::new(&vault)?.revoke(name)?,
+        Some(vault) => TokenStore::new(&vault)?.revoke(name)?,
         None => false,
     };
     if !existed {

@@ -79,7 +79,7 @@ fn reconnect_opens_a_new_connection_for_the_person_and_for_every_client() {
     let house = House::over(Folder::new().file("p/.mcp.json", entry), &[], &[]);
     let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), house.folder.path());
     let call = call.env("KEYWAY_HOME", house.folder.at("home"));
-    let token = Gateway::capability(call, &["--name", "n"]);
+    let token = Gateway::token(call, &["--name", "n"]);
     let client = Client::greet(&house.gateway, "/mcp", &token);
     // Returns the session that a call went to.
     let used = || {

@@ -49,7 +49,7 @@ fn a_client_and_the_dashboard_are_told_commands_that_name_the_plugins_folder() {
         let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path());
         call.env("KEYWAY_HOME", &home)
     };
-    let token = Gateway::capability(call(), &["--name", "n"]);
+    let token = Gateway::token(call(), &["--name", "n"]);
     let house = House::of(Gateway::start(call(), &["it's mine"]));
     let mut client = Client::greet(&house.gateway, "/mcp", &token);
     let command = hint(&client.call("everything__status"));

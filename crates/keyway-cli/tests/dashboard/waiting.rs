@@ -24,7 +24,7 @@ impl Waiting {
 
     /// Starts it at a desk that was prepared.
     pub(crate) fn at(desk: Desk) -> Self {
-        let token = Gateway::capability(desk.without_browser(&[]), &["--name", "n"]);
+        let token = Gateway::token(desk.without_browser(&[]), &["--name", "n"]);
         let gateway = Gateway::start(desk.without_browser(&[]), &["--trust"]);
         Self {
             house: House::of(gateway),

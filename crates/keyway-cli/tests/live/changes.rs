@@ -162,7 +162,7 @@ fn a_kept_variable_counts_as_soon_as_it_changes() {
 fn signing_in_and_out_elsewhere_counts_at_once() {
     let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
     let home = desk.folder.at("home/keyway");
-    let token = Process::capability(desk.keyway(&[]), &["--name", "t"]);
+    let token = Process::token(desk.keyway(&[]), &["--name", "t"]);
     let gateway = Gateway::at(&home, &desk.folder, token);
     let name = desk.folder.path().file_name().unwrap().to_string_lossy();
     let path = format!("/mcp/{name}/s");

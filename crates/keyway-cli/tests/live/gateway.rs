@@ -17,7 +17,7 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Serves plugins of a folder, and has a token for all of them.
     pub(crate) fn start(folder: &Folder, words: &[&str], variables: &[(&str, &str)]) -> Self {
-        let token = Process::capability(keyway(folder, &[]), &["--name", "t"]);
+        let token = Process::token(keyway(folder, &[]), &["--name", "t"]);
         let call = around(&folder.at("home"), folder, variables);
         let process = Process::start(call, words);
         Self { process, token }

@@ -20,7 +20,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn start(settings: Settings) -> Self {
         let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), settings);
-        let token = Process::capability(desk.keyway(&[]), &["--name", "t"]);
+        let token = Process::token(desk.keyway(&[]), &["--name", "t"]);
         let gateway = Gateway::at(&desk.folder.at("home/keyway"), &desk.folder, token);
         Self { desk, gateway }
     }
@@ -151,7 +151,7 @@ fn who_uses_several_servers_keeps_the_session_and_the_others() {
 #[test]
 fn after_a_sign_out_nothing_but_a_call_opens_a_window() {
     let desk = Desk::new(env!("CARGO_BIN_EXE_keyway"), Settings::default());
-    let token = Process::capability(desk.keyway(&[]), &["--name", "t"]);
+    let token = Process::token(desk.keyway(&[]), &["--name", "t"]);
     let process = Process::start(desk.keyway(&[]), &[]);
     let gateway = Gateway { process, token };
     let place = Place { desk, gateway };

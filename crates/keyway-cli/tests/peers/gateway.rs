@@ -31,7 +31,7 @@ impl Gateway {
         let folder = Folder::new()
             .file("p/.mcp.json", entries)
             .file("person/work/.keep", "");
-        let capability = Process::capability(keyway(&folder), &["--name", "client"]);
+        let capability = Process::token(keyway(&folder), &["--name", "client"]);
         let call = keyway(&folder).env("HOME", folder.at("person"));
         let process = Process::start(call, &["p", "--trust", "--quiet"]);
         Self {
@@ -220,7 +220,7 @@ fn gemini_cli_connects_over_http() {
 
 /// Codex connects only in a conversation, which needs an account.
 #[test]
-fn codex_takes_the_address_and_reads_the_capability_from_a_variable() {
+fn codex_takes_the_address_and_reads_the_token_from_a_variable() {
     let Some(tools) = Tools::find(&[NODE, RUST_PEER, CODEX]) else {
         return;
     };

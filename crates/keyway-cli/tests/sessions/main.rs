@@ -37,7 +37,7 @@ fn a_thousand_sessions_are_held_and_leave_nothing_behind() {
             upstream.process.url("/mcp")
         ),
     );
-    let token = Gateway::capability(keyway(&folder), &["--name", "n"]);
+    let token = Gateway::token(keyway(&folder), &["--name", "n"]);
     let words = ["p", "--trust", "--quiet"];
     let gateway = Program::new(Gateway::start(keyway(&folder), &words));
     let (bytes, mut held) = cost(&gateway, "/mcp/p/s", Some(&token));

@@ -113,7 +113,7 @@ fn among_several_servers_the_others_go_on() {
 #[test]
 fn the_gateway_ends_its_session_too() {
     let desk = desk();
-    let token = Gateway::capability(desk.keyway(&[]), &["--name", "n"]);
+    let token = Gateway::token(desk.keyway(&[]), &["--name", "n"]);
     let gateway = Gateway::start(desk.keyway(&[]), &["--trust", "--quiet"]);
     let params = json!({
         "protocolVersion": "2025-11-25",

@@ -6,14 +6,14 @@ use keyway_secret::Secret;
 use keyway_transport::{Inbound, Reply};
 use url::form_urlencoded;
 
-use super::entry::{Visitor, is_own_form};
+use super::backend::ServerId;
+use super::browser_session::{BrowserSession, is_own_form};
 use super::form::arguments;
-use super::paths::{self, Action, Place};
+use super::paths::{self, Action, DashboardRoute};
 use super::result::{Called, LastCall};
 use super::sessions::Notice;
-use super::steward::ServerId;
 use super::{Dashboard, answers, pages};
-use crate::activity::{Asked, Outcome};
+use crate::activity::{Outcome, RequestSummary};
 use crate::schema::Schema;
 
 /// The fields of a form, in their order.
@@ -21,7 +21,12 @@ pub(super) type Fields = Vec<(String, String)>;
 
 impl Dashboard {
     /// Does what a form asks for.
-    pub(super) async fn act(&self, visitor: &Visitor, place: Place, mut request: Inbound) -> Reply {
+    pub(super) async fn act(
+        &self,
+        browser: &BrowserSession,
+        place: DashboardRoute,
+        mut request: Inbound,
+    ) -> Reply {
         if !is_own_form(&request.headers) {
             return self.refused();
         }
@@ -35,59 +40,65 @@ impl Dashboard {
         let mut fields: Fields = pairs
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
-        if !has_mark(&mut fields, visitor) {
+        if !has_mark(&mut fields, browser) {
             return self.refused();
         }
         match place {
-            Place::Leave => self.leave(visitor, request.peer),
-            Place::Act(id, action) => self.change(visitor, &id, action, &fields).await,
-            Place::Tool(id, tool) => self.call(visitor, &id, &tool, fields).await,
-            _ => pages::not_found(visitor),
+            DashboardRoute::Leave => self.leave(browser, request.peer),
+            DashboardRoute::Act(id, action) => self.change(browser, &id, action, &fields).await,
+            DashboardRoute::Tool(id, tool) => self.call(browser, &id, &tool, fields).await,
+            _ => pages::not_found(browser),
         }
     }
 
     async fn change(
         &self,
-        visitor: &Visitor,
+        browser: &BrowserSession,
         id: &ServerId,
         action: Action,
         fields: &Fields,
     ) -> Reply {
-        let servers = self.steward.servers().await;
+        let servers = self.backend.servers().await;
         if !servers.iter().any(|view| view.id == *id) {
-            return pages::not_found(visitor);
+            return pages::not_found(browser);
         }
         let done = match action {
-            Action::Check => self.steward.check(id).await.map(|()| None),
-            Action::SignIn => self.steward.sign_in(id).await,
+            Action::Check => self.backend.check(id).await.map(|()| None),
+            Action::SignIn => self.backend.sign_in(id).await,
             Action::Cancel => {
-                self.steward.cancel(id);
+                self.backend.cancel(id);
                 Ok(Some("The sign-in was given up.".to_owned()))
             }
-            Action::SignOut => self.steward.sign_out(id).await.map(Some),
+            Action::SignOut => self.backend.sign_out(id).await.map(Some),
             Action::Approve => {
                 let digest = field(fields, "digest").unwrap_or_default();
-                let approved = self.steward.approve(id, digest).await;
+                let approved = self.backend.approve(id, digest).await;
                 approved.map(|()| Some("Approved, as it is now; a change asks again.".to_owned()))
             }
         };
         match done {
             Ok(None) => {}
-            Ok(Some(words)) => self.sessions.tell(visitor.cookie(), Notice::Good(words)),
+            Ok(Some(words)) => self.sessions.tell(browser.cookie(), Notice::Good(words)),
             Err(trouble) => {
                 let notice = Notice::Bad(Box::new(trouble));
-                self.sessions.tell(visitor.cookie(), notice);
+                self.sessions.tell(browser.cookie(), notice);
             }
         }
-        answers::see(&paths::server(visitor.base(), id))
+        answers::see(&paths::server(browser.base(), id))
     }
 
-    async fn call(&self, visitor: &Visitor, id: &ServerId, name: &str, fields: Fields) -> Reply {
-        let servers = self.steward.servers().await;
+    async fn call(
+        &self,
+        browser: &BrowserSession,
+        id: &ServerId,
+        name: &str,
+        fields: Fields,
+    ) -> Reply {
+        let servers = self.backend.servers().await;
         let mut tools = servers.iter().filter(|view| view.id == *id);
         let tool = tools.find_map(|view| view.tools.iter().find(|tool| tool.name == name));
         let Some(tool) = tool else {
-            return pages::not_found(visitor);
+            return pages::not_found(browser);
         };
         let schema = Schema::new(&tool.schema);
         let mut call = LastCall {
@@ -99,14 +110,14 @@ impl Dashboard {
         match arguments(schema, &call.fields) {
             Err(problems) => call.outcome = Called::Misfit(problems),
             Ok(arguments) => {
-                let ticket = self.activity.begin(Asked {
+                let ticket = self.activity.begin(RequestSummary {
                     server: Some((id.plugin.clone(), id.name.clone())),
                     by: "dashboard".to_owned(),
                     method: "tools/call".to_owned(),
                     tool: Some(name.to_owned()),
                     parent: None,
                 });
-                let answered = self.steward.call(id, name, arguments).await;
+                let answered = self.backend.call(id, name, arguments).await;
                 call.outcome = match answered {
                     Ok(raw) => Called::read(&raw),
                     Err(trouble) => Called::Failed(Box::new(trouble)),
@@ -118,18 +129,18 @@ impl Dashboard {
                 });
             }
         }
-        self.sessions.remember(visitor.cookie(), call);
-        answers::see(&format!("{}#result", paths::tool(visitor.base(), id, name)))
+        self.sessions.remember_tools(browser.cookie(), call);
+        answers::see(&format!("{}#result", paths::tool(browser.base(), id, name)))
     }
 }
 
 /// Takes the mark out of a form; says whether it was there once and is that of the session.
-fn has_mark(fields: &mut Fields, visitor: &Visitor) -> bool {
+fn has_mark(fields: &mut Fields, browser: &BrowserSession) -> bool {
     let mut marks = fields.extract_if(.., |(name, _)| name == MARK);
     let mark = marks.next().map(|(_, value)| Secret::new(value));
     let is_only = marks.next().is_none();
     drop(marks);
-    is_only && mark.is_some_and(|mark| mark.is_same_as(&visitor.session.csrf))
+    is_only && mark.is_some_and(|mark| mark.is_same_as(&browser.session.csrf))
 }
 
 fn field<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {

@@ -15,18 +15,18 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{sleep, timeout};
 use url::form_urlencoded;
 
-use super::entry::Visitor;
+use super::backend::ServerId;
+use super::browser_session::BrowserSession;
 use super::html::Html;
 use super::pages::{Look, Region, regions};
-use super::paths::{self, Place};
-use super::steward::ServerId;
+use super::paths::{self, DashboardRoute};
 use super::words;
 use super::{Dashboard, answers};
 use keyway_mcp::states::Standing;
 
 impl Dashboard {
     /// Opens a stream for the page that the query names.
-    pub(super) fn events(self: &Arc<Self>, visitor: &Visitor, query: Option<&str>) -> Reply {
+    pub(super) fn events(self: &Arc<Self>, browser: &BrowserSession, query: Option<&str>) -> Reply {
         let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let page = pairs.find(|(name, _)| name == "page");
         let place = page.and_then(|(_, path)| paths::find(&path));
@@ -39,7 +39,7 @@ impl Dashboard {
         let (out, pieces) = mpsc::channel(QUEUE);
         let stream = Stream {
             dashboard: Arc::clone(self),
-            visitor: visitor.clone(),
+            browser: browser.clone(),
             place,
             out,
             sent: HashMap::new(),
@@ -53,8 +53,8 @@ impl Dashboard {
 
 struct Stream {
     dashboard: Arc<Dashboard>,
-    visitor: Visitor,
-    place: Place,
+    browser: BrowserSession,
+    place: DashboardRoute,
     out: mpsc::Sender<Bytes>,
     sent: HashMap<String, Html>,
     standings: HashMap<ServerId, Standing>,
@@ -64,10 +64,10 @@ struct Stream {
 impl Stream {
     /// Goes on until the window is closed, the session ends or the gateway does.
     async fn run(mut self) {
-        let mut servers = self.dashboard.steward.changes();
+        let mut servers = self.dashboard.backend.changes();
         let mut activity = self.dashboard.activity.changes();
         let mut stopping = self.dashboard.stopping.subscribe();
-        while self.dashboard.sessions.is_open(self.visitor.cookie()) {
+        while self.dashboard.sessions.is_open(self.browser.cookie()) {
             let look = self.dashboard.look().await;
             let text = self.changed(&look);
             if self.send(text).await.is_err() {
@@ -88,7 +88,7 @@ impl Stream {
     /// first round mostly says nothing new, but costs nothing either.
     fn changed(&mut self, look: &Look) -> String {
         let mut text = String::new();
-        for Region { id, html } in regions(look, &self.place, &self.visitor) {
+        for Region { id, html } in regions(look, &self.place, &self.browser) {
             if self.sent.get(&id) != Some(&html) {
                 event(&mut text, "region", &format!("{id}\n{}", html.as_str()));
                 self.sent.insert(id, html);

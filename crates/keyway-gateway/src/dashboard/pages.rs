@@ -11,20 +11,20 @@ use std::sync::Arc;
 use http::StatusCode;
 use keyway_transport::Reply;
 
-use super::entry::Visitor;
+use super::backend::{ServerId, ServerView, Tool};
+use super::browser_session::BrowserSession;
 use super::html::{Html, html};
-use super::paths::Place;
+use super::paths::DashboardRoute;
 use super::sessions::Notice;
-use super::steward::{ServerId, ServerView, Tool};
 use super::{Reopening, answers};
-use crate::activity::Entry;
+use crate::activity::ActivityEntry;
 
 /// Everything that pages are made of, at one moment.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) servers: Vec<ServerView>,
     /// Latest first.
-    pub(super) recent: Vec<Arc<Entry>>,
+    pub(super) recent: Vec<Arc<ActivityEntry>>,
 }
 
 impl Look {
@@ -33,9 +33,9 @@ impl Look {
     }
 
     /// Returns what was asked of one server, latest first.
-    fn of(&self, id: &ServerId) -> impl DoubleEndedIterator<Item = &Entry> {
-        let is_its = move |entry: &&Arc<Entry>| {
-            let server = entry.asked.server.as_ref();
+    fn of(&self, id: &ServerId) -> impl DoubleEndedIterator<Item = &ActivityEntry> {
+        let is_its = move |entry: &&Arc<ActivityEntry>| {
+            let server = entry.request.server.as_ref();
             server.is_some_and(|(plugin, name)| *plugin == id.plugin && *name == id.name)
         };
         self.recent.iter().filter(is_its).map(AsRef::as_ref)
@@ -52,11 +52,15 @@ pub(super) struct Region {
 }
 
 /// Returns the parts of a page that are kept up to date.
-pub(super) fn regions(look: &Look, place: &Place, visitor: &Visitor) -> Vec<Region> {
+pub(super) fn regions(
+    look: &Look,
+    place: &DashboardRoute,
+    browser: &BrowserSession,
+) -> Vec<Region> {
     match place {
-        Place::Overview => overview::regions(look, visitor),
-        Place::Server(id) => match look.find(id) {
-            Some(view) => server::regions(look, view, visitor),
+        DashboardRoute::Overview => overview::regions(look, browser),
+        DashboardRoute::Server(id) => match look.find(id) {
+            Some(view) => server::regions(look, view, browser),
             None => Vec::new(),
         },
         _ => Vec::new(),
@@ -64,26 +68,26 @@ pub(super) fn regions(look: &Look, place: &Place, visitor: &Visitor) -> Vec<Regi
 }
 
 /// All servers.
-pub(super) fn overview(look: &Look, visitor: &Visitor, notice: Option<&Notice>) -> Html {
-    let body = overview::page(look, visitor);
-    framed("Servers", &body, visitor, notice)
+pub(super) fn overview(look: &Look, browser: &BrowserSession, notice: Option<&Notice>) -> Html {
+    let body = overview::page(look, browser);
+    framed("Servers", &body, browser, notice)
 }
 
 /// One server.
 pub(super) fn server(
     look: &Look,
     view: &ServerView,
-    visitor: &Visitor,
+    browser: &BrowserSession,
     notice: Option<&Notice>,
 ) -> Html {
-    let body = server::page(look, view, visitor);
-    framed(&view.id.name, &body, visitor, notice)
+    let body = server::page(look, view, browser);
+    framed(&view.id.name, &body, browser, notice)
 }
 
 /// One tool.
-pub(super) fn tool(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
-    let body = tool::page(view, tool, visitor);
-    framed(&tool.name, &body, visitor, None)
+pub(super) fn tool(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
+    let body = tool::page(view, tool, browser);
+    framed(&tool.name, &body, browser, None)
 }
 
 /// What anybody gets who shows no session: nothing but how to get one.
@@ -125,10 +129,10 @@ pub(super) fn entered(base: &str) -> Reply {
 }
 
 /// There is no such page.
-pub(super) fn not_found(visitor: &Visitor) -> Reply {
+pub(super) fn not_found(browser: &BrowserSession) -> Reply {
     let back = html!(
         "<p><a href=\"{}/\">Back to all servers</a></p>",
-        visitor.base(),
+        browser.base(),
     );
     answers::page(StatusCode::NOT_FOUND, bare("Nothing here", &back))
 }
@@ -149,7 +153,7 @@ fn bare(title: &str, body: &Html) -> Html {
     )
 }
 
-fn framed(title: &str, body: &Html, visitor: &Visitor, notice: Option<&Notice>) -> Html {
+fn framed(title: &str, body: &Html, browser: &BrowserSession, notice: Option<&Notice>) -> Html {
     html!(
         "<!doctype html>\n<html lang=\"en\" data-at=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -168,11 +172,11 @@ fn framed(title: &str, body: &Html, visitor: &Visitor, notice: Option<&Notice>) 
          <main id=\"main\" tabindex=\"-1\">\n{}{}\n</main>\n\
          <p id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></p>\n\
          </body>\n</html>\n",
-        visitor.base(),
+        browser.base(),
         title,
-        visitor.base(),
-        visitor.base(),
-        parts::mark(visitor),
+        browser.base(),
+        browser.base(),
+        parts::mark(browser),
         notice.map(shown),
         *body,
     )

@@ -6,12 +6,12 @@
 
 use keyway_config::names::path_segment;
 
-use super::steward::ServerId;
+use super::backend::ServerId;
 use crate::gateway::decoded;
 
 /// A place of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DashboardRoute {
     /// All servers.
     Overview,
     /// A one-time link, with its token.
@@ -75,34 +75,34 @@ pub(super) fn is_own(path: &str) -> bool {
 }
 
 /// Finds what a path outside of every session means.
-pub(super) fn outside(path: &str) -> Option<Place> {
+pub(super) fn outside(path: &str) -> Option<DashboardRoute> {
     let parts: Vec<&str> = path.strip_prefix("/dashboard/")?.split('/').collect();
     match parts.as_slice() {
-        ["enter", token] => Some(Place::Enter((*token).to_owned())),
-        ["link"] => Some(Place::Link),
-        ["style.css"] => Some(Place::Style),
-        ["script.js"] => Some(Place::Script),
-        ["icon.svg"] => Some(Place::Icon),
+        ["enter", token] => Some(DashboardRoute::Enter((*token).to_owned())),
+        ["link"] => Some(DashboardRoute::Link),
+        ["style.css"] => Some(DashboardRoute::Style),
+        ["script.js"] => Some(DashboardRoute::Script),
+        ["icon.svg"] => Some(DashboardRoute::Icon),
         _ => None,
     }
 }
 
 /// Returns the room of a session, and where in it a path leads.
 pub(super) fn split(path: &str) -> Option<(&str, &str)> {
-    let rest = path.strip_prefix(ROOMS)?;
+    let rest = path.strip_prefix(SESSION_PREFIX)?;
     let end = rest.find('/')?;
     rest.split_at_checked(end)
 }
 
 /// Returns where everything of a room lies.
-pub(super) fn base(room: &str) -> String {
-    format!("{ROOMS}{room}")
+pub(super) fn base(path_key: &str) -> String {
+    format!("{SESSION_PREFIX}{path_key}")
 }
 
 /// Finds what a path inside of a session means.
-pub(super) fn find(path: &str) -> Option<Place> {
+pub(super) fn find(path: &str) -> Option<DashboardRoute> {
     if path == "/" {
-        return Some(Place::Overview);
+        return Some(DashboardRoute::Overview);
     }
     let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let id = |plugin: &str, name: &str| ServerId {
@@ -110,11 +110,15 @@ pub(super) fn find(path: &str) -> Option<Place> {
         name: decoded(name),
     };
     match parts.as_slice() {
-        ["leave"] => Some(Place::Leave),
-        ["events"] => Some(Place::Events),
-        ["s", plugin, name] => Some(Place::Server(id(plugin, name))),
-        ["s", plugin, name, "tool", tool] => Some(Place::Tool(id(plugin, name), decoded(tool))),
-        ["s", plugin, name, word] => Some(Place::Act(id(plugin, name), Action::read(word)?)),
+        ["leave"] => Some(DashboardRoute::Leave),
+        ["events"] => Some(DashboardRoute::Events),
+        ["s", plugin, name] => Some(DashboardRoute::Server(id(plugin, name))),
+        ["s", plugin, name, "tool", tool] => {
+            Some(DashboardRoute::Tool(id(plugin, name), decoded(tool)))
+        }
+        ["s", plugin, name, word] => {
+            Some(DashboardRoute::Act(id(plugin, name), Action::read(word)?))
+        }
         _ => None,
     }
 }
@@ -138,7 +142,7 @@ pub(super) fn act(base: &str, id: &ServerId, action: Action) -> String {
     format!("{}/{}", server(base, id), action.as_str())
 }
 
-const ROOMS: &str = "/dashboard/at/";
+const SESSION_PREFIX: &str = "/dashboard/at/";
 
 #[cfg(test)]
 mod tests {
@@ -153,18 +157,21 @@ mod tests {
             };
             assert_eq!(
                 find(&server("", &id)),
-                Some(Place::Server(id.clone())),
+                Some(DashboardRoute::Server(id.clone())),
                 "{name}"
             );
             let path = tool("", &id, name);
-            assert_eq!(find(&path), Some(Place::Tool(id.clone(), name.to_owned())));
+            assert_eq!(
+                find(&path),
+                Some(DashboardRoute::Tool(id.clone(), name.to_owned()))
+            );
             let path = act("", &id, Action::SignOut);
-            assert_eq!(find(&path), Some(Place::Act(id, Action::SignOut)));
+            assert_eq!(find(&path), Some(DashboardRoute::Act(id, Action::SignOut)));
         }
     }
 
     #[test]
-    fn other_paths_are_nobody_s() {
+    fn other_paths_do_not_belong_to_the_dashboard() {
         for path in ["/mcp", "/dashboardx", "/metrics", "/healthz", "//"] {
             assert!(!is_own(path), "{path}");
         }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::actions::Fields;
+use super::backend::ServerId;
 use super::html::{Html, Lines, html};
-use super::steward::ServerId;
 use keyway_mcp::states::Trouble;
 
 /// The latest call of a session.

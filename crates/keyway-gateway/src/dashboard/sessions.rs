@@ -18,7 +18,7 @@ use keyway_mcp::states::Trouble;
 
 /// Links and sessions.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<Table>);
+pub(super) struct BrowserSessions(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
@@ -29,7 +29,7 @@ struct Table {
 struct Kept {
     hash: [u8; 32],
     csrf: Secret<String>,
-    room: Secret<String>,
+    path_key: Secret<String>,
     until: Instant,
     /// However much it is used, it ends then.
     at_last: Instant,
@@ -52,18 +52,18 @@ pub(super) struct Session {
     /// What a form has to carry.
     pub(super) csrf: Secret<String>,
     /// Where its pages lie.
-    pub(super) room: Secret<String>,
+    pub(super) path_key: Secret<String>,
     /// What the last call of a tool brought.
     pub(super) last_call: Option<Arc<LastCall>>,
 }
 
-impl fmt::Debug for Sessions {
+impl fmt::Debug for BrowserSessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sessions")
     }
 }
 
-impl Sessions {
+impl BrowserSessions {
     /// Makes a link that works once and soon ends; `None` without randomness.
     pub(super) fn new_link(&self) -> Option<Secret<String>> {
         let token = random_token().ok()?;
@@ -88,12 +88,12 @@ impl Sessions {
         }
         let cookie = random_token().ok()?;
         let session = Kept::new("session", &cookie, IDLE_TIME, LONGEST)?;
-        let room = session.room.clone();
+        let path_key = session.path_key.clone();
         table.sessions.retain(|session| !session.is_over());
         table.sessions.push(session);
         let more = table.sessions.len().saturating_sub(MOST_SESSIONS);
         table.sessions.drain(..more);
-        Some((cookie, room))
+        Some((cookie, path_key))
     }
 
     /// Finds the session of a cookie, and keeps it alive.
@@ -109,7 +109,7 @@ impl Sessions {
         found.until = (Instant::now() + IDLE_TIME).min(found.at_last);
         Some(Session {
             csrf: found.csrf.clone(),
-            room: found.room.clone(),
+            path_key: found.path_key.clone(),
             last_call: found.last_call.clone(),
         })
     }
@@ -133,7 +133,7 @@ impl Sessions {
     }
 
     /// Keeps what a call brought.
-    pub(super) fn remember(&self, cookie: &str, call: LastCall) {
+    pub(super) fn remember_tools(&self, cookie: &str, call: LastCall) {
         self.with(cookie, |session| session.last_call = Some(Arc::new(call)));
     }
 
@@ -164,7 +164,7 @@ impl Kept {
         Some(Self {
             hash: hash(kind, token.expose()),
             csrf: random_token().ok()?,
-            room: random_token().ok()?,
+            path_key: random_token().ok()?,
             until: now + idle,
             at_last: now + longest,
             notice: None,
@@ -216,14 +216,14 @@ const MOST_SESSIONS: usize = 64;
 mod tests {
     use super::*;
 
-    fn entered(sessions: &Sessions) -> Secret<String> {
+    fn entered(sessions: &BrowserSessions) -> Secret<String> {
         let link = sessions.new_link().unwrap();
         sessions.enter(link.expose()).unwrap().0
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_link_works_once_and_not_for_long() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let link = sessions.new_link().unwrap();
         assert!(link.expose().len() >= 43, "256 bits");
         assert!(sessions.enter(link.expose()).is_some());
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_link_is_no_session_and_a_session_no_link() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let link = sessions.new_link().unwrap();
         assert!(sessions.find(link.expose()).is_none());
         let cookie = entered(&sessions);
@@ -247,7 +247,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_session_lives_while_it_is_used_and_ends_in_any_case() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let cookie = entered(&sessions);
         for _ in 0..7 * 4 - 1 {
             tokio::time::advance(Duration::from_secs(6 * 60 * 60)).await;
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_session_has_a_mark_of_its_own_and_leaving_ends_one() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let (one, other) = (entered(&sessions), entered(&sessions));
         let mark = |cookie: &Secret<String>| sessions.find(cookie.expose()).unwrap().csrf;
         assert!(!mark(&one).is_same_as(&mark(&other)));
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn links_and_sessions_do_not_pile_up() {
-        let sessions = Sessions::default();
+        let sessions = BrowserSessions::default();
         let first = sessions.new_link().unwrap();
         for _ in 0..MOST_LINKS {
             sessions.new_link().unwrap();

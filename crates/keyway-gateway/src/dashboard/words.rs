@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 
-use super::steward::ServerView;
+use super::backend::ServerView;
 use crate::activity::Outcome;
 use keyway_mcp::states::{Reason, Standing, State};
 
@@ -121,7 +121,7 @@ pub(super) fn outcome(outcome: Outcome) -> String {
         Outcome::Error(0) => "failed".to_owned(),
         Outcome::Error(code) => format!("error {code}"),
         Outcome::Status(status) => format!("refused ({status})"),
-        Outcome::Left => "client left".to_owned(),
+        Outcome::Abandoned => "client left".to_owned(),
     }
 }
 

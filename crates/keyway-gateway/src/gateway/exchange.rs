@@ -9,27 +9,27 @@ use keyway_transport::{Frame, Reply, RequestId, ToolHeaders};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::activity::Ticket;
+use crate::activity::RequestRecorder;
 
+use super::event_streams::Priming;
 use super::reply::{self, METHOD_NOT_FOUND, STILL_HERE};
-use super::room::{Item, Room};
-use super::streams::Priming;
+use super::upstream_connection::{Delivery, UpstreamConnection};
 
 /// A request that has been sent.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    items: mpsc::Receiver<Item>,
-    leaving: Leaving,
+    deliveries: mpsc::Receiver<Delivery>,
+    registration: UnregisterOnDrop,
     takes_events: bool,
     prefers_events: bool,
     priming: Priming,
-    learning: Option<Learning>,
-    ticket: Option<Arc<Ticket>>,
+    tool_headers: Option<ToolHeaderUpdate>,
+    recorder: Option<Arc<RequestRecorder>>,
 }
 
 /// Who learns from the answer which arguments are repeated in headers.
 #[derive(Debug)]
-pub(super) struct Learning {
+pub(super) struct ToolHeaderUpdate {
     pub(super) tools: Arc<ToolHeaders>,
     /// The answer is the first page of a list.
     pub(super) from_start: bool,
@@ -37,55 +37,55 @@ pub(super) struct Learning {
 
 /// What it means that a client goes away before its answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GoingAway {
+pub(super) enum OnDisconnect {
     /// Nothing: the request goes on (2025-11-25, "Sending Messages to the Server" 6).
-    MeansNothing,
+    Continue,
     /// The request is cancelled (2026-07-28).
-    Cancels,
+    Cancel,
 }
 
 /// Stops waiting when it is dropped.
 #[derive(Debug)]
-struct Leaving {
-    room: Arc<Room>,
+struct UnregisterOnDrop {
+    connection: Arc<UpstreamConnection>,
     id: RequestId,
-    going_away: GoingAway,
+    on_disconnect: OnDisconnect,
 }
 
-impl Drop for Leaving {
+impl Drop for UnregisterOnDrop {
     fn drop(&mut self) {
-        if self.room.leave(&self.id) && self.going_away == GoingAway::Cancels {
-            let (room, id) = (Arc::clone(&self.room), self.id.clone());
-            drop(tokio::spawn(async move { room.cancel(&id).await }));
+        if self.connection.unregister(&self.id) && self.on_disconnect == OnDisconnect::Cancel {
+            let (connection, id) = (Arc::clone(&self.connection), self.id.clone());
+            drop(tokio::spawn(async move { connection.cancel(&id).await }));
         }
     }
 }
 
 impl Exchange {
     pub(super) const fn new(
-        room: Arc<Room>,
+        connection: Arc<UpstreamConnection>,
         id: RequestId,
-        going_away: GoingAway,
-        items: mpsc::Receiver<Item>,
+        on_disconnect: OnDisconnect,
+        deliveries: mpsc::Receiver<Delivery>,
     ) -> Self {
         Self {
-            items,
-            leaving: Leaving {
-                room,
+            deliveries,
+            registration: UnregisterOnDrop {
+                connection,
                 id,
-                going_away,
+                on_disconnect,
             },
             takes_events: true,
             prefers_events: false,
             priming: Priming::None,
-            learning: None,
-            ticket: None,
+            tool_headers: None,
+            recorder: None,
         }
     }
 
     /// Notes how the request ends.
-    pub(super) fn noted(mut self, ticket: Option<Arc<Ticket>>) -> Self {
-        self.ticket = ticket;
+    pub(super) fn observed_by(mut self, recorder: Option<Arc<RequestRecorder>>) -> Self {
+        self.recorder = recorder;
         self
     }
 
@@ -102,8 +102,8 @@ impl Exchange {
     }
 
     /// Lets somebody learn from the answer.
-    pub(super) fn learning(mut self, learning: Option<Learning>) -> Self {
-        self.learning = learning;
+    pub(super) fn tool_headers(mut self, tool_headers: Option<ToolHeaderUpdate>) -> Self {
+        self.tool_headers = tool_headers;
         self
     }
 
@@ -115,27 +115,30 @@ impl Exchange {
 
     /// Sends the request.
     pub(super) async fn send(&self, frame: Frame) {
-        self.leaving.room.ask(frame, &self.leaving.id).await;
+        self.registration
+            .connection
+            .send_request(frame, &self.registration.id)
+            .await;
     }
 
     /// Waits for the first message, which decides on the form of the answer.
     pub(super) async fn reply(mut self) -> Reply {
-        let is_kept = self.leaving.going_away == GoingAway::MeansNothing;
+        let is_kept = self.registration.on_disconnect == OnDisconnect::Continue;
         if is_kept && self.takes_events && self.prefers_events {
             return self.stream_kept(None);
         }
         let first = if self.takes_events {
-            timeout(SILENCE, self.items.recv()).await
+            timeout(SILENCE, self.deliveries.recv()).await
         } else {
-            Ok(self.items.recv().await)
+            Ok(self.deliveries.recv().await)
         };
         match first {
-            Ok(Some(Item::Answer(frame, code))) => {
+            Ok(Some(Delivery::Response(frame, code))) => {
                 self.learn(&frame);
                 self.note(&frame, code);
-                let status = match self.leaving.going_away {
-                    GoingAway::Cancels => status_of(code),
-                    GoingAway::MeansNothing => StatusCode::OK,
+                let status = match self.registration.on_disconnect {
+                    OnDisconnect::Cancel => status_of(code),
+                    OnDisconnect::Continue => StatusCode::OK,
                 };
                 if self.prefers_events && status == StatusCode::OK {
                     let (out, pieces) = mpsc::channel(1);
@@ -144,8 +147,8 @@ impl Exchange {
                 }
                 reply::message(status, frame.bytes().clone())
             }
-            Ok(Some(Item::Note(frame))) if is_kept => self.stream_kept(Some(frame)),
-            Ok(Some(Item::Note(frame))) => self.stream(Some(frame)),
+            Ok(Some(Delivery::Interim(frame))) if is_kept => self.stream_kept(Some(frame)),
+            Ok(Some(Delivery::Interim(frame))) => self.stream(Some(frame)),
             Err(_) if is_kept => self.stream_kept(None),
             Err(_) => self.stream(None),
             // The room answers everybody before it ends.
@@ -154,14 +157,14 @@ impl Exchange {
     }
 
     fn learn(&self, answer: &Frame) {
-        if let Some(learning) = &self.learning {
-            learning.tools.note(answer, learning.from_start);
+        if let Some(tool_headers) = &self.tool_headers {
+            tool_headers.tools.note(answer, tool_headers.from_start);
         }
     }
 
     fn note(&self, answer: &Frame, code: Option<i64>) {
-        if let Some(ticket) = &self.ticket {
-            self.leaving.room.note(ticket, answer, code);
+        if let Some(recorder) = &self.recorder {
+            self.registration.connection.note(recorder, answer, code);
         }
     }
 
@@ -177,9 +180,9 @@ impl Exchange {
     async fn follow(mut self, out: mpsc::Sender<Bytes>) {
         loop {
             let piece = tokio::select! {
-                item = self.items.recv() => match item {
-                    Some(Item::Note(frame)) => reply::event(&frame, None),
-                    Some(Item::Answer(frame, code)) => {
+                item = self.deliveries.recv() => match item {
+                    Some(Delivery::Interim(frame)) => reply::event(&frame, None),
+                    Some(Delivery::Response(frame, code)) => {
                         self.learn(&frame);
                         self.note(&frame, code);
                         drop(out.send(reply::event(&frame, None)).await);
@@ -200,28 +203,30 @@ impl Exchange {
 impl Exchange {
     /// Begins a stream that can be taken up again.
     fn stream_kept(self, first: Option<Frame>) -> Reply {
-        let (number, pieces) = self.leaving.room.streams.begin(self.priming);
+        let (number, pieces) = self.registration.connection.streams.begin(self.priming);
         drop(tokio::spawn(self.follow_kept(number, first)));
         reply::events(pieces)
     }
 
     /// Writes what comes, up to the answer or until the client does not come back.
     async fn follow_kept(mut self, number: u64, first: Option<Frame>) {
-        let room = Arc::clone(&self.leaving.room);
+        let connection = Arc::clone(&self.registration.connection);
         if let Some(frame) = first {
-            room.streams.write(number, &frame).await;
+            connection.streams.write(number, &frame).await;
         }
         loop {
-            match timeout(SILENCE, self.items.recv()).await {
-                Ok(Some(Item::Note(frame))) => room.streams.write(number, &frame).await,
-                Ok(Some(Item::Answer(frame, code))) => {
+            match timeout(SILENCE, self.deliveries.recv()).await {
+                Ok(Some(Delivery::Interim(frame))) => {
+                    connection.streams.write(number, &frame).await
+                }
+                Ok(Some(Delivery::Response(frame, code))) => {
                     self.learn(&frame);
                     self.note(&frame, code);
-                    let id = &self.leaving.id;
-                    return room.streams.finish(number, id, &frame).await;
+                    let id = &self.registration.id;
+                    return connection.streams.finish(number, id, &frame).await;
                 }
-                Err(_) if room.streams.is_wanted(number) => {}
-                Ok(None) | Err(_) => return room.streams.forget(number),
+                Err(_) if connection.streams.is_awaited(number) => {}
+                Ok(None) | Err(_) => return connection.streams.forget(number),
             }
         }
     }

@@ -9,16 +9,16 @@ use keyway_auth::oauth::random_token;
 use keyway_transport::{Envelope, Reply};
 
 use super::Gateway;
-use super::capability::Hash;
-use super::exchange::{Exchange, GoingAway};
-use super::holders::{Holders, Principal};
-use super::incoming::{Incoming, asked, prefers_events, takes_events};
+use super::client_message::{ClientMessage, asked, prefers_events, takes_events};
+use super::client_session::{ClientSession, SessionOwner};
+use super::event_streams::Priming;
+use super::exchange::{Exchange, OnDisconnect};
+use super::gateway_token::TokenHash;
+use super::principal::{Principal, TokenTable};
 use super::reply::{self, INVALID_REQUEST, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
-use super::room::{Item, Unkept};
-use super::roster::{Hold, Served};
 use super::routes::Route;
-use super::stay::{Guest, Stay};
-use super::streams::Priming;
+use super::served_servers::{ServedServer, Validity};
+use super::upstream_connection::{CloseOnDrop, Delivery};
 use crate::activity;
 use keyway_mcp::eras::names::{LEGACY, NEWEST_LEGACY};
 
@@ -29,21 +29,21 @@ pub(super) struct Sessions(Mutex<HashMap<Box<str>, Arc<Session>>>);
 /// One client.
 #[derive(Debug)]
 struct Session {
-    stay: Arc<Stay>,
+    client: Arc<ClientSession>,
     /// Whose it is; nobody else may use it, even who knows its id.
-    owner: Option<Hash>,
+    owner: Option<TokenHash>,
     route: Route,
 }
 
 impl Gateway {
     /// Serves a message of a legacy client.
-    pub(super) async fn legacy(&self, incoming: &Incoming, envelope: &Envelope<'_>) -> Reply {
+    pub(super) async fn legacy(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let id = envelope.id();
         let refuse =
             |status, code, what: &str| reply::error(status, id.as_ref(), &reply::fault(code, what));
-        let Some(session_id) = incoming.headers.get(SESSION_ID) else {
+        let Some(session_id) = message.headers.get(SESSION_ID) else {
             return match envelope.method.as_deref() {
-                Some("initialize") if id.is_some() => self.initialize(incoming, envelope).await,
+                Some("initialize") if id.is_some() => self.initialize(message, envelope).await,
                 _ => refuse(
                     StatusCode::BAD_REQUEST,
                     INVALID_REQUEST,
@@ -51,13 +51,13 @@ impl Gateway {
                 ),
             };
         };
-        if !has_known_version(&incoming.headers) {
+        if !has_known_version(&message.headers) {
             let what = "unknown MCP-Protocol-Version";
             return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, what);
         }
         let session = self
             .sessions
-            .find(session_id, &incoming.principal, &incoming.route);
+            .find(session_id, &message.principal, &message.route);
         let Some(session) = session else {
             return refuse(
                 StatusCode::NOT_FOUND,
@@ -65,73 +65,76 @@ impl Gateway {
                 "there is no such session",
             );
         };
-        let Some(room) = session.stay.settled(&self.ways).await else {
+        let Some(connection) = session.client.reconnect_if_needed(&self.router).await else {
             return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
         };
-        let Some(asked) = asked(envelope, &incoming.headers) else {
-            session.stay.heard(envelope);
-            let told = room.tell(incoming.frame.clone()).await;
-            return match told {
+        let Some(asked) = asked(envelope, &message.headers) else {
+            session.client.observe_notification(envelope);
+            let sent = connection.send_notification(message.frame.clone()).await;
+            return match sent {
                 Ok(()) => Reply::new(StatusCode::ACCEPTED),
                 Err(_) => refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended"),
             };
         };
-        let items = match room.enter(&asked) {
-            Ok(items) => items,
+        let deliveries = match connection.register(&asked) {
+            Ok(deliveries) => deliveries,
             Err(refused) => return refused.reply(&asked.id),
         };
-        let exchange = Exchange::new(room, asked.id, GoingAway::MeansNothing, items)
+        let exchange = Exchange::new(connection, asked.id, OnDisconnect::Continue, deliveries)
             .takes_events(asked.takes_events)
-            .prefers_events(prefers_events(&incoming.headers))
-            .priming(priming(&incoming.headers))
-            .noted(incoming.ticket.clone());
-        exchange.send(incoming.frame.clone()).await;
+            .prefers_events(prefers_events(&message.headers))
+            .priming(priming(&message.headers))
+            .observed_by(message.recorder.clone());
+        exchange.send(message.frame.clone()).await;
         exchange.reply().await
     }
 
-    async fn initialize(&self, incoming: &Incoming, envelope: &Envelope<'_>) -> Reply {
+    async fn initialize(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let busy = || reply::plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions\n");
-        let Some(asked) = asked(envelope, &incoming.headers) else {
+        let Some(asked) = asked(envelope, &message.headers) else {
             return busy();
         };
-        if !self.sessions.may_begin(incoming.principal.id()) {
+        if !self.sessions.may_start(message.principal.id()) {
             return busy();
         }
-        let guest = Guest::of(incoming);
-        let Ok((room, mut items)) = guest.enter(&self.ways, &incoming.frame, &asked).await else {
+        let owner = SessionOwner::of(message);
+        let Ok((connection, mut deliveries)) = owner
+            .open_connection(&self.router, &message.frame, &asked)
+            .await
+        else {
             return busy();
         };
         // Whoever asked may go away before there is a session.
-        let unkept = Unkept::new(Arc::clone(&room));
+        let close_on_drop = CloseOnDrop::new(Arc::clone(&connection));
         // Nothing that a server says before has to be known before the session is.
         let answer = loop {
-            match items.recv().await {
-                Some(Item::Note(_)) => {}
-                Some(Item::Answer(frame, code)) => break Some((frame, code)),
+            match deliveries.recv().await {
+                Some(Delivery::Interim(_)) => {}
+                Some(Delivery::Response(frame, code)) => break Some((frame, code)),
                 None => break None,
             }
         };
         let Some((frame, code)) = answer else {
             return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
         };
-        if let Some(ticket) = &incoming.ticket {
-            ticket.end(activity::outcome(&frame, code));
+        if let Some(recorder) = &message.recorder {
+            recorder.end(activity::outcome(&frame, code));
         }
         let body = reply::message(StatusCode::OK, frame.bytes().clone());
-        let is_welcome = code.is_none() && frame.envelope().is_ok_and(|it| it.result.is_some());
-        if !is_welcome {
+        let is_accepted = code.is_none() && frame.envelope().is_ok_and(|it| it.result.is_some());
+        if !is_accepted {
             return body;
         }
-        let stay = Stay::begin(room, guest, &incoming.frame);
-        stay.welcomed(&frame);
+        let client = ClientSession::start(connection, owner, &message.frame);
+        client.initialized_with(&frame);
         let session = Session {
-            stay,
-            owner: incoming.principal.id(),
-            route: incoming.route.clone(),
+            client,
+            owner: message.principal.id(),
+            route: message.route.clone(),
         };
         match self.sessions.begin(session) {
             Some(id) => {
-                unkept.keep();
+                close_on_drop.keep();
                 body.header(SESSION_ID, id)
             }
             None => busy(),
@@ -156,12 +159,12 @@ impl Gateway {
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
         let Some(last) = headers.get(LAST_EVENT_ID) else {
-            return reply::events(session.stay.room().listen(priming(headers)));
+            return reply::events(session.client.connection().listen(priming(headers)));
         };
         let resumed = last
             .to_str()
             .ok()
-            .and_then(|it| session.stay.room().resume(it));
+            .and_then(|it| session.client.connection().resume(it));
         resumed.map_or_else(
             || {
                 reply::plain(
@@ -186,7 +189,7 @@ impl Gateway {
         match self.sessions.find(id, principal, route) {
             Some(session) => {
                 self.sessions.forget(id);
-                session.stay.close().await;
+                session.client.close().await;
                 Reply::new(StatusCode::NO_CONTENT)
             }
             None => reply::plain(StatusCode::NOT_FOUND, "there is no such session\n"),
@@ -200,49 +203,49 @@ impl Sessions {
     }
 
     /// Keeps streams alive.
-    pub(super) fn tend(&self) {
+    pub(super) fn run_maintenance(&self) {
         for session in self.all() {
-            session.stay.room().streams.tend();
+            session.client.connection().streams.run_maintenance();
         }
     }
 
     /// Ends the streams that belong to no request.
     pub(super) fn stop_streams(&self) {
         for session in self.all() {
-            session.stay.room().streams.stop_listening();
+            session.client.connection().streams.stop_listening();
         }
     }
 
     /// Forgets sessions that nobody uses, or may use any more, and returns them.
-    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Stay>> {
+    pub(super) fn sweep(&self, tokens: &TokenTable) -> Vec<Arc<ClientSession>> {
         self.extract(|session| {
-            let is_allowed = session.owner.is_none_or(|owner| holders.has(owner));
-            let stay = &session.stay;
-            !is_allowed || stay.is_over() || stay.room().idle_time() >= IDLE_TIME
+            let is_allowed = session.owner.is_none_or(|owner| tokens.has(owner));
+            let client = &session.client;
+            !is_allowed || client.is_over() || client.connection().idle_time() >= IDLE_TIME
         })
     }
 
     /// Forgets the sessions that cannot lead where they should any more, and returns them.
-    pub(super) fn let_go(&self, servers: &[Arc<Served>]) -> Vec<Arc<Stay>> {
-        self.extract(|session| session.stay.hold(servers) == Hold::Ends)
+    pub(super) fn drop_stale(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<ClientSession>> {
+        self.extract(|session| session.client.validity(servers) == Validity::Expired)
     }
 
     /// Returns the sessions that need another connection.
-    pub(super) fn to_move(&self, servers: &[Arc<Served>]) -> Vec<Arc<Stay>> {
+    pub(super) fn to_migrate(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<ClientSession>> {
         let mut all = self.all();
-        all.retain(|session| session.stay.hold(servers) == Hold::Moves);
-        all.iter().map(|it| Arc::clone(&it.stay)).collect()
+        all.retain(|session| session.client.validity(servers) == Validity::Reconnect);
+        all.iter().map(|it| Arc::clone(&it.client)).collect()
     }
 
     /// Forgets all sessions, and returns them.
-    pub(super) fn take(&self) -> Vec<Arc<Stay>> {
+    pub(super) fn take(&self) -> Vec<Arc<ClientSession>> {
         self.extract(|_| true)
     }
 
-    fn extract(&self, which: impl Fn(&Session) -> bool) -> Vec<Arc<Stay>> {
+    fn extract(&self, which: impl Fn(&Session) -> bool) -> Vec<Arc<ClientSession>> {
         let mut sessions = self.lock();
         let ended = sessions.extract_if(|_, session| which(session));
-        ended.map(|(_, it)| Arc::clone(&it.stay)).collect()
+        ended.map(|(_, it)| Arc::clone(&it.client)).collect()
     }
 
     fn begin(&self, session: Session) -> Option<HeaderValue> {
@@ -251,7 +254,7 @@ impl Sessions {
         value.set_sensitive(true);
         let mut sessions = self.lock();
         // Many may have been let in while none of them had begun.
-        if !has_place(&sessions, session.owner) {
+        if !has_capacity(&sessions, session.owner) {
             return None;
         }
         sessions.insert(id.expose().as_str().into(), Arc::new(session));
@@ -259,14 +262,14 @@ impl Sessions {
     }
 
     /// Says whether there is a place for one more session of somebody.
-    fn may_begin(&self, owner: Option<Hash>) -> bool {
-        has_place(&self.lock(), owner)
+    fn may_start(&self, owner: Option<TokenHash>) -> bool {
+        has_capacity(&self.lock(), owner)
     }
 
     fn find(&self, id: &HeaderValue, owner: &Principal, route: &Route) -> Option<Arc<Session>> {
         let session = self.lock().get(id.to_str().ok()?).cloned()?;
         let is_theirs = session.owner == owner.id() && session.route == *route;
-        (is_theirs && !session.stay.is_over()).then_some(session)
+        (is_theirs && !session.client.is_over()).then_some(session)
     }
 
     fn forget(&self, id: &HeaderValue) {
@@ -285,21 +288,21 @@ impl Sessions {
 }
 
 /// Our own user may have all places.
-fn has_place(sessions: &HashMap<Box<str>, Arc<Session>>, owner: Option<Hash>) -> bool {
+fn has_capacity(sessions: &HashMap<Box<str>, Arc<Session>>, owner: Option<TokenHash>) -> bool {
     let of_owner = || sessions.values().filter(|it| it.owner == owner).count();
     sessions.len() < MAX_SESSIONS && (owner.is_none() || of_owner() < MAX_OF_ONE)
 }
 
 /// Without the header a client of 2025-03-26 is assumed (2025-11-25, "Protocol Version Header").
 fn has_known_version(headers: &HeaderMap) -> bool {
-    let told = headers.get(VERSION);
-    told.is_none_or(|told| LEGACY.iter().any(|version| told == version))
+    let sent = headers.get(VERSION);
+    sent.is_none_or(|sent| LEGACY.iter().any(|version| sent == version))
 }
 
 /// Empty events are known since 2025-11-25.
 fn priming(headers: &HeaderMap) -> Priming {
     match headers.get(VERSION) {
-        Some(told) if told == NEWEST_LEGACY => Priming::Event,
+        Some(sent) if sent == NEWEST_LEGACY => Priming::Event,
         _ => Priming::None,
     }
 }

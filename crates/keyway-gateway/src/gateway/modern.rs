@@ -11,29 +11,29 @@ use http::StatusCode;
 use keyway_transport::{Envelope, Reply, ToolHeaders};
 
 use super::Gateway;
-use super::capability::Hash;
-use super::closing::Closings;
-use super::exchange::{Exchange, GoingAway, Learning};
-use super::holders::Holders;
-use super::incoming::{Incoming, asked, prefers_events};
+use super::client_message::{ClientMessage, asked, prefers_events};
+use super::closing_tasks::ClosingTasks;
+use super::event_streams::EventStreams;
+use super::exchange::{Exchange, OnDisconnect, ToolHeaderUpdate};
+use super::gateway_token::TokenHash;
+use super::principal::TokenTable;
 use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
-use super::room::Room;
-use super::roster::{Hold, Served};
 use super::routes::Route;
-use super::streams::Streams;
-use keyway_mcp::eras::Spoken;
+use super::served_servers::{ServedServer, Validity};
+use super::upstream_connection::UpstreamConnection;
+use keyway_mcp::eras::ClientEra;
 
 /// Connections for clients that have no session: those of one holder to one place are shared.
 #[derive(Debug, Default)]
 pub(super) struct Pools(Mutex<HashMap<Key, Arc<Pool>>>);
 
-type Key = (Option<Hash>, Route);
+type Key = (Option<TokenHash>, Route);
 
 /// The connections of one holder to one place. Mostly one; another where two clients use the same
 /// id at the same time, so that nothing has to be rewritten, or can do different things.
 #[derive(Debug, Default)]
 struct Pool {
-    rooms: tokio::sync::Mutex<Vec<Shared>>,
+    connections: tokio::sync::Mutex<Vec<Shared>>,
     tools: Arc<ToolHeaders>,
 }
 
@@ -41,18 +41,18 @@ struct Pool {
 /// that was told them once and for all.
 #[derive(Debug)]
 struct Shared {
-    room: Arc<Room>,
+    connection: Arc<UpstreamConnection>,
     /// What the clients can do, as a number.
     abilities: u64,
 }
 
 impl Gateway {
     /// Serves a message of a modern client.
-    pub(super) async fn modern(&self, incoming: &Incoming, envelope: &Envelope<'_>) -> Reply {
+    pub(super) async fn modern(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let id = envelope.id();
         let refuse =
             |status, code, what: &str| reply::error(status, id.as_ref(), &reply::fault(code, what));
-        let Some(asked) = asked(envelope, &incoming.headers) else {
+        let Some(asked) = asked(envelope, &message.headers) else {
             // Of notifications the era knows only the cancellation, which over HTTP is to go away.
             return match &envelope.method {
                 Some(_) => Reply::new(StatusCode::ACCEPTED),
@@ -64,8 +64,8 @@ impl Gateway {
         };
         let pool = self
             .pools
-            .of((incoming.principal.id(), incoming.route.clone()));
-        let abilities = match headers::check(&incoming.headers, envelope, &pool.tools) {
+            .of((message.principal.id(), message.route.clone()));
+        let abilities = match headers::check(&message.headers, envelope, &pool.tools) {
             Ok(capabilities) => number_of(capabilities),
             Err(error) => return reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error),
         };
@@ -74,49 +74,60 @@ impl Gateway {
             let what = "the method is not part of this version";
             return refuse(StatusCode::NOT_FOUND, METHOD_NOT_FOUND, what);
         }
-        let frame = incoming.frame.clone();
-        let mut rooms = pool.rooms.lock().await;
-        rooms.retain(|shared| !shared.room.is_over());
-        let entered = rooms
+        let frame = message.frame.clone();
+        let mut connections = pool.connections.lock().await;
+        connections.retain(|shared| !shared.connection.is_over());
+        let entered = connections
             .iter()
             .filter(|shared| shared.abilities == abilities)
-            .find_map(|shared| Some((Arc::clone(&shared.room), shared.room.enter(&asked).ok()?)));
-        let learning = (method == "tools/list").then(|| Learning {
+            .find_map(|shared| {
+                Some((
+                    Arc::clone(&shared.connection),
+                    shared.connection.register(&asked).ok()?,
+                ))
+            });
+        let tool_headers = (method == "tools/list").then(|| ToolHeaderUpdate {
             tools: Arc::clone(&pool.tools),
             from_start: envelope
                 .params
                 .is_none_or(|it| !it.get().contains("cursor")),
         });
-        let wait = |room, items| {
-            Exchange::new(room, asked.id.clone(), GoingAway::Cancels, items)
-                .takes_events(asked.takes_events)
-                .prefers_events(prefers_events(&incoming.headers))
-                .learning(learning)
-                .noted(incoming.ticket.clone())
+        let wait = |connection, deliveries| {
+            Exchange::new(
+                connection,
+                asked.id.clone(),
+                OnDisconnect::Cancel,
+                deliveries,
+            )
+            .takes_events(asked.takes_events)
+            .prefers_events(prefers_events(&message.headers))
+            .tool_headers(tool_headers)
+            .observed_by(message.recorder.clone())
         };
-        let exchange = if let Some((room, items)) = entered {
-            drop(rooms);
-            let exchange = wait(room, items);
+        let exchange = if let Some((connection, deliveries)) = entered {
+            drop(connections);
+            let exchange = wait(connection, deliveries);
             exchange.send(frame).await;
             exchange
         } else {
-            if rooms.len() >= MAX_ROOMS {
+            if connections.len() >= MAX_CONNECTIONS {
                 let what = "too many clients at once";
                 return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
             }
-            let ways = &self.ways;
-            let reached = ways.connect(&incoming.principal, &incoming.route, None);
-            let (reached, streams) = (reached.await, Arc::<Streams>::default());
-            let opened = Room::open(reached, frame, Spoken::Modern, &asked, streams).await;
-            let Ok((room, items)) = opened else {
+            let router = &self.router;
+            let bound = router.connect(&message.principal, &message.route, None);
+            let (bound, streams) = (bound.await, Arc::<EventStreams>::default());
+            let opened =
+                UpstreamConnection::open(bound, frame, ClientEra::Modern, &asked, streams).await;
+            let Ok((connection, deliveries)) = opened else {
                 return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
             };
-            rooms.push(Shared {
-                room: Arc::clone(&room),
+            connections.push(Shared {
+                connection: Arc::clone(&connection),
                 abilities,
             });
-            drop(rooms);
-            wait(room, items)
+            drop(connections);
+            wait(connection, deliveries)
         };
         exchange.reply().await
     }
@@ -133,42 +144,44 @@ impl Pools {
     }
 
     /// Forgets connections that nobody uses, or may use any more, and returns them.
-    pub(super) fn sweep(&self, holders: &Holders) -> Vec<Arc<Room>> {
+    pub(super) fn sweep(&self, tokens: &TokenTable) -> Vec<Arc<UpstreamConnection>> {
         let pools: Vec<_> = self.lock().clone().into_iter().collect();
         let mut ended = Vec::new();
         for ((owner, _), pool) in pools {
-            let Ok(mut rooms) = pool.rooms.try_lock() else {
+            let Ok(mut connections) = pool.connections.try_lock() else {
                 continue;
             };
-            let is_allowed = owner.is_none_or(|owner| holders.has(owner));
-            let is_idle = |Shared { room, .. }: &mut Shared| {
-                !is_allowed || room.is_over() || room.idle_time() > IDLE_TIME
+            let is_allowed = owner.is_none_or(|owner| tokens.has(owner));
+            let is_idle = |Shared { connection, .. }: &mut Shared| {
+                !is_allowed || connection.is_over() || connection.idle_time() > IDLE_TIME
             };
-            let idle = rooms.extract_if(.., is_idle);
-            ended.extend(idle.map(|shared| shared.room));
+            let idle = connections.extract_if(.., is_idle);
+            ended.extend(idle.map(|shared| shared.connection));
         }
         ended
     }
 
     /// Forgets the connections that do not lead where they should any more, and returns them.
     /// Those of a pool in which one is being made are left for the next time.
-    pub(super) fn let_go(&self, servers: &[Arc<Served>]) -> Vec<Arc<Room>> {
+    pub(super) fn drop_stale(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<UpstreamConnection>> {
         let mut ended = Vec::new();
         for pool in self.all() {
-            let Ok(mut rooms) = pool.rooms.try_lock() else {
+            let Ok(mut connections) = pool.connections.try_lock() else {
                 continue;
             };
-            let wrong = rooms.extract_if(.., |shared| shared.room.hold(servers) != Hold::Holds);
-            ended.extend(wrong.map(|shared| shared.room));
+            let wrong = connections.extract_if(.., |shared| {
+                shared.connection.validity(servers) != Validity::Current
+            });
+            ended.extend(wrong.map(|shared| shared.connection));
         }
         ended
     }
 
     /// Ends all connections aside.
-    pub(super) async fn close(&self, closings: &Closings) {
+    pub(super) async fn close(&self, closing: &ClosingTasks) {
         for pool in self.all() {
-            let mut rooms = pool.rooms.lock().await;
-            closings.close(rooms.drain(..).map(|shared| shared.room));
+            let mut connections = pool.connections.lock().await;
+            closing.close(connections.drain(..).map(|shared| shared.connection));
         }
     }
 
@@ -197,5 +210,5 @@ const REMOVED: [&str; 5] = [
     "resources/unsubscribe",
 ];
 
-const MAX_ROOMS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 const IDLE_TIME: Duration = Duration::from_secs(5 * 60);

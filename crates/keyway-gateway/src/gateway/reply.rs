@@ -8,7 +8,7 @@ use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 use serde_json::{Value, json};
 
-use keyway_mcp::weight::in_place_of;
+use keyway_mcp::backpressure::with_reservation_of;
 
 /// Answers with text for a person.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {
@@ -98,7 +98,7 @@ pub(super) fn event(frame: &Frame, id: Option<EventId>) -> Bytes {
         }
     }
     text.extend_from_slice(b"\n");
-    in_place_of(frame, text.freeze())
+    with_reservation_of(frame, text.freeze())
 }
 
 /// Writes an event that says only where a stream is and when to come back to it

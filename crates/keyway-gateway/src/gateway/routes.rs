@@ -3,22 +3,22 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::holders::Principal;
-use super::roster::Served;
+use super::principal::Principal;
+use super::served_servers::ServedServer;
 
 /// Where a path leads. Two are the same if the same client gets to both by the same path, whatever
 /// stands there by now.
 #[derive(Debug, Clone)]
 pub(super) enum Route {
     /// To one server.
-    One(Arc<Served>),
+    One(Arc<ServedServer>),
     /// To all that the client may reach, together.
-    All(Vec<Arc<Served>>),
+    All(Vec<Arc<ServedServer>>),
 }
 
 impl Route {
     /// Returns the servers that it leads to.
-    pub(super) fn servers(&self) -> &[Arc<Served>] {
+    pub(super) fn servers(&self) -> &[Arc<ServedServer>] {
         match self {
             Self::One(server) => std::slice::from_ref(server),
             Self::All(servers) => servers,
@@ -26,19 +26,23 @@ impl Route {
     }
 
     /// Returns where the same path leads its client now; `None` if that is nowhere.
-    pub(super) fn by_now(&self, servers: &[Arc<Served>], principal: &Principal) -> Option<Self> {
-        let opens = |it: &&Arc<Served>| principal.opens(&it.plugin, &it.name);
+    pub(super) fn by_now(
+        &self,
+        servers: &[Arc<ServedServer>],
+        principal: &Principal,
+    ) -> Option<Self> {
+        let opens = |it: &&Arc<ServedServer>| principal.opens(&it.plugin, &it.name);
         let mut opened = servers.iter().filter(opens);
         match self {
             Self::One(one) => opened
-                .find(|it| one.is_at_the_place_of(it))
+                .find(|it| one.has_same_name_as(it))
                 .map(|it| Self::One(Arc::clone(it))),
             Self::All(_) => Some(Self::All(opened.cloned().collect())),
         }
     }
 
     /// Returns the server, if it is one.
-    pub(super) fn only(&self) -> Option<&Arc<Served>> {
+    pub(super) fn only(&self) -> Option<&Arc<ServedServer>> {
         match self.servers() {
             [only] => Some(only),
             _ => None,
@@ -50,7 +54,7 @@ impl PartialEq for Route {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::One(one), Self::One(other)) => {
-                Arc::ptr_eq(one, other) || one.is_at_the_place_of(other)
+                Arc::ptr_eq(one, other) || one.has_same_name_as(other)
             }
             (Self::All(_), Self::All(_)) => true,
             _ => false,
@@ -83,10 +87,10 @@ pub(super) enum NoRoute {
 /// A client with limits is not told what there is beside what it may reach.
 pub(super) fn find(
     path: &str,
-    servers: &[Arc<Served>],
+    servers: &[Arc<ServedServer>],
     principal: &Principal,
 ) -> Result<Route, NoRoute> {
-    let opens = |server: &Arc<Served>| principal.opens(&server.plugin, &server.name);
+    let opens = |server: &Arc<ServedServer>| principal.opens(&server.plugin, &server.name);
     let nowhere = if servers.iter().all(opens) {
         NoRoute::Unknown
     } else {
@@ -97,11 +101,11 @@ pub(super) fn find(
         if !rest.is_empty() && rest != "/" {
             return Err(NoRoute::Unknown);
         }
-        let reached: Vec<_> = servers.iter().filter(|it| opens(it)).cloned().collect();
-        return if reached.is_empty() {
+        let bound: Vec<_> = servers.iter().filter(|it| opens(it)).cloned().collect();
+        return if bound.is_empty() {
             Err(nowhere)
         } else {
-            Ok(Route::All(reached))
+            Ok(Route::All(bound))
         };
     };
     let (plugin, name) = match rest.split_once('/') {

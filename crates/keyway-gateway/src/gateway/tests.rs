@@ -1,14 +1,14 @@
 //! The gateway on a real port, in front of a server in memory.
 
+mod backpressure;
 mod client;
+mod client_session;
 mod dashboard;
 mod ending;
-mod old_sse;
+mod http_sse;
+mod recorded_server;
 mod resuming;
-mod roster;
-mod slow;
-mod stay;
-mod whose;
+mod served_servers;
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ use self::client::Client;
 use super::*;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
-use keyway_mcp::session::Offer;
+use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::Trouble;
 
 /// Waits until something is so; panics if it never is.
@@ -129,7 +129,7 @@ impl Connector for Echo {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
         Box::pin(async {
             let connection = self.open(None).await.unwrap();
-            let offer = Offer::Legacy;
+            let offer = OfferedEras::Legacy;
             Ok(Opened { connection, offer })
         })
     }
@@ -158,12 +158,12 @@ fn served(
     digest: [u8; 32],
     heard: &Arc<Mutex<Vec<String>>>,
     before: &[&str],
-) -> Served {
+) -> ServedServer {
     let echo = Echo {
         heard: Arc::clone(heard),
         before: before.iter().map(|text| (*text).to_owned()).collect(),
     };
-    Served::new(plugin.to_owned(), name.to_owned(), digest, Arc::new(echo))
+    ServedServer::new(plugin.to_owned(), name.to_owned(), digest, Arc::new(echo))
 }
 
 /// A gateway that runs.
@@ -171,7 +171,7 @@ struct Running {
     gateway: Arc<Gateway>,
     port: u16,
     heard: Arc<Mutex<Vec<String>>>,
-    capabilities: Arc<Mutex<Vec<Capability>>>,
+    capabilities: Arc<Mutex<Vec<GatewayToken>>>,
 }
 
 impl Running {
@@ -184,11 +184,11 @@ impl Running {
         let served = |plugin: &str, name: &str| served(plugin, name, [0; 32], &heard, before);
         let servers = vec![served("a", "one"), served("b", "two"), served("b", "same")];
         let capabilities = vec![
-            Capability::for_test("all", None),
-            Capability::for_test("only-a", Some(&["a:*"])),
+            GatewayToken::for_test("all", None),
+            GatewayToken::for_test("only-a", Some(&["a:*"])),
         ];
         let capabilities = Arc::new(Mutex::new(capabilities));
-        let reader: Reader = {
+        let reader: TokenReader = {
             let capabilities = Arc::clone(&capabilities);
             Arc::new(move || Ok(capabilities.lock().unwrap().clone()))
         };
@@ -236,7 +236,7 @@ impl Running {
 /// T16, T16b, B6 and C10: every combination but the right one is turned away, and nothing of it
 /// reaches the server.
 #[tokio::test]
-async fn b6_c10_t16_only_the_right_host_origin_and_capability_are_let_in() {
+async fn b6_c10_t16_only_the_right_host_origin_and_token_are_accepted() {
     let running = Running::start(&[]);
     let port = running.port;
     let own = format!("localhost:{port}");
@@ -282,7 +282,7 @@ async fn b6_c10_t16_only_the_right_host_origin_and_capability_are_let_in() {
 }
 
 #[tokio::test]
-async fn b6_a_foreign_page_is_told_nothing_even_where_no_capability_is_needed() {
+async fn b6_a_foreign_page_learns_nothing_even_where_no_token_is_needed() {
     let running = Running::start(&[]);
     let get = |host: &str| {
         let (host, running) = (host.to_owned(), &running);
@@ -321,7 +321,7 @@ async fn b6_a_foreign_page_is_told_nothing_even_where_no_capability_is_needed() 
 }
 
 #[tokio::test]
-async fn c10_a_capability_of_one_plugin_is_not_told_what_the_other_has() {
+async fn c10_a_token_for_one_plugin_does_not_reveal_the_other() {
     let running = Running::start(&[]);
     for path in ["/mcp/b/two", "/mcp/b/none", "/mcp/none"] {
         let answer = running
@@ -347,7 +347,7 @@ async fn c10_a_capability_of_one_plugin_is_not_told_what_the_other_has() {
 }
 
 #[tokio::test]
-async fn a_session_belongs_to_its_holder_and_its_route_and_ends_when_it_is_deleted() {
+async fn a_session_belongs_to_its_token_and_route_and_ends_when_deleted() {
     let running = Running::start(&[]);
     let id = running.session("all", "/mcp/one").await;
     let list = r#"{"jsonrpc":"2.0","id":"x","method":"tools/list"}"#;
@@ -517,7 +517,7 @@ async fn modern_clients_share_a_connection_only_if_they_can_do_the_same() {
 }
 
 #[tokio::test]
-async fn a_capability_that_is_taken_back_ends_its_sessions() {
+async fn revoking_a_token_closes_its_sessions() {
     let running = Running::start(&[]);
     let id = running.session("all", "/mcp/one").await;
     let listening = running
@@ -536,7 +536,7 @@ async fn a_capability_that_is_taken_back_ends_its_sessions() {
     running.until_heard(r#""slow""#).await;
     running.capabilities.lock().unwrap().clear();
     let gateway = Arc::clone(&running.gateway);
-    let tending = tokio::spawn(async move { gateway.tend().await });
+    let tending = tokio::spawn(async move { gateway.run_maintenance().await });
     // The stream ends.
     stream.read_to_end().await;
     let mut piece = [0; 256];

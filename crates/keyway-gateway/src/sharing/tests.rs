@@ -15,15 +15,15 @@ use crate::activity::{Activity, Outcome};
 use crate::gateway::Upstream;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{Connector, Opened};
-use keyway_mcp::session::{ClientInfo, Offer};
+use keyway_mcp::session::{ClientInfo, OfferedEras};
 use keyway_mcp::states::Trouble;
 
-fn key(byte: u8) -> LikenessKey {
-    LikenessKey::new(Secret::new([byte; 32]))
+fn key(byte: u8) -> FingerprintKey {
+    FingerprintKey::new(Secret::new([byte; 32]))
 }
 
 /// What stands for an entry with this value.
-fn likeness(value: &str, key: &LikenessKey) -> Likeness {
+fn fingerprint(value: &str, key: &FingerprintKey) -> ConnectionFingerprint {
     key.hash("test", &[value.as_bytes()])
 }
 
@@ -85,7 +85,7 @@ impl Link for NamedLink {
 impl Connector for Named {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
         let connection = self.connection();
-        let offer = Offer::Legacy;
+        let offer = OfferedEras::Legacy;
         Box::pin(async move { Ok(Opened { connection, offer }) })
     }
 }
@@ -99,8 +99,8 @@ impl Upstream for Named {
         Box::pin(async { self.is_there.then(|| self.connection()) })
     }
 
-    fn likeness(&self, key: &LikenessKey) -> Option<Likeness> {
-        Some(likeness(self.value, key))
+    fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {
+        Some(fingerprint(self.value, key))
     }
 }
 
@@ -117,7 +117,7 @@ impl Home {
         let folder = Folder::new();
         let mode = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(folder.path(), mode).unwrap();
-        let served = Served::new("p".into(), "s".into(), [0; 32], Arc::new(server.clone()));
+        let served = ServedServer::new("p".into(), "s".into(), [0; 32], Arc::new(server.clone()));
         let info = ClientInfo {
             name: "keyway".to_owned(),
             version: "0".to_owned(),
@@ -136,23 +136,28 @@ impl Home {
         }
     }
 
-    async fn knock(&self, server: &str, value: &str, key: &LikenessKey) -> Option<UnixStream> {
-        let wanted = Wanted {
+    async fn connect_shared(
+        &self,
+        server: &str,
+        value: &str,
+        key: &FingerprintKey,
+    ) -> Option<UnixStream> {
+        let wanted = SharedRequest {
             plugin: "p",
             server,
-            likeness: likeness(value, key),
+            fingerprint: fingerprint(value, key),
         };
-        knock(&self.folder.at("run.sock"), wanted, key).await
+        connect_shared(&self.folder.at("run.sock"), wanted, key).await
     }
 }
 
 #[tokio::test]
-async fn only_who_would_make_the_same_connection_gets_it() {
+async fn only_a_process_with_the_same_fingerprint_gets_the_connection() {
     let home = Home::new(&Named::new("acme"));
-    assert!(home.knock("s", "acme", &key(1)).await.is_some());
-    assert!(home.knock("s", "other", &key(1)).await.is_none());
-    assert!(home.knock("t", "acme", &key(1)).await.is_none());
-    assert!(home.knock("s", "acme", &key(2)).await.is_none());
+    assert!(home.connect_shared("s", "acme", &key(1)).await.is_some());
+    assert!(home.connect_shared("s", "other", &key(1)).await.is_none());
+    assert!(home.connect_shared("t", "acme", &key(1)).await.is_none());
+    assert!(home.connect_shared("s", "acme", &key(2)).await.is_none());
 }
 
 /// Whoever listens in our place without the key learns a name and a random number.
@@ -163,30 +168,32 @@ async fn an_impostor_gets_nothing_it_could_check_a_guess_with_and_is_not_believe
     let impostor = UnixListener::bind(&path).unwrap();
     let canary = Canary::hidden("hV7q2Lk9Wp4Zt8Rb3Nc6Ym1Hd5");
     let key = key(1);
-    let own = likeness(canary.value(), &key);
+    let own = fingerprint(canary.value(), &key);
     let mut proofs = Vec::new();
     for answer in ["{}", r#"{"keyway":1,"proof":null}"#, "", "echo"] {
-        let wanted = Wanted {
+        let wanted = SharedRequest {
             plugin: "p",
             server: "s",
-            likeness: own,
+            fingerprint: own,
         };
         let answering = async {
             let (mut stream, _) = impostor.accept().await.unwrap();
             let mut line = String::new();
             let mut reader = BufReader::new(&mut stream);
             reader.read_line(&mut line).await.unwrap();
-            let hello: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let client_hello: serde_json::Value = serde_json::from_str(&line).unwrap();
             let answer = match answer {
                 // What was shown to it is shown back.
-                "echo" => serde_json::json!({"keyway": 1, "proof": hello["proof"]}).to_string(),
+                "echo" => {
+                    serde_json::json!({"keyway": 1, "proof": client_hello["proof"]}).to_string()
+                }
                 other => other.to_owned(),
             };
             stream.write_all(answer.as_bytes()).await.unwrap();
             stream.write_all(b"\n").await.unwrap();
-            (line, hello["proof"].clone())
+            (line, client_hello["proof"].clone())
         };
-        let (got, (line, proof)) = tokio::join!(knock(&path, wanted, &key), answering);
+        let (got, (line, proof)) = tokio::join!(connect_shared(&path, wanted, &key), answering);
         assert!(got.is_none(), "{answer}");
         assert_eq!(canary.leak(&line), None);
         assert!(!line.contains(&format!("{:?}", own.as_bytes())));
@@ -199,24 +206,24 @@ async fn an_impostor_gets_nothing_it_could_check_a_guess_with_and_is_not_believe
 async fn a_socket_that_is_not_ours_alone_is_not_even_connected_to() {
     let folder = Folder::new().mode("", 0o700);
     let path = folder.at("run.sock");
-    assert!(!is_ours(&path), "nothing is there");
+    assert!(!is_own_socket(&path), "nothing is there");
     let _listener = UnixListener::bind(&path).unwrap();
-    assert!(is_ours(&path));
+    assert!(is_own_socket(&path));
     let folder = folder.mode("", 0o750);
-    assert!(!is_ours(&path), "others may look into the folder");
+    assert!(!is_own_socket(&path), "others may look into the folder");
     let folder = folder.mode("", 0o700);
     std::os::unix::fs::symlink(&path, folder.at("link")).unwrap();
-    assert!(!is_ours(&folder.at("link")), "a link leads anywhere");
+    assert!(!is_own_socket(&folder.at("link")), "a link leads anywhere");
     folder.put("plain", "");
-    assert!(!is_ours(&folder.at("plain")), "no socket");
+    assert!(!is_own_socket(&folder.at("plain")), "no socket");
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&path, Some(1), None).unwrap();
-        assert!(!is_ours(&path), "it is somebody else's");
+        assert!(!is_own_socket(&path), "it is somebody else's");
     }
 }
 
 #[tokio::test]
-async fn a_guest_that_sends_nonsense_is_let_go() {
+async fn a_process_that_sends_nonsense_is_disconnected() {
     let home = Home::new(&Named::new("acme"));
     for nonsense in ["\n", "{}\n", &"x".repeat(5000), "GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = UnixStream::connect(home.folder.at("run.sock"))
@@ -228,21 +235,21 @@ async fn a_guest_that_sends_nonsense_is_let_go() {
         drop(read.expect("it ends"));
         assert!(!String::from_utf8_lossy(&answer).contains("proof\":["));
     }
-    assert!(home.knock("s", "acme", &key(1)).await.is_some());
+    assert!(home.connect_shared("s", "acme", &key(1)).await.is_some());
 }
 
 #[tokio::test]
-async fn a_server_that_changes_takes_its_guests_connections_along() {
+async fn a_changed_server_ends_the_connections_of_other_processes() {
     let home = Home::new(&Named::new("acme"));
-    let mut stream = home.knock("s", "acme", &key(1)).await.unwrap();
+    let mut stream = home.connect_shared("s", "acme", &key(1)).await.unwrap();
     let other = Named::new("other");
-    let served = Served::new("p".into(), "s".into(), [1; 32], Arc::new(other));
+    let served = ServedServer::new("p".into(), "s".into(), [1; 32], Arc::new(other));
     home.gateway.replace(vec![served]);
     let mut rest = Vec::new();
     let read = timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
     assert_eq!(read.expect("it ends").unwrap(), 0);
-    assert!(home.knock("s", "acme", &key(1)).await.is_none());
-    assert!(home.knock("s", "other", &key(1)).await.is_some());
+    assert!(home.connect_shared("s", "acme", &key(1)).await.is_none());
+    assert!(home.connect_shared("s", "other", &key(1)).await.is_some());
 }
 
 /// A client on a pipe of our own making.
@@ -295,7 +302,7 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 #[tokio::test]
 async fn when_the_host_dies_a_call_under_way_fails_and_the_next_is_answered_alone() {
     let home = Home::new(&Named::new("host"));
-    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
     let alone = Named::new("alone");
     let mut client = Client::new(stream, &alone);
     assert!(client.ask(1, "initialize").await["result"].is_object());
@@ -324,7 +331,7 @@ async fn a_host_without_a_connection_after_all_is_not_noticed_by_the_client() {
     let mut server = Named::new("host");
     server.is_there = false;
     let home = Home::new(&server);
-    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
     let mut client = Client::new(stream, &Named::new("alone"));
     assert!(client.ask(1, "initialize").await["result"].is_object());
     client.say(INITIALIZED).await;
@@ -334,8 +341,8 @@ async fn a_host_without_a_connection_after_all_is_not_noticed_by_the_client() {
 #[tokio::test]
 async fn a_shared_connection_is_one_like_any_other() {
     let home = Home::new(&Named::new("host"));
-    let stream = home.knock("s", "host", &key(1)).await.unwrap();
-    let mut shared = connection(stream);
+    let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
+    let mut shared = into_connection(stream);
     let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
     shared.link.send(Frame::new(text).unwrap()).await.unwrap();
     let Some(Event::Frame(answer)) = shared.events.recv().await else {
@@ -349,9 +356,9 @@ async fn a_shared_connection_is_one_like_any_other() {
 }
 
 #[tokio::test]
-async fn what_a_guest_asks_is_recorded_like_that_of_any_client() {
+async fn requests_of_other_processes_are_recorded_like_those_of_clients() {
     let home = Home::new(&Named::new("host"));
-    let stream = home.knock("s", "host", &key(1)).await.unwrap();
+    let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
     let mut client = Client::new(stream, &Named::new("alone"));
     client.ask(1, "initialize").await;
     client.say(INITIALIZED).await;
@@ -369,17 +376,17 @@ async fn what_a_guest_asks_is_recorded_like_that_of_any_client() {
     let recorded: Vec<_> = recorded()
         .iter()
         .rev()
-        .map(|entry| (entry.asked.method.clone(), entry.outcome))
+        .map(|entry| (entry.request.method.clone(), entry.outcome))
         .collect();
     let expected = [
         ("initialize", Outcome::Done),
         ("tools/list", Outcome::Done),
-        ("slow", Outcome::Left),
+        ("slow", Outcome::Abandoned),
     ];
     assert_eq!(recorded, expected.map(|(it, how)| (it.to_owned(), how)));
     for entry in home.activity.recent() {
-        assert_eq!(entry.asked.by, "keyway run");
-        assert_eq!(entry.asked.server, Some(("p".into(), "s".into())));
+        assert_eq!(entry.request.by, "keyway run");
+        assert_eq!(entry.request.server, Some(("p".into(), "s".into())));
     }
 }
 
@@ -392,7 +399,7 @@ fn the_key_is_made_once_and_is_the_same_for_all() {
     let made = make_key(&open()).unwrap().unwrap();
     let again = make_key(&open()).unwrap().unwrap();
     let found = super::key(&open()).unwrap().unwrap();
-    let number = likeness("x", &made);
-    assert!(number.is(likeness("x", &again).as_bytes()));
-    assert!(number.is(likeness("x", &found).as_bytes()));
+    let number = fingerprint("x", &made);
+    assert!(number.matches(fingerprint("x", &again).as_bytes()));
+    assert!(number.matches(fingerprint("x", &found).as_bytes()));
 }

@@ -6,16 +6,19 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::settings::TraceSettings;
-use crate::activity::{Entry, Outcome};
+use crate::activity::{ActivityEntry, Outcome};
 
 /// Spans that are sent together.
 pub(super) struct Batch<'a> {
     settings: &'a TraceSettings,
-    entries: &'a [Arc<Entry>],
+    entries: &'a [Arc<ActivityEntry>],
 }
 
 impl<'a> Batch<'a> {
-    pub(super) const fn new(settings: &'a TraceSettings, entries: &'a [Arc<Entry>]) -> Self {
+    pub(super) const fn new(
+        settings: &'a TraceSettings,
+        entries: &'a [Arc<ActivityEntry>],
+    ) -> Self {
         Self { settings, entries }
     }
 
@@ -41,8 +44,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Describes one request; `None` if nobody records it.
-    fn span(&self, entry: &Entry) -> Option<Value> {
-        let parent = entry.asked.parent;
+    fn span(&self, entry: &ActivityEntry) -> Option<Value> {
+        let parent = entry.request.parent;
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
         let (trace, span) = bytes.split_at(16);
@@ -55,7 +58,7 @@ impl<'a> Batch<'a> {
         if !is_recorded {
             return None;
         }
-        let asked = &entry.asked;
+        let asked = &entry.request;
         let name = match &asked.tool {
             Some(tool) => format!("{} {tool}", asked.method),
             None => asked.method.clone(),
@@ -77,8 +80,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn attributes(entry: &Entry) -> Vec<Value> {
-    let asked = &entry.asked;
+fn attributes(entry: &ActivityEntry) -> Vec<Value> {
+    let asked = &entry.request;
     let text = |name: &str, value: &str| attribute(name, json!({ "stringValue": value }));
     let number = |name: &str, value: i64| attribute(name, json!({ "intValue": value.to_string() }));
     let mut found = vec![
@@ -104,7 +107,7 @@ fn attributes(entry: &Entry) -> Vec<Value> {
             found.push(text("error.type", &status.to_string()));
             found.push(number("http.response.status_code", status.into()));
         }
-        Outcome::Left => found.push(text("error.type", "cancelled")),
+        Outcome::Abandoned => found.push(text("error.type", "cancelled")),
     }
     found
 }

@@ -8,7 +8,7 @@ use keyway_auth::ports::{HttpFailure, HttpResponse};
 use serde_json::Value;
 
 use super::*;
-use crate::activity::{Activity, Asked, Outcome};
+use crate::activity::{Activity, Outcome, RequestSummary};
 
 fn settings(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, TraceSettingsError> {
     TraceSettings::read(|name| {
@@ -17,8 +17,8 @@ fn settings(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, TraceSe
     })
 }
 
-fn asked(parent: Option<&str>) -> Asked {
-    Asked {
+fn asked(parent: Option<&str>) -> RequestSummary {
+    RequestSummary {
         server: Some(("p".to_owned(), "s".to_owned())),
         by: "client".to_owned(),
         method: "tools/call".to_owned(),
@@ -113,7 +113,7 @@ async fn a_request_becomes_a_span_of_the_trace_that_its_client_is_in() {
 }
 
 #[tokio::test]
-async fn what_nobody_records_is_not_sent() {
+async fn unsampled_spans_are_not_sent() {
     let unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
     let fill = |activity: &Arc<Activity>| drop(activity.begin(asked(Some(unsampled))));
     assert!(sent(&[LOCAL], Collector::default(), fill).await.is_empty());
@@ -149,7 +149,7 @@ async fn a_collector_that_is_busy_is_asked_again_and_gets_every_span_once() {
 }
 
 #[test]
-fn a_queue_that_is_full_drops_spans_and_holds_up_nobody() {
+fn a_full_queue_drops_spans_and_delays_no_request() {
     let (tracer, export) = traces(settings(&[LOCAL]).unwrap().unwrap());
     let activity = Arc::new(Activity::default().traced(tracer));
     for _ in 0..QUEUE + 5 {
@@ -159,7 +159,7 @@ fn a_queue_that_is_full_drops_spans_and_holds_up_nobody() {
 }
 
 #[test]
-fn nobody_who_did_not_ask_gets_spans() {
+fn spans_go_only_to_a_configured_collector() {
     assert!(settings(&[]).unwrap().is_none());
     assert!(
         settings(&[LOCAL, ("OTEL_SDK_DISABLED", "true")])

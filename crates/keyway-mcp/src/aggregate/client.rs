@@ -11,22 +11,22 @@ use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
 use super::server::Server;
+use crate::backpressure::BUDGET_EXHAUSTED;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, with_member};
-use crate::weight::TOO_MUCH;
 
 /// The client as every server's session sees it.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) outbox: Arc<Outbox>,
-    told: Mutex<Told>,
+    state: Mutex<ClientState>,
     next_id: AtomicU64,
     questions: Mutex<HashMap<RequestId, Question>>,
 }
 
 /// What the client has said.
 #[derive(Debug, Default)]
-struct Told {
+struct ClientState {
     capabilities: Map<String, Value>,
     level: Option<String>,
 }
@@ -44,37 +44,37 @@ impl Client {
     pub(super) fn new(outbox: Arc<Outbox>) -> Self {
         Self {
             outbox,
-            told: Mutex::default(),
+            state: Mutex::default(),
             next_id: AtomicU64::new(1),
             questions: Mutex::default(),
         }
     }
 
     /// Remembers what the client can do, as far as it may be asked for it.
-    pub(super) fn introduced(&self, capabilities: Map<String, Value>) {
+    pub(super) fn initialized(&self, capabilities: Map<String, Value>) {
         let known = |name: &String| ASKABLE.iter().any(|(_, needed)| needed == name);
         let capabilities = capabilities.into_iter().filter(|(name, _)| known(name));
-        self.told().capabilities = capabilities.collect();
+        self.state().capabilities = capabilities.collect();
     }
 
     pub(super) fn capabilities(&self) -> Value {
-        Value::Object(self.told().capabilities.clone())
+        Value::Object(self.state().capabilities.clone())
     }
 
     /// Says whether the client opens pages for its user (2025-11-25, elicitation in URL mode).
     pub(super) fn opens_pages(&self) -> bool {
-        let told = self.told();
-        let elicitation = told.capabilities.get("elicitation");
+        let state = self.state();
+        let elicitation = state.capabilities.get("elicitation");
         elicitation.is_some_and(|elicitation| elicitation.get("url").is_some())
     }
 
     /// Remembers from which level on the client wants log messages, as JSON.
     pub(super) fn set_level(&self, level: String) {
-        self.told().level = Some(level);
+        self.state().level = Some(level);
     }
 
     pub(super) fn level(&self) -> Option<String> {
-        self.told().level.clone()
+        self.state().level.clone()
     }
 
     /// Asks the client on behalf of a server, under an id of ours.
@@ -87,7 +87,7 @@ impl Client {
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
         let needed = ASKABLE.iter().find(|(askable, _)| *askable == method);
-        if !needed.is_some_and(|(_, needed)| self.told().capabilities.contains_key(*needed)) {
+        if !needed.is_some_and(|(_, needed)| self.state().capabilities.contains_key(*needed)) {
             let message = format!("the client does not support `{method}`");
             return Err(RpcError::new(METHOD_NOT_FOUND, message));
         }
@@ -112,7 +112,7 @@ impl Client {
         let (id, method) = (guard.id.as_json(), quoted(method));
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
         if !self.outbox.send(text).await {
-            return Err(RpcError::new(INTERNAL_ERROR, TOO_MUCH));
+            return Err(RpcError::new(INTERNAL_ERROR, BUDGET_EXHAUSTED));
         }
         answered
             .await
@@ -150,8 +150,8 @@ impl Client {
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ClientState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn questions(&self) -> MutexGuard<'_, HashMap<RequestId, Question>> {
@@ -171,7 +171,7 @@ impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if self.client.questions().remove(&self.id).is_some() {
             let params = format!(r#"{{"requestId":{}}}"#, self.id.as_json());
-            self.client.outbox.owe(format!(
+            self.client.outbox.enqueue_coalesced(format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#
             ));
         }

@@ -6,11 +6,11 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::client::progress_token;
-use super::entering::Entered;
 use super::handler::notification;
-use super::kind::Kind;
+use super::list_kind::ListKind;
+use super::result_text::ResultText;
 use super::server::{FOREVER, Server, backoff};
-use super::text::Text;
+use super::sign_in::SignInOutcome;
 use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
 use crate::states::Trouble;
@@ -21,23 +21,27 @@ impl Server {
         self: &Arc<Self>,
         method: &str,
         params: &str,
-    ) -> Result<Text, RpcError> {
+    ) -> Result<ResultText, RpcError> {
         match self.forward_once(method, params).await {
-            Err(Failed::Server(trouble)) if self.can_enter(&trouble) => {
-                match self.wait_for_entry(method, params).await? {
-                    Entered::NotYet(result) => return Ok(result.into()),
-                    Entered::In => {}
+            Err(ForwardError::Server(trouble)) if self.can_sign_in(&trouble) => {
+                match self.wait_for_sign_in(method, params).await? {
+                    SignInOutcome::Pending(result) => return Ok(result.into()),
+                    SignInOutcome::SignedIn => {}
                 }
             }
-            Err(failed) => return Err(self.answer_to(failed)),
+            Err(failed) => return Err(self.to_rpc_error(failed)),
             Ok(result) => return Ok(result),
         }
         let again = self.forward_once(method, params).await;
-        again.map_err(|failed| self.answer_to(failed))
+        again.map_err(|failed| self.to_rpc_error(failed))
     }
 
-    async fn forward_once(self: &Arc<Self>, method: &str, params: &str) -> Result<Text, Failed> {
-        let session = self.session().await.map_err(Failed::Server)?;
+    async fn forward_once(
+        self: &Arc<Self>,
+        method: &str,
+        params: &str,
+    ) -> Result<ResultText, ForwardError> {
+        let session = self.session().await.map_err(ForwardError::Server)?;
         let with_level = self.with_level(&session, params);
         let request = Forward {
             method,
@@ -47,21 +51,21 @@ impl Server {
         };
         let of = Mutex::default();
         let result = session.forward_of(request, Some(&of)).await;
-        self.noticed(result.as_ref().err());
+        self.record_result(result.as_ref().err());
         match result {
-            Ok(result) => Ok(Text {
+            Ok(result) => Ok(ResultText {
                 json: String::from(Box::<str>::from(result)),
                 of: of.into_inner().unwrap_or_else(PoisonError::into_inner),
             }),
-            Err(SessionError::Rpc(error)) => Err(Failed::Answered(error)),
-            Err(error) => Err(Failed::Server(self.trouble_of(&error))),
+            Err(SessionError::Rpc(error)) => Err(ForwardError::Answered(error)),
+            Err(error) => Err(ForwardError::Server(self.trouble_of(&error))),
         }
     }
 
-    fn answer_to(&self, failed: Failed) -> RpcError {
+    fn to_rpc_error(&self, failed: ForwardError) -> RpcError {
         match failed {
-            Failed::Answered(error) => error,
-            Failed::Server(trouble) => self.refusal(&trouble),
+            ForwardError::Answered(error) => error,
+            ForwardError::Server(trouble) => self.refusal(&trouble),
         }
     }
 
@@ -123,7 +127,7 @@ impl Server {
         method: &str,
         params: &str,
         uri: &str,
-    ) -> Result<Text, RpcError> {
+    ) -> Result<ResultText, RpcError> {
         let session = self.session().await.map_err(|why| self.refusal(&why))?;
         let is_wanted = method == "resources/subscribe";
         let answer = if is_modern(&session) {
@@ -197,14 +201,14 @@ impl Server {
             let params = params.and_then(|p| with_member(p.get(), "progressToken", &token));
             if let Some(params) = params {
                 let text = notification("notifications/progress", &params);
-                client.outbox.offer(text);
+                client.outbox.try_notify(text);
             }
         })
     }
 }
 
 /// Why a request has no result.
-enum Failed {
+enum ForwardError {
     /// The server said so.
     Answered(RpcError),
     /// The server could not be asked.
@@ -226,10 +230,10 @@ fn plain<'a>(method: &'a str, params: &'a str) -> Forward<'a> {
 }
 
 /// What to ask a modern server for, where it has it.
-const LISTENED: &[(Kind, &str)] = &[
-    (Kind::Tools, "toolsListChanged"),
-    (Kind::Prompts, "promptsListChanged"),
-    (Kind::Resources, "resourcesListChanged"),
+const LISTENED: &[(ListKind, &str)] = &[
+    (ListKind::Tools, "toolsListChanged"),
+    (ListKind::Prompts, "promptsListChanged"),
+    (ListKind::Resources, "resourcesListChanged"),
 ];
 
 /// How often a server may end the stream of its notifications.

@@ -67,26 +67,26 @@ impl Handler for ServerHandler {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed" => {
-                outbox.owe(format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#));
+                outbox.enqueue_coalesced(format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#));
             }
             "notifications/resources/updated" => {
                 if let Some(uri) = updated(frame)
                     && !server.lock().subscriptions.is_empty()
                 {
                     let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
-                    outbox.owe(notification(method, &params));
+                    outbox.enqueue_coalesced(notification(method, &params));
                 }
             }
             "notifications/message" => {
                 if let Some(params) = logged(frame, &server.name) {
-                    outbox.offer(notification(method, &params));
+                    outbox.try_notify(notification(method, &params));
                 }
             }
             "notifications/elicitation/complete" => {
                 if let Ok(envelope) = frame.envelope()
                     && let Some(params) = envelope.params
                 {
-                    outbox.offer(notification(method, params.get()));
+                    outbox.try_notify(notification(method, params.get()));
                 }
             }
             // Progress goes to the request that it belongs to; of the rest nobody asked to know.
@@ -94,13 +94,13 @@ impl Handler for ServerHandler {
         }
     }
 
-    fn weigh(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
-        Box::pin(self.client.outbox.weigh(answer))
+    fn reserve(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
+        Box::pin(self.client.outbox.reserve(answer))
     }
 
     fn closed(&self, reason: Option<&TransportError>) {
         if let Some(server) = self.server.upgrade() {
-            server.lost(reason.unwrap_or(&TransportError::Closed));
+            server.connection_lost(reason.unwrap_or(&TransportError::Closed));
         }
     }
 }

@@ -10,12 +10,12 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::kind::Kind;
+use super::list_kind::ListKind;
 use super::names::Prefixes;
 use super::outbox::Outbox;
 use super::owners::Owners;
 use super::server::Server;
-use super::{Member, Settings};
+use super::{AggregateSettings, Member};
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::{Standing, State, Trouble};
 
@@ -24,14 +24,18 @@ pub(super) struct Hub {
     pub(super) client: Arc<Client>,
     pub(super) servers: Vec<Arc<Server>>,
     pub(super) prefixes: Prefixes,
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<AggregateSettings>,
     owners: Mutex<Owners>,
     /// The client's requests under way, by their id as written.
     running: Arc<Mutex<HashMap<String, AbortHandle>>>,
 }
 
 impl Hub {
-    pub(super) fn new(members: Vec<Member>, settings: Settings, outbox: Arc<Outbox>) -> Self {
+    pub(super) fn new(
+        members: Vec<Member>,
+        settings: AggregateSettings,
+        outbox: Arc<Outbox>,
+    ) -> Self {
         let settings = Arc::new(settings);
         let client = Arc::new(Client::new(outbox));
         let prefixes = Prefixes::new(
@@ -77,12 +81,12 @@ impl Hub {
 
     /// Tells the client that what it listed of those before has changed.
     pub(super) fn announce(&self, before: &Self) {
-        for kind in Kind::ALL {
+        for kind in ListKind::ALL {
             let was_shown = |server: &Arc<Server>| server.lock().shown.contains_key(&kind);
             if before.servers.iter().any(was_shown) || before.servers.is_empty() {
                 let method = kind.changed();
                 let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
-                self.client.outbox.owe(text);
+                self.client.outbox.enqueue_coalesced(text);
             }
         }
     }
@@ -115,7 +119,7 @@ impl Hub {
                 self.start(frame, id);
             }
             (Some(id), false) => self.client.answered(&id, &envelope),
-            (None, true) => self.told(&envelope).await,
+            (None, true) => self.notified(&envelope).await,
             (None, false) => {}
         }
         Ok(())
@@ -151,7 +155,7 @@ impl Hub {
     }
 
     /// Merges a list of all servers into one page.
-    pub(super) async fn list(&self, kind: Kind) -> String {
+    pub(super) async fn list(&self, kind: ListKind) -> String {
         let deadline = Instant::now() + self.settings.list_wait;
         let listings = self.servers.iter().map(|server| server.start_list(kind));
         let listings: Vec<_> = listings.collect();
@@ -177,11 +181,12 @@ impl Hub {
     }
 
     /// Returns what a server shows that is not there: what it had when it was, or what is wrong.
-    async fn without(&self, index: usize, kind: Kind, trouble: &Trouble) -> Vec<String> {
+    async fn without(&self, index: usize, kind: ListKind, trouble: &Trouble) -> Vec<String> {
         let server = self.servers.get(index);
-        let entrance = server.filter(|server| kind == Kind::Tools && server.can_enter(trouble));
-        if let Some(entrance) = entrance.and_then(|server| server.entrance())
-            && let Some(tools) = entrance.remembered().await
+        let sign_in_port =
+            server.filter(|server| kind == ListKind::Tools && server.can_sign_in(trouble));
+        if let Some(sign_in_port) = sign_in_port.and_then(|server| server.sign_in_port())
+            && let Some(tools) = sign_in_port.remembered_tools().await
         {
             let named = self.learn(index, kind, &tools);
             return named.into_iter().map(|item| item.text).collect();
@@ -190,13 +195,18 @@ impl Hub {
     }
 
     /// Remembers whose the items are, and returns them as the client sees them.
-    pub(super) fn learn(&self, server: usize, kind: Kind, items: &[Box<RawValue>]) -> Vec<Named> {
+    pub(super) fn learn(
+        &self,
+        server: usize,
+        kind: ListKind,
+        items: &[Box<RawValue>],
+    ) -> Vec<Named> {
         let key = kind.name_key();
         let named = |item: &RawValue| Some((string(item.get(), key)?, item.get().to_owned()));
         let (names, texts): (Vec<_>, Vec<_>) = items.iter().filter_map(|item| named(item)).unzip();
         let exposed = match kind {
-            Kind::Tools | Kind::Prompts => self.prefixes.exposed_all(server, &names),
-            Kind::Resources | Kind::Templates => names.clone(),
+            ListKind::Tools | ListKind::Prompts => self.prefixes.exposed_all(server, &names),
+            ListKind::Resources | ListKind::Templates => names.clone(),
         };
         let mut owners = self.owners();
         let pairs = exposed.iter().cloned().zip(names);
@@ -221,22 +231,22 @@ impl Hub {
     }
 
     /// Returns the name of the tool by which somebody signs in to a server.
-    pub(super) fn entry_name(&self, server: usize) -> String {
+    pub(super) fn sign_in_tool_name(&self, server: usize) -> String {
         self.prefixes.exposed(server, "sign_in")
     }
 
-    fn status_tool(&self, server: usize, kind: Kind, trouble: &Trouble) -> Option<String> {
+    fn status_tool(&self, server: usize, kind: ListKind, trouble: &Trouble) -> Option<String> {
         let is_off = trouble.standing.state == State::Disabled;
-        if kind != Kind::Tools || is_off {
+        if kind != ListKind::Tools || is_off {
             return None;
         }
         let found = self.servers.get(server)?;
         let name = &found.name;
-        if found.can_enter(trouble) {
+        if found.can_sign_in(trouble) {
             let tool = json!({
-                "name": self.entry_name(server),
+                "name": self.sign_in_tool_name(server),
                 "description": format!(
-                    "Nobody is signed in to the server `{name}`. Call this to sign in in the \
+                    "NoHandler is signed in to the server `{name}`. Call this to sign in in the \
                      browser; its tools are listed afterwards."
                 ),
                 "inputSchema": { "type": "object", "properties": {} },
@@ -278,7 +288,7 @@ impl Hub {
     }
 
     /// Takes a notification of the client.
-    async fn told(&self, envelope: &Envelope<'_>) {
+    async fn notified(&self, envelope: &Envelope<'_>) {
         let params = envelope.params.map_or("{}", Raw::get);
         match envelope.method.as_deref() {
             Some("notifications/cancelled") => {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use super::kind::Kind;
+use super::list_kind::ListKind;
 use super::server::Server;
 use crate::states::{Standing, Trouble};
 
@@ -16,13 +16,13 @@ pub(super) type Items = Arc<[Box<RawValue>]>;
 /// A list on its way.
 pub(super) struct Listing {
     server: Arc<Server>,
-    kind: Kind,
+    kind: ListKind,
     found: Result<oneshot::Receiver<Result<Items, Trouble>>, Trouble>,
 }
 
 impl Server {
     /// Starts fetching a list. It arrives even if nobody waits any more: the client is then told.
-    pub(super) fn start_list(self: &Arc<Self>, kind: Kind) -> Listing {
+    pub(super) fn start_list(self: &Arc<Self>, kind: ListKind) -> Listing {
         let found = match self.lasting_trouble() {
             Some(trouble) => Err(trouble),
             None => Ok(self.fetch_aside(kind)),
@@ -35,22 +35,22 @@ impl Server {
     }
 
     /// Fetches a list, connecting if need be.
-    pub(super) async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<Items, Trouble> {
+    pub(super) async fn fetch(self: &Arc<Self>, kind: ListKind) -> Result<Items, Trouble> {
         let session = self.session().await?;
         if !session.facts().offers(kind.capability()) {
             return Ok(Items::default());
         }
         let found = session.list(kind.method(), kind.key()).await;
-        self.noticed(found.as_ref().err());
+        self.record_result(found.as_ref().err());
         let items = found.map_err(|error| self.trouble_of(&error))?;
-        if let Some(entrance) = self.entrance().filter(|_| kind == Kind::Tools) {
-            entrance.remember(&items);
+        if let Some(sign_in_port) = self.sign_in_port().filter(|_| kind == ListKind::Tools) {
+            sign_in_port.remember_tools(&items);
         }
         Ok(items.into())
     }
 
     /// Remembers what the client sees of this server.
-    pub(super) fn show(&self, kind: Kind, standing: Standing) {
+    pub(super) fn show(&self, kind: ListKind, standing: Standing) {
         self.lock().shown.insert(kind, standing);
     }
 
@@ -58,12 +58,12 @@ impl Server {
     pub(super) fn changed(&self, standing: Standing, trouble: Option<&Trouble>) {
         let observer = &self.settings.observer;
         observer.changed(&self.name, standing, trouble);
-        for kind in Kind::ALL {
+        for kind in ListKind::ALL {
             let seen = self.lock().shown.get(&kind).copied();
             let differs = seen.is_some_and(|seen| {
                 let is_there = |standing| standing == Standing::CONNECTED;
                 match kind {
-                    Kind::Tools => seen != standing,
+                    ListKind::Tools => seen != standing,
                     _ => is_there(seen) != is_there(standing),
                 }
             });
@@ -74,14 +74,14 @@ impl Server {
     }
 
     /// Tells the client that a list has changed; once is enough until it lists again.
-    fn announce(&self, kind: Kind) {
+    fn announce(&self, kind: ListKind) {
         self.lock().shown.remove(&kind);
         let method = kind.changed();
         let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
-        self.client.outbox.owe(text);
+        self.client.outbox.enqueue_coalesced(text);
     }
 
-    fn fetch_aside(self: &Arc<Self>, kind: Kind) -> oneshot::Receiver<Result<Items, Trouble>> {
+    fn fetch_aside(self: &Arc<Self>, kind: ListKind) -> oneshot::Receiver<Result<Items, Trouble>> {
         let (done, found) = oneshot::channel();
         let server = Arc::clone(self);
         drop(tokio::spawn(async move {
@@ -97,12 +97,12 @@ impl Server {
         found
     }
 
-    fn arrived_late(&self, kind: Kind, before: Option<Items>, late: Result<Items, Trouble>) {
+    fn arrived_late(&self, kind: ListKind, before: Option<Items>, late: Result<Items, Trouble>) {
         let was_shown = self.lock().shown.contains_key(&kind);
         let is_news = match (before, late) {
             (Some(before), Ok(now)) => !is_same(&before, &now),
-            (None, Ok(now)) => kind == Kind::Tools || !now.is_empty(),
-            (_, Err(_)) => kind == Kind::Tools,
+            (None, Ok(now)) => kind == ListKind::Tools || !now.is_empty(),
+            (_, Err(_)) => kind == ListKind::Tools,
         };
         if was_shown && is_news {
             self.announce(kind);

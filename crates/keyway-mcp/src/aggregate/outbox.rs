@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use keyway_transport::{Event, Frame, RequestId};
 use tokio::sync::{Notify, mpsc};
 
-use super::text::Text;
+use super::result_text::ResultText;
+use crate::backpressure::{BUDGET_EXHAUSTED, ByteBudget, with_bytes_of};
 use crate::session::RpcError;
-use crate::weight::{TOO_MUCH, Weights, made_of};
 
 /// The way to the client.
 #[derive(Debug)]
 pub(super) struct Outbox {
     client: mpsc::Sender<Event>,
-    weights: Weights,
-    owed: Mutex<BTreeSet<String>>,
+    budget: ByteBudget,
+    coalesced: Mutex<BTreeSet<String>>,
     wake: Notify,
 }
 
@@ -25,8 +25,8 @@ impl Outbox {
         let (client, events) = mpsc::channel(QUEUE);
         let outbox = Arc::new(Self {
             client,
-            weights: Weights::default(),
-            owed: Mutex::default(),
+            budget: ByteBudget::default(),
+            coalesced: Mutex::default(),
             wake: Notify::new(),
         });
         drop(tokio::spawn(Arc::clone(&outbox).deliver()));
@@ -34,24 +34,24 @@ impl Outbox {
     }
 
     /// Answers a request of the client.
-    pub(super) async fn answer(&self, id: &RequestId, answer: Result<Text, RpcError>) {
+    pub(super) async fn answer(&self, id: &RequestId, answer: Result<ResultText, RpcError>) {
         let head = format!(r#"{{"jsonrpc":"2.0","id":{},"#, id.as_json());
         let failure = |error: RpcError| format!(r#"{head}"error":{}}}"#, error.to_json());
         let (text, of) = match answer {
-            Ok(Text { json, of }) => (format!(r#"{head}"result":{json}}}"#), of),
+            Ok(ResultText { json, of }) => (format!(r#"{head}"result":{json}}}"#), of),
             Err(error) => (failure(error), None),
         };
         let why = match (Frame::new(text), of) {
             (Ok(frame), Some(of)) => {
                 // It has its room already.
-                match Frame::new(made_of(of, frame.bytes().clone())) {
+                match Frame::new(with_bytes_of(of, frame.bytes().clone())) {
                     Ok(frame) => return self.send_frame(frame).await,
                     Err(error) => error.to_string(),
                 }
             }
-            (Ok(frame), None) => match self.weights.weigh(frame).await {
+            (Ok(frame), None) => match self.budget.reserve(frame).await {
                 Ok(frame) => return self.send_frame(frame).await,
-                Err(_) => TOO_MUCH.to_owned(),
+                Err(_) => BUDGET_EXHAUSTED.to_owned(),
             },
             (Err(error), _) => error.to_string(),
         };
@@ -62,8 +62,8 @@ impl Outbox {
 
     /// Waits until there is room for an answer of a server; gives it back if there is none for too
     /// long.
-    pub(super) async fn weigh(&self, answer: Frame) -> Result<Frame, Frame> {
-        self.weights.weigh(answer).await
+    pub(super) async fn reserve(&self, answer: Frame) -> Result<Frame, Frame> {
+        self.budget.reserve(answer).await
     }
 
     /// Sends a message, waiting while the client is slower; one who has gone away misses nothing.
@@ -72,7 +72,7 @@ impl Outbox {
         let Ok(frame) = Frame::new(text) else {
             return false;
         };
-        let Ok(frame) = self.weights.weigh(frame).await else {
+        let Ok(frame) = self.budget.reserve(frame).await else {
             return false;
         };
         self.send_frame(frame).await;
@@ -80,19 +80,21 @@ impl Outbox {
     }
 
     /// Sends a notice, unless the client has enough to read already.
-    pub(super) fn offer(&self, text: String) {
+    pub(super) fn try_notify(&self, text: String) {
         let frame = Frame::new(text).ok();
-        if let Some(frame) = frame.and_then(|frame| self.weights.weigh_now(frame)) {
+        if let Some(frame) = frame.and_then(|frame| self.budget.try_reserve(frame)) {
             let _full_or_gone = self.client.try_send(Event::Frame(frame));
         }
     }
 
     /// Sends a notice as soon as the client has time; one that waits already is not sent twice.
-    pub(super) fn owe(&self, text: String) {
-        let mut owed = self.lock();
-        let bytes: usize = owed.iter().map(String::len).sum();
-        if owed.len() < MAX_OWED && bytes.saturating_add(text.len()) <= MAX_OWED_BYTES {
-            owed.insert(text);
+    pub(super) fn enqueue_coalesced(&self, text: String) {
+        let mut coalesced = self.lock();
+        let bytes: usize = coalesced.iter().map(String::len).sum();
+        if coalesced.len() < MAX_COALESCED
+            && bytes.saturating_add(text.len()) <= MAX_COALESCED_BYTES
+        {
+            coalesced.insert(text);
             self.wake.notify_one();
         }
     }
@@ -112,15 +114,17 @@ impl Outbox {
                 () = self.wake.notified() => {}
                 () = self.client.closed() => return,
             }
-            let owed = std::mem::take(&mut *self.lock());
-            for text in owed {
+            let coalesced = std::mem::take(&mut *self.lock());
+            for text in coalesced {
                 let _no_room = self.send(text).await;
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.coalesced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -128,7 +132,7 @@ impl Outbox {
 const QUEUE: usize = 256;
 
 /// How many notices may wait; a server that makes up more resources than this loses some.
-const MAX_OWED: usize = 1024;
-const MAX_OWED_BYTES: usize = 1024 * 1024;
+const MAX_COALESCED: usize = 1024;
+const MAX_COALESCED_BYTES: usize = 1024 * 1024;
 
 const INTERNAL_ERROR: i64 = -32603;

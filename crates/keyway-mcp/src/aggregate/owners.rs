@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::kind::Kind;
+use super::list_kind::ListKind;
 
 /// The owner table, filled from the servers' lists.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    entries: HashMap<Kind, HashMap<String, Owner>>,
-    listed: HashSet<(Kind, usize)>,
+    entries: HashMap<ListKind, HashMap<String, Owner>>,
+    listed: HashSet<(ListKind, usize)>,
 }
 
 /// Whose something is.
@@ -26,7 +26,7 @@ impl Owners {
     /// What two servers claim belongs to the one that is configured first.
     pub(super) fn replace(
         &mut self,
-        kind: Kind,
+        kind: ListKind,
         server: usize,
         items: impl Iterator<Item = (String, String)>,
     ) -> HashSet<String> {
@@ -45,7 +45,7 @@ impl Owners {
     }
 
     /// Remembers that a server has something that it does not list.
-    pub(super) fn add(&mut self, kind: Kind, server: usize, name: &str) {
+    pub(super) fn add(&mut self, kind: ListKind, server: usize, name: &str) {
         let owner = Owner {
             server,
             name: name.to_owned(),
@@ -55,21 +55,21 @@ impl Owners {
     }
 
     /// Returns the owner of what the client knows by this name.
-    pub(super) fn get(&self, kind: Kind, exposed: &str) -> Option<Owner> {
+    pub(super) fn get(&self, kind: ListKind, exposed: &str) -> Option<Owner> {
         self.entries.get(&kind)?.get(exposed).cloned()
     }
 
     /// Says whether a server's list has been seen.
-    pub(super) fn has_listed(&self, kind: Kind, server: usize) -> bool {
+    pub(super) fn has_listed(&self, kind: ListKind, server: usize) -> bool {
         self.listed.contains(&(kind, server))
     }
 
     /// Returns the server of an address: its own, or that of the template that fits it best.
     pub(super) fn of_uri(&self, uri: &str) -> Option<usize> {
-        if let Some(owner) = self.get(Kind::Resources, uri) {
+        if let Some(owner) = self.get(ListKind::Resources, uri) {
             return Some(owner.server);
         }
-        let templates = self.entries.get(&Kind::Templates)?.iter();
+        let templates = self.entries.get(&ListKind::Templates)?.iter();
         let fitting = templates.filter_map(|(template, owner)| {
             let literal = fit(template, uri)?;
             Some((literal, std::cmp::Reverse(owner.server)))
@@ -111,10 +111,10 @@ mod tests {
     #[test]
     fn what_two_servers_claim_belongs_to_the_first_whichever_answers_first() {
         let mut owners = Owners::default();
-        owners.replace(Kind::Resources, 1, pairs(&["a", "b"]).into_iter());
-        owners.replace(Kind::Resources, 0, pairs(&["a"]).into_iter());
+        owners.replace(ListKind::Resources, 1, pairs(&["a", "b"]).into_iter());
+        owners.replace(ListKind::Resources, 0, pairs(&["a"]).into_iter());
         assert_eq!(owners.of_uri("a"), Some(0));
-        let kept = owners.replace(Kind::Resources, 1, pairs(&["a", "c"]).into_iter());
+        let kept = owners.replace(ListKind::Resources, 1, pairs(&["a", "c"]).into_iter());
         assert_eq!(kept, HashSet::from(["c".to_owned()]));
         assert_eq!(owners.of_uri("a"), Some(0));
         assert_eq!(owners.of_uri("b"), None);
@@ -124,11 +124,15 @@ mod tests {
     fn the_template_that_fixes_most_of_an_address_wins() {
         let mut owners = Owners::default();
         owners.replace(
-            Kind::Templates,
+            ListKind::Templates,
             0,
             pairs(&["db://{table}/{id}"]).into_iter(),
         );
-        owners.replace(Kind::Templates, 1, pairs(&["db://users/{id}"]).into_iter());
+        owners.replace(
+            ListKind::Templates,
+            1,
+            pairs(&["db://users/{id}"]).into_iter(),
+        );
         assert_eq!(owners.of_uri("db://users/7"), Some(1));
         assert_eq!(owners.of_uri("db://posts/7"), Some(0));
         assert_eq!(owners.of_uri("file:///x"), None);

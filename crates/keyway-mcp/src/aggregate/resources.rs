@@ -5,16 +5,16 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::hub::Hub;
-use super::kind::Kind;
+use super::list_kind::ListKind;
+use super::result_text::ResultText;
 use super::router::invalid;
 use super::server::Server;
-use super::text::Text;
 use crate::session::RpcError;
 use crate::splice::string;
 
 impl Hub {
     /// Reads a resource from its owner, or from the first server that has it.
-    pub(super) async fn read(&self, params: &str) -> Result<Text, RpcError> {
+    pub(super) async fn read(&self, params: &str) -> Result<ResultText, RpcError> {
         let uri = string(params, "uri").ok_or_else(|| invalid("`uri` is missing"))?;
         if let Some(server) = self.owner_of(&uri).await {
             return server.forward("resources/read", params).await;
@@ -24,7 +24,7 @@ impl Hub {
                 continue;
             }
             if let Ok(result) = server.forward("resources/read", params).await {
-                self.owners().add(Kind::Resources, index, &uri);
+                self.owners().add(ListKind::Resources, index, &uri);
                 return Ok(result);
             }
         }
@@ -32,7 +32,11 @@ impl Hub {
     }
 
     /// Subscribes to a resource, or ends that, at its owner.
-    pub(super) async fn subscribe(&self, method: &str, params: &str) -> Result<Text, RpcError> {
+    pub(super) async fn subscribe(
+        &self,
+        method: &str,
+        params: &str,
+    ) -> Result<ResultText, RpcError> {
         let uri = string(params, "uri").ok_or_else(|| invalid("`uri` is missing"))?;
         let mut servers = self.servers.iter();
         let subscribed = servers.find(|server| server.lock().subscriptions.contains(&uri));
@@ -59,8 +63,8 @@ impl Hub {
         let index = match known {
             Some(index) => Some(index),
             None => {
-                self.fill(Kind::Resources).await;
-                self.fill(Kind::Templates).await;
+                self.fill(ListKind::Resources).await;
+                self.fill(ListKind::Templates).await;
                 self.owners().of_uri(uri)
             }
         };
@@ -68,7 +72,7 @@ impl Hub {
     }
 
     /// Fetches the lists that are not known yet, each server only so long.
-    async fn fill(&self, kind: Kind) {
+    async fn fill(&self, kind: ListKind) {
         let deadline = tokio::time::Instant::now() + self.settings.list_wait;
         let all = self.servers.iter().enumerate();
         let unknown = all.filter(|(index, _)| !self.owners().has_listed(kind, *index));

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::Naming;
-use super::entering::Entered;
 use super::hub::Hub;
-use super::kind::Kind;
+use super::list_kind::ListKind;
 use super::resources::offers;
+use super::result_text::ResultText;
 use super::server::Server;
-use super::text::Text;
+use super::sign_in::SignInOutcome;
 use crate::eras::names::{LEGACY, LOG_LEVELS, NEWEST_LEGACY};
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
@@ -20,18 +20,18 @@ use crate::states::{State, Trouble};
 
 impl Hub {
     /// Returns the result of a request, as JSON.
-    pub(super) async fn answer(&self, envelope: &Envelope<'_>) -> Result<Text, RpcError> {
+    pub(super) async fn answer(&self, envelope: &Envelope<'_>) -> Result<ResultText, RpcError> {
         let method = envelope.method.as_deref().unwrap_or_default();
         let params = envelope.params.map_or("{}", Raw::get);
         match method {
             "initialize" => Ok(self.initialize(params).into()),
             "ping" => Ok("{}".into()),
-            "tools/list" => Ok(self.list(Kind::Tools).await.into()),
-            "prompts/list" => Ok(self.list(Kind::Prompts).await.into()),
-            "resources/list" => Ok(self.list(Kind::Resources).await.into()),
-            "resources/templates/list" => Ok(self.list(Kind::Templates).await.into()),
-            "tools/call" => self.call(Kind::Tools, method, params).await,
-            "prompts/get" => self.call(Kind::Prompts, method, params).await,
+            "tools/list" => Ok(self.list(ListKind::Tools).await.into()),
+            "prompts/list" => Ok(self.list(ListKind::Prompts).await.into()),
+            "resources/list" => Ok(self.list(ListKind::Resources).await.into()),
+            "resources/templates/list" => Ok(self.list(ListKind::Templates).await.into()),
+            "tools/call" => self.call(ListKind::Tools, method, params).await,
+            "prompts/get" => self.call(ListKind::Prompts, method, params).await,
             "resources/read" => self.read(params).await,
             "resources/subscribe" | "resources/unsubscribe" => self.subscribe(method, params).await,
             "completion/complete" => self.complete(params).await,
@@ -48,7 +48,7 @@ impl Hub {
         let capabilities = member(params, "capabilities").unwrap_or("{}");
         let capabilities: Map<String, Value> =
             serde_json::from_str(capabilities).unwrap_or_default();
-        self.client.introduced(capabilities);
+        self.client.initialized(capabilities);
         let asked = string(params, "protocolVersion").unwrap_or_default();
         let known = LEGACY.iter().find(|version| **version == asked);
         let info = &self.settings.info;
@@ -94,10 +94,15 @@ impl Hub {
     }
 
     /// Passes a call of a tool or a prompt on under the name that its server knows.
-    async fn call(&self, kind: Kind, method: &str, params: &str) -> Result<Text, RpcError> {
+    async fn call(
+        &self,
+        kind: ListKind,
+        method: &str,
+        params: &str,
+    ) -> Result<ResultText, RpcError> {
         let exposed = string(params, "name").ok_or_else(|| invalid("`name` is missing"))?;
-        if let Some(entered) = self.enter(kind, &exposed, params).await {
-            return entered;
+        if let Some(outcome) = self.call_sign_in_tool(kind, &exposed, params).await {
+            return outcome;
         }
         if let Some(status) = self.status(kind, &exposed).await {
             return Ok(status.into());
@@ -106,10 +111,10 @@ impl Hub {
             Ok(found) => found,
             Err(unknown) => {
                 // A client may know the name from another session.
-                let closed = self.closed(&exposed).ok_or(unknown)?;
-                match closed.wait_for_entry(method, params).await? {
-                    Entered::NotYet(result) => return Ok(result.into()),
-                    Entered::In => self.resolve(kind, &exposed).await?,
+                let needs_sign_in = self.needs_sign_in(&exposed).ok_or(unknown)?;
+                match needs_sign_in.wait_for_sign_in(method, params).await? {
+                    SignInOutcome::Pending(result) => return Ok(result.into()),
+                    SignInOutcome::SignedIn => self.resolve(kind, &exposed).await?,
                 }
             }
         };
@@ -119,7 +124,11 @@ impl Hub {
     }
 
     /// Finds whose a name is; servers that it may belong to are asked if they were not before.
-    async fn resolve(&self, kind: Kind, exposed: &str) -> Result<(Arc<Server>, String), RpcError> {
+    async fn resolve(
+        &self,
+        kind: ListKind,
+        exposed: &str,
+    ) -> Result<(Arc<Server>, String), RpcError> {
         let mut refusal = None;
         if self.owners().get(kind, exposed).is_none() {
             for index in self.prefixes.candidates(exposed) {
@@ -139,7 +148,7 @@ impl Hub {
         });
         let unknown = || {
             let what = match kind {
-                Kind::Prompts => "prompt",
+                ListKind::Prompts => "prompt",
                 _ => "tool",
             };
             refusal.unwrap_or_else(|| invalid(&format!("unknown {what} `{exposed}`")))
@@ -148,33 +157,33 @@ impl Hub {
     }
 
     /// Returns the server that a name may belong to, and that says so only to who is signed in.
-    fn closed(&self, exposed: &str) -> Option<&Arc<Server>> {
+    fn needs_sign_in(&self, exposed: &str) -> Option<&Arc<Server>> {
         let candidates = self.prefixes.candidates(exposed);
         let mut servers = candidates.filter_map(|index| self.servers.get(index));
         let is_closed = |state| state == State::NeedsAuth;
-        servers.find(|server| is_closed(server.standing().state) && server.entrance().is_some())
+        servers.find(|server| is_closed(server.standing().state) && server.sign_in_port().is_some())
     }
 
     /// Signs somebody in to a server; `None` means that the name is not that of such a tool.
-    async fn enter(
+    async fn call_sign_in_tool(
         &self,
-        kind: Kind,
+        kind: ListKind,
         exposed: &str,
         params: &str,
-    ) -> Option<Result<Text, RpcError>> {
-        if kind != Kind::Tools || self.owners().get(kind, exposed).is_some() {
+    ) -> Option<Result<ResultText, RpcError>> {
+        if kind != ListKind::Tools || self.owners().get(kind, exposed).is_some() {
             return None;
         }
         let mut all = self.servers.iter().enumerate();
-        let (_, server) = all.find(|(index, _)| self.entry_name(*index) == exposed)?;
-        if server.entrance().is_none() {
-            server.look().await;
+        let (_, server) = all.find(|(index, _)| self.sign_in_tool_name(*index) == exposed)?;
+        if server.sign_in_port().is_none() {
+            server.find_sign_in().await;
         }
-        server.entrance()?;
-        let entered = server.wait_for_entry("tools/call", params).await;
-        Some(entered.map(|entered| match entered {
-            Entered::NotYet(result) => result.into(),
-            Entered::In => {
+        server.sign_in_port()?;
+        let outcome = server.wait_for_sign_in("tools/call", params).await;
+        Some(outcome.map(|outcome| match outcome {
+            SignInOutcome::Pending(result) => result.into(),
+            SignInOutcome::SignedIn => {
                 let text = format!("Signed in to `{}`. Its tools are listed now.", server.name);
                 let result = json!({ "content": [{ "type": "text", "text": text }] });
                 result.to_string().into()
@@ -185,8 +194,8 @@ impl Hub {
     /// Explains the state of a server, after having tried to reach it once more.
     ///
     /// `None` means that the name is not that of a status tool, or of a server's own one.
-    async fn status(&self, kind: Kind, exposed: &str) -> Option<String> {
-        if kind != Kind::Tools || self.owners().get(kind, exposed).is_some() {
+    async fn status(&self, kind: ListKind, exposed: &str) -> Option<String> {
+        if kind != ListKind::Tools || self.owners().get(kind, exposed).is_some() {
             return None;
         }
         let mut all = self.servers.iter().enumerate();
@@ -205,12 +214,12 @@ impl Hub {
     }
 
     /// Completes an argument of a prompt or of a resource's template.
-    async fn complete(&self, params: &str) -> Result<Text, RpcError> {
+    async fn complete(&self, params: &str) -> Result<ResultText, RpcError> {
         let reference = member(params, "ref").unwrap_or_default();
         let (server, params) = match string(reference, "type").as_deref() {
             Some("ref/prompt") => {
                 let name = string(reference, "name").unwrap_or_default();
-                let (server, name) = self.resolve(Kind::Prompts, &name).await?;
+                let (server, name) = self.resolve(ListKind::Prompts, &name).await?;
                 let reference = with_member(reference, "name", &quoted(&name));
                 let params = reference.and_then(|it| with_member(params, "ref", &it));
                 (Some(server), params)
@@ -232,13 +241,13 @@ impl Hub {
     async fn owner_of_template(&self, uri: &str) -> Option<Arc<Server>> {
         // An address that was never seen makes the owner table complete.
         let by_uri = self.owner_of(uri).await;
-        let template = self.owners().get(Kind::Templates, uri);
+        let template = self.owners().get(ListKind::Templates, uri);
         let by_template = template.and_then(|owner| self.servers.get(owner.server));
         by_template.cloned().or(by_uri)
     }
 
     /// Remembers the level for servers to come, and tells those that are there.
-    async fn set_level(&self, params: &str) -> Result<Text, RpcError> {
+    async fn set_level(&self, params: &str) -> Result<ResultText, RpcError> {
         let level = string(params, "level").unwrap_or_default();
         if !LOG_LEVELS.contains(&level.as_str()) {
             return Err(invalid("unknown log level"));

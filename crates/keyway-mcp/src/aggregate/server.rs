@@ -12,11 +12,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::Client;
-use super::entering::{Entering, Entrance};
 use super::handler::ServerHandler;
-use super::kind::Kind;
+use super::list_kind::ListKind;
 use super::listing::Items;
-use super::{Connector, Member, Settings};
+use super::sign_in::{SignInPort, SignInProgress};
+use super::{AggregateSettings, Connector, Member};
 use crate::session::{ClientInfo, Session, SessionError};
 use crate::states::{Standing, State, Trouble};
 use crate::whereabouts::Whereabouts;
@@ -25,9 +25,9 @@ use crate::whereabouts::Whereabouts;
 pub(super) struct Server {
     pub(super) name: String,
     /// Its plugin and its own name, if that is told.
-    pub(super) place: Option<(String, String)>,
+    pub(super) server_id: Option<(String, String)>,
     pub(super) client: Arc<Client>,
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<AggregateSettings>,
     pub(super) timeout: Duration,
     connector: Arc<dyn Connector>,
     inner: Mutex<Inner>,
@@ -46,13 +46,13 @@ pub(super) struct Inner {
     connected_at: Option<Instant>,
     /// The client has gone away: nothing is opened any more.
     is_over: bool,
-    pub(super) lists: HashMap<Kind, Items>,
+    pub(super) lists: HashMap<ListKind, Items>,
     /// What the client saw of this server in its last list of a kind.
-    pub(super) shown: HashMap<Kind, Standing>,
+    pub(super) shown: HashMap<ListKind, Standing>,
     pub(super) subscriptions: BTreeSet<String>,
     pub(super) listener: Option<AbortHandle>,
     /// The sign-in under way.
-    pub(super) entering: Option<Entering>,
+    pub(super) sign_in: Option<SignInProgress>,
     /// Waits for a sign-in by another way.
     pub(super) watcher: Option<AbortHandle>,
 }
@@ -74,10 +74,14 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    pub(super) fn new(member: Member, client: Arc<Client>, settings: Arc<Settings>) -> Self {
+    pub(super) fn new(
+        member: Member,
+        client: Arc<Client>,
+        settings: Arc<AggregateSettings>,
+    ) -> Self {
         Self {
             name: member.name,
-            place: member.place,
+            server_id: member.server_id,
             client,
             settings,
             timeout: member.timeout.unwrap_or(FOREVER),
@@ -112,13 +116,13 @@ impl Server {
     }
 
     /// Finds out whether there is a way in.
-    pub(super) async fn look(&self) {
-        self.connector.look().await;
+    pub(super) async fn find_sign_in(&self) {
+        self.connector.find_sign_in().await;
     }
 
     /// Returns the way in, if a person signs in to this server.
-    pub(super) fn entrance(&self) -> Option<&dyn Entrance> {
-        self.connector.entrance()
+    pub(super) fn sign_in_port(&self) -> Option<&dyn SignInPort> {
+        self.connector.sign_in_port()
     }
 
     /// Words a hint for this server.
@@ -129,7 +133,7 @@ impl Server {
     }
 
     /// Forgets what was wrong, so that the next use finds out anew.
-    pub(super) fn forgive(&self) {
+    pub(super) fn clear_failure(&self) {
         let mut inner = self.lock();
         inner.quiet_until = None;
         if inner.session.is_none() {
@@ -166,7 +170,7 @@ impl Server {
     }
 
     /// Takes notice of how a request went: a session may stay open while its server refuses all.
-    pub(super) fn noticed(&self, error: Option<&SessionError>) {
+    pub(super) fn record_result(&self, error: Option<&SessionError>) {
         let trouble = match error {
             Some(SessionError::Transport(error)) if tells_of_server(error) => {
                 Some(Trouble::from(error))
@@ -195,7 +199,7 @@ impl Server {
     }
 
     /// Takes notice that the connection has ended; the next use makes a new one.
-    pub(super) fn lost(&self, reason: &TransportError) {
+    pub(super) fn connection_lost(&self, reason: &TransportError) {
         let trouble = Trouble::from(reason);
         {
             let mut inner = self.lock();
@@ -237,12 +241,12 @@ impl Server {
     }
 
     fn start(self: &Arc<Self>) -> Attempt {
-        let (told, outcome) = watch::channel(None);
+        let (sender, outcome) = watch::channel(None);
         let server = Arc::clone(self);
         let task = tokio::spawn(async move {
-            let found = server.connect_patiently().await;
+            let found = server.connect_with_retries().await;
             server.settle(&found);
-            told.send_replace(Some(found));
+            sender.send_replace(Some(found));
         });
         Attempt {
             outcome,
@@ -251,7 +255,7 @@ impl Server {
     }
 
     /// Connects; a server that was there before is given several tries.
-    async fn connect_patiently(self: &Arc<Self>) -> Outcome {
+    async fn connect_with_retries(self: &Arc<Self>) -> Outcome {
         let (mut tries, was_connected) = {
             let inner = self.lock();
             (inner.tries % MAX_TRIES, inner.connected_at.is_some())
@@ -302,7 +306,7 @@ impl Server {
                 self.changed(Standing::CONNECTED, None);
                 self.opened(session);
                 if session.is_closed() {
-                    self.lost(&TransportError::Closed);
+                    self.connection_lost(&TransportError::Closed);
                 }
             }
             Err(trouble) => {
@@ -313,8 +317,8 @@ impl Server {
                 inner.quiet_until = Some(Instant::now() + wait);
                 drop(inner);
                 self.changed(trouble.standing, Some(trouble));
-                if self.can_enter(trouble) {
-                    self.watch_entrance();
+                if self.can_sign_in(trouble) {
+                    self.watch_for_sign_in();
                 }
             }
         }

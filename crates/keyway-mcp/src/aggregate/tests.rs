@@ -1,13 +1,13 @@
 //! Servers in memory behind an aggregate, and a client that talks to it.
 
 mod asking;
+mod backpressure;
 mod calls;
-mod entering;
 mod life;
 mod lists;
+mod members;
 mod resources;
-mod roster;
-mod weight;
+mod sign_in;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, OnceLock, Weak};
@@ -23,7 +23,7 @@ use super::*;
 struct Fake {
     name: String,
     this: Weak<Self>,
-    offer: Offer,
+    offer: OfferedEras,
     replies: Mutex<HashMap<String, Reply>>,
     seen: Mutex<Vec<Value>>,
     texts: Mutex<Vec<String>>,
@@ -33,7 +33,7 @@ struct Fake {
     attempts: Mutex<VecDeque<(Duration, Result<(), Trouble>)>>,
     connects: Mutex<usize>,
     /// The way in, where a person has to sign in.
-    door: OnceLock<entering::Gate>,
+    door: OnceLock<sign_in::Gate>,
 }
 
 #[derive(Debug, Clone)]
@@ -53,10 +53,10 @@ enum Reply {
 
 impl Fake {
     fn new(name: &str) -> Arc<Self> {
-        Self::of(name, Offer::Legacy)
+        Self::of(name, OfferedEras::Legacy)
     }
 
-    fn of(name: &str, offer: Offer) -> Arc<Self> {
+    fn of(name: &str, offer: OfferedEras) -> Arc<Self> {
         let fake = Arc::new_cyclic(|this| Self {
             name: name.to_owned(),
             this: this.clone(),
@@ -167,8 +167,8 @@ impl Connector for Fake {
         })
     }
 
-    fn entrance(&self) -> Option<&dyn Entrance> {
-        self.door.get().map(|door| door as &dyn Entrance)
+    fn sign_in_port(&self) -> Option<&dyn SignInPort> {
+        self.door.get().map(|door| door as &dyn SignInPort)
     }
 }
 
@@ -242,12 +242,12 @@ impl Link for FakeLink {
     }
 }
 
-fn members(fakes: &[&Arc<Fake>]) -> Vec<Member> {
+fn as_members(fakes: &[&Arc<Fake>]) -> Vec<Member> {
     let member = |fake: &&Arc<Fake>| Member {
         name: fake.name.clone(),
         connector: Arc::clone(fake) as Arc<dyn Connector>,
         timeout: None,
-        place: None,
+        server_id: None,
     };
     fakes.iter().map(member).collect()
 }
@@ -263,22 +263,23 @@ struct Client {
 impl Client {
     /// Connects to an aggregate of these servers, without greeting it.
     fn of(fakes: &[&Arc<Fake>]) -> Self {
-        Self::with_roster(fakes).0
+        Self::with_members(fakes).0
     }
 
     /// The same for servers that are going to change.
-    fn with_roster(fakes: &[&Arc<Fake>]) -> (Self, Roster) {
+    fn with_members(fakes: &[&Arc<Fake>]) -> (Self, AggregateMembers) {
         let info = ClientInfo {
             name: "keyway".to_owned(),
             version: "1".to_owned(),
         };
-        let (connection, roster) = aggregate_for_now(members(fakes), Settings::new(info));
+        let (connection, members) =
+            aggregate_with_members(as_members(fakes), AggregateSettings::new(info));
         let client = Self {
             connection,
             next_id: 1,
             others: Vec::new(),
         };
-        (client, roster)
+        (client, members)
     }
 
     async fn send(&self, text: impl Into<String>) {
@@ -309,8 +310,8 @@ impl Client {
 
     async fn answer(&mut self, id: u64) -> Value {
         let is_answer = |message: &Value| message["id"] == id && message.get("method").is_none();
-        if let Some(place) = self.others.iter().position(is_answer) {
-            return self.others.remove(place);
+        if let Some(server_id) = self.others.iter().position(is_answer) {
+            return self.others.remove(server_id);
         }
         serde_json::from_str(&self.answer_text(id).await).unwrap()
     }

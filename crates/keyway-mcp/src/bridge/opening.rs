@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::settling::Aside;
 use super::{Input, Output};
-use crate::eras::{self, Spoken};
+use crate::eras::{self, ClientEra};
 
 /// Passes on what comes before and including the first request, and waits for its answer.
 ///
@@ -29,18 +29,18 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
             connection.link.close().await;
             return Ok(None);
         };
-        let Some((id, spoken)) = first_request(&frame) else {
+        let Some((id, era)) = first_request(&frame) else {
             // A notification, or nonsense that the server may answer as it likes.
             let _unsent = connection.link.send(frame).await;
             next = input.next().await?;
             continue;
         };
-        if spoken == Spoken::Modern && !is_discovery(&frame) {
+        if era == ClientEra::Modern && !is_discovery(&frame) {
             // A legacy server may act on it as if it were a request of its own era, so that the
             // answer would say nothing, and asking twice could do harm.
-            let connection = match eras::discovers(connection, &frame).await {
+            let connection = match eras::answers_discovery(connection, &frame).await {
                 Ok(modern) => connected(modern),
-                Err(other) => eras::translate(other, spoken, &frame)
+                Err(other) => eras::translate(other, era, &frame)
                     .await
                     .map_or_else(|neither| neither, connected),
             };
@@ -70,7 +70,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
             other => other,
         };
         // The session of the other era begins on the same connection.
-        match eras::translate(connection, spoken, &frame).await {
+        match eras::translate(connection, era, &frame).await {
             Ok(translated) => {
                 let translated = connected(translated);
                 send(&translated, output, frame).await?;
@@ -132,14 +132,14 @@ async fn discovery<R: AsyncRead + Unpin>(
 }
 
 fn is_greeting(frame: &Frame) -> bool {
-    first_request(frame).is_some_and(|(_, spoken)| spoken == Spoken::Legacy)
+    first_request(frame).is_some_and(|(_, era)| era == ClientEra::Legacy)
 }
 
 /// Returns the id and the era of a request that shows its era.
-pub(crate) fn first_request(frame: &Frame) -> Option<(RequestId, Spoken)> {
+pub(crate) fn first_request(frame: &Frame) -> Option<(RequestId, ClientEra)> {
     let envelope = frame.envelope().ok()?;
     let id = envelope.id().filter(|_| envelope.is_request())?;
-    Some((id, Spoken::of(&envelope)?))
+    Some((id, ClientEra::of(&envelope)?))
 }
 
 pub(super) fn is_discovery(frame: &Frame) -> bool {

@@ -7,7 +7,7 @@ use keyway_transport::{Event, RequestId, TransportError};
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::notes::Notes;
+use super::traffic_observer::TrafficObserver;
 use crate::explain::explain;
 use crate::whereabouts::Whereabouts;
 
@@ -17,7 +17,7 @@ pub struct Output<W> {
     buffer: Vec<u8>,
     /// The request whose answer the client has already.
     muted: Option<RequestId>,
-    notes: Option<Arc<dyn Notes>>,
+    observer: Option<Arc<dyn TrafficObserver>>,
 }
 
 impl<W> std::fmt::Debug for Output<W> {
@@ -34,13 +34,13 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             output,
             buffer: Vec::new(),
             muted: None,
-            notes: None,
+            observer: None,
         }
     }
 
     /// Lets somebody note what the client is written.
-    pub(super) fn noted(mut self, notes: Arc<dyn Notes>) -> Self {
-        self.notes = Some(notes);
+    pub(super) fn observed_by(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -55,8 +55,8 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             self.muted = None;
             return;
         }
-        if let Some(notes) = &self.notes {
-            notes.answered(&event);
+        if let Some(observer) = &self.observer {
+            observer.client_received(&event);
         }
         match event {
             Event::Frame(frame) => self.line(frame.bytes()),

@@ -7,7 +7,7 @@ use tokio::io::AsyncWrite;
 
 use super::Output;
 use super::opening::{DISCOVERY_WAIT, connected, first_answer, is_discovery, is_of_other_era};
-use crate::eras::{self, Spoken};
+use crate::eras::{self, ClientEra};
 
 /// Takes what the server says beside the answer to the first request.
 pub trait Aside {
@@ -35,15 +35,15 @@ pub struct Settled {
 /// other era.
 pub async fn settle(
     mut connection: Connection,
-    (frame, id, spoken): (Frame, RequestId, Spoken),
+    (frame, id, era): (Frame, RequestId, ClientEra),
     aside: &mut impl Aside,
 ) -> io::Result<Settled> {
-    if spoken == Spoken::Modern && !is_discovery(&frame) {
+    if era == ClientEra::Modern && !is_discovery(&frame) {
         // A legacy server may act on it as if it were a request of its own era, so that the
         // answer would say nothing, and asking twice could do harm.
-        let connection = match eras::discovers(connection, &frame).await {
+        let connection = match eras::answers_discovery(connection, &frame).await {
             Ok(modern) => connected(modern),
-            Err(other) => eras::translate(other, spoken, &frame)
+            Err(other) => eras::translate(other, era, &frame)
                 .await
                 .map_or_else(|neither| neither, connected),
         };
@@ -63,7 +63,7 @@ pub async fn settle(
         return Ok(Settled { connection, answer });
     }
     // The session of the other era begins on the same connection.
-    match eras::translate(connection, spoken, &frame).await {
+    match eras::translate(connection, era, &frame).await {
         Ok(translated) => Ok(sent(connected(translated), frame, id).await),
         Err(connection) => {
             connection.tell(&answer);

@@ -1,10 +1,10 @@
 //! What a client declared, and which questions of a server it can answer.
 
-use crate::splice::Members;
+use crate::splice::RawObject;
 
 /// Says whether a client with these capabilities can be asked this.
 pub(crate) fn can_answer(capabilities: &str, method: &str, params: Option<&str>) -> bool {
-    let Some(capabilities) = Members::read(capabilities) else {
+    let Some(capabilities) = RawObject::read(capabilities) else {
         return false;
     };
     match method {
@@ -26,19 +26,19 @@ pub(crate) fn can_answer(capabilities: &str, method: &str, params: Option<&str>)
 
 /// Says whether an elicitation sends the person to a web page.
 pub(crate) fn is_by_url(params: Option<&str>) -> bool {
-    let mode = params.and_then(|params| Members::read(params)?.text("mode"));
+    let mode = params.and_then(|params| RawObject::read(params)?.text("mode"));
     mode.as_deref() == Some("url")
 }
 
 /// Says whether a server declared a part of a capability, such as `listChanged` of `tools`.
 pub(crate) fn offers(capabilities: &str, kind: &str, part: &str) -> bool {
-    let capabilities = Members::read(capabilities).unwrap_or_default();
+    let capabilities = RawObject::read(capabilities).unwrap_or_default();
     let kind = capabilities.object(kind);
     kind.is_some_and(|kind| is_set(&kind, part))
 }
 
 /// Says whether a member is there and neither `null` nor `false`.
-pub(crate) fn is_set(members: &Members<'_>, name: &str) -> bool {
+pub(crate) fn is_set(members: &RawObject<'_>, name: &str) -> bool {
     let value = members.get(name);
     value.is_some_and(|value| !matches!(value, "null" | "false"))
 }

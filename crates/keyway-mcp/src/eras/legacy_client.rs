@@ -5,8 +5,8 @@
 //! is repeated with the answers.
 
 mod facts;
-mod interview;
-mod listening;
+mod input_requests;
+mod listen_stream;
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ use keyway_transport::{Connection, Event, Frame, Raw, RequestId, TransportError}
 use tokio::time::Instant;
 
 use self::facts::{Client, Server};
-use self::interview::{Interviews, Next};
-use self::listening::{Ending, Listening};
-use super::greeting;
+use self::input_requests::{InputRequests, Next};
+use self::listen_stream::{Ending, ListenStream};
+use super::adapter::{EraAdapter, Message, Outbox};
 use super::message;
 use super::names::{MAX_PENDING, SUBSCRIPTION_ID};
-use super::wear::{Face, Outbox, Said};
-use crate::splice::Members;
+use super::probe;
+use crate::splice::RawObject;
 
 /// Asks the server what it is; gives the connection back if it is not a modern one.
 pub(super) async fn greet(
@@ -30,7 +30,7 @@ pub(super) async fn greet(
 ) -> Result<(Connection, LegacyClient), Connection> {
     let params = first.envelope().ok().and_then(|envelope| envelope.params);
     let client = Client::read(params.map(Raw::get));
-    let meta = client.meta(Members::default());
+    let meta = client.meta(RawObject::default());
     let Some(id) = message::read_id(r#""keyway:discover""#) else {
         return Err(connection);
     };
@@ -38,7 +38,7 @@ pub(super) async fn greet(
     let Ok(question) = message::request(&id, "server/discover", &params) else {
         return Err(connection);
     };
-    let (connection, answer) = greeting::ask(connection, &id, question).await;
+    let (connection, answer) = probe::ask(connection, &id, question).await;
     match answer.as_ref().and_then(Server::read) {
         Some(server) => Ok((connection, LegacyClient::new(client, server))),
         None => Err(connection),
@@ -52,8 +52,8 @@ pub(super) struct LegacyClient {
     server: Server,
     /// Requests that the server works on, by the id it knows.
     calls: HashMap<RequestId, Call>,
-    interviews: Interviews,
-    listening: Listening,
+    input_requests: InputRequests,
+    listen_stream: ListenStream,
     last_id: u64,
 }
 
@@ -69,13 +69,13 @@ struct Call {
 
 impl LegacyClient {
     fn new(client: Client, server: Server) -> Self {
-        let listening = Listening::new(&server.capabilities);
+        let listen_stream = ListenStream::new(&server.capabilities);
         Self {
             client,
             server,
             calls: HashMap::new(),
-            interviews: Interviews::default(),
-            listening,
+            input_requests: InputRequests::default(),
+            listen_stream,
             last_id: 0,
         }
     }
@@ -95,7 +95,9 @@ impl LegacyClient {
                     message::error(&id, &error)
                 }
             },
-            "resources/subscribe" | "resources/unsubscribe" if self.listening.takes_resources() => {
+            "resources/subscribe" | "resources/unsubscribe"
+                if self.listen_stream.takes_resources() =>
+            {
                 let is_on = method == "resources/subscribe";
                 self.subscribe(params, id, is_on, out);
                 return;
@@ -110,7 +112,7 @@ impl LegacyClient {
 
     /// Passes a request on with the metadata that the modern era wants.
     fn pass(&mut self, id: RequestId, frame: &Frame, out: &mut Outbox) {
-        if self.calls.len() + self.interviews.len() >= MAX_PENDING {
+        if self.calls.len() + self.input_requests.len() >= MAX_PENDING {
             let error = message::own_error(Code::Busy, "too many requests are under way");
             out.client(message::error_event(&id, &error));
             return;
@@ -130,10 +132,10 @@ impl LegacyClient {
     }
 
     fn subscribe(&mut self, params: Option<&str>, id: RequestId, is_on: bool, out: &mut Outbox) {
-        let uri = params.and_then(|params| Members::read(params)?.text("uri"));
+        let uri = params.and_then(|params| RawObject::read(params)?.text("uri"));
         let change = match uri {
-            Some(uri) if is_on => self.listening.add(uri, id, out),
-            Some(uri) => self.listening.remove(&uri, &id, out),
+            Some(uri) if is_on => self.listen_stream.add(uri, id, out),
+            Some(uri) => self.listen_stream.remove(&uri, &id, out),
             None => {
                 let error = message::refusal(message::INVALID_PARAMS, "`uri` is missing");
                 out.client(message::error_event(&id, &error));
@@ -148,14 +150,14 @@ impl LegacyClient {
     /// Opens the stream of notifications that the client is to get, in place of the former one.
     fn listen(&mut self, out: &mut Outbox) {
         let id = self.next_id();
-        let meta = self.client.meta(Members::default());
-        self.listening.open(id, &meta, out);
+        let meta = self.client.meta(RawObject::default());
+        self.listen_stream.open(id, &meta, out);
     }
 
     fn note(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
         match method {
             "notifications/initialized" => {
-                if self.listening.begin() {
+                if self.listen_stream.begin() {
                     self.listen(out);
                 }
             }
@@ -171,7 +173,7 @@ impl LegacyClient {
         let Some(id) = message::cancelled_id(params) else {
             return;
         };
-        if let Some(questions) = self.interviews.cancel(&id) {
+        if let Some(questions) = self.input_requests.cancel(&id) {
             for question in questions {
                 withdraw(&question, out);
             }
@@ -182,7 +184,7 @@ impl LegacyClient {
         };
         self.calls.remove(&upstream);
         out.abandon(&upstream);
-        let Some(mut params) = params.and_then(Members::read) else {
+        let Some(mut params) = params.and_then(RawObject::read) else {
             return;
         };
         params.set("requestId", upstream.as_json());
@@ -201,7 +203,7 @@ impl LegacyClient {
             (Some(result), None) => Ok(result.get()),
             (_, error) => Err(error.map_or("null", Raw::get)),
         };
-        match self.interviews.answered(&id, answer) {
+        match self.input_requests.answered(&id, answer) {
             Next::Unknown => out.server(frame),
             Next::Wait => {}
             Next::Repeat(call, params) => self.repeat(call, &params, out),
@@ -229,13 +231,13 @@ impl LegacyClient {
 
     /// Takes the server's answer to a request.
     fn answered(&mut self, id: &RequestId, frame: Frame, out: &mut Outbox) {
-        if self.listening.is_about(id) {
+        if self.listen_stream.is_about(id) {
             let error = frame.envelope().ok().and_then(|envelope| envelope.error);
             let ending = match error {
                 Some(error) => Ending::Refused(error.get().to_owned()),
                 None => Ending::Broken,
             };
-            self.listening.ended(id, ending, out);
+            self.listen_stream.ended(id, ending, out);
             return;
         }
         let Some(call) = self.calls.remove(id) else {
@@ -261,26 +263,26 @@ impl LegacyClient {
 
     fn ask(&mut self, call: Call, result: &str, out: &mut Outbox) {
         let id = call.id.clone();
-        let began = self.interviews.begin(call, result, &self.client, out);
+        let began = self.input_requests.begin(call, result, &self.client, out);
         if let Err(what) = began {
             out.client(message::protocol_error(&id, what));
         }
     }
 
-    fn told(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
-        let params = message::params_of(&frame).and_then(Members::read);
+    fn notified(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
+        let params = message::params_of(&frame).and_then(RawObject::read);
         match method {
             "notifications/subscriptions/acknowledged" => {
                 let meta = params.as_ref().and_then(|params| params.object("_meta"));
                 let id = meta.and_then(|meta| message::read_id(meta.get(SUBSCRIPTION_ID)?));
                 if let Some(id) = id {
-                    self.listening.acknowledged(&id, out);
+                    self.listen_stream.acknowledged(&id, out);
                 }
             }
             "notifications/cancelled" => {
                 let id = params.and_then(|params| message::read_id(params.get("requestId")?));
-                match id.filter(|id| self.listening.is_about(id)) {
-                    Some(id) => self.listening.ended(&id, Ending::Broken, out),
+                match id.filter(|id| self.listen_stream.is_about(id)) {
+                    Some(id) => self.listen_stream.ended(&id, Ending::Broken, out),
                     None => out.client(Event::Frame(frame)),
                 }
             }
@@ -294,30 +296,30 @@ impl LegacyClient {
     }
 }
 
-impl Face for LegacyClient {
-    fn client_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
-        match said {
-            Said::Request(method, id) => self.request(&method, id, &frame, out),
-            Said::Note(method) => self.note(&method, frame, out),
-            Said::Answer(_) | Said::Nothing => self.answer(frame, out),
+impl EraAdapter for LegacyClient {
+    fn client_message(&mut self, message_kind: Message, frame: Frame, out: &mut Outbox) {
+        match message_kind {
+            Message::Request(method, id) => self.request(&method, id, &frame, out),
+            Message::Note(method) => self.note(&method, frame, out),
+            Message::Answer(_) | Message::Nothing => self.answer(frame, out),
         }
     }
 
-    fn server_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
-        match said {
-            Said::Answer(id) => self.answered(&id, frame, out),
-            Said::Note(method) => self.told(&method, frame, out),
-            Said::Request(..) | Said::Nothing => out.client(Event::Frame(frame)),
+    fn server_message(&mut self, message_kind: Message, frame: Frame, out: &mut Outbox) {
+        match message_kind {
+            Message::Answer(id) => self.answered(&id, frame, out),
+            Message::Note(method) => self.notified(&method, frame, out),
+            Message::Request(..) | Message::Nothing => out.client(Event::Frame(frame)),
         }
     }
 
     fn failed(&mut self, id: RequestId, error: TransportError, out: &mut Outbox) {
-        if self.listening.is_about(&id) {
+        if self.listen_stream.is_about(&id) {
             let ending = match error.is_transient() {
                 true => Ending::Broken,
                 false => Ending::Refused(message::own_error(error.code(), &error.to_string())),
             };
-            self.listening.ended(&id, ending, out);
+            self.listen_stream.ended(&id, ending, out);
             return;
         }
         let id = self.calls.remove(&id).map_or(id, |call| call.id);
@@ -325,8 +327,8 @@ impl Face for LegacyClient {
     }
 
     fn closed(&mut self, reason: Option<TransportError>, out: &mut Outbox) {
-        self.listening.stop();
-        for id in self.interviews.stop() {
+        self.listen_stream.stop();
+        for id in self.input_requests.stop() {
             let error = TransportError::Closed;
             out.client(Event::Failed { id, error });
         }
@@ -334,15 +336,18 @@ impl Face for LegacyClient {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let (stream, call) = (self.listening.deadline(), self.interviews.deadline());
+        let (stream, call) = (
+            self.listen_stream.deadline(),
+            self.input_requests.deadline(),
+        );
         stream.into_iter().chain(call).min()
     }
 
     fn overdue(&mut self, out: &mut Outbox) {
-        if self.listening.is_due(out.now()) {
+        if self.listen_stream.is_due(out.now()) {
             self.listen(out);
         }
-        for (call, params) in self.interviews.due(out.now()) {
+        for (call, params) in self.input_requests.due(out.now()) {
             self.repeat(call, &params, out);
         }
     }
@@ -360,7 +365,7 @@ impl Face for LegacyClient {
 fn kind(result: Option<&str>) -> Option<String> {
     // Most results are long, and many say nothing of the kind: look before parsing.
     let result = result.filter(|result| result.contains("resultType"))?;
-    Members::read(result)?.text("resultType")
+    RawObject::read(result)?.text("resultType")
 }
 
 fn withdraw(question: &RequestId, out: &mut Outbox) {

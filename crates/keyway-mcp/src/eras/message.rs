@@ -4,7 +4,7 @@ use keyway_code::Code;
 use keyway_transport::{Event, Frame, FrameError, Raw, RequestId, TransportError};
 use serde_json::json;
 
-use crate::splice::{Members, quoted};
+use crate::splice::{RawObject, quoted};
 
 /// Makes an id that is ours: a string, so that no counting peer comes up with it.
 pub(crate) fn own_id(kind: &str, number: u64) -> RequestId {
@@ -26,7 +26,7 @@ pub(crate) fn params_of(frame: &Frame) -> Option<&str> {
 
 /// Returns which request a `notifications/cancelled` speaks of.
 pub(crate) fn cancelled_id(params: Option<&str>) -> Option<RequestId> {
-    read_id(Members::read(params?)?.get("requestId")?)
+    read_id(RawObject::read(params?)?.get("requestId")?)
 }
 
 /// Writes a request; `params` is JSON.
@@ -89,7 +89,7 @@ pub(crate) fn protocol_error(id: &RequestId, what: &str) -> Event {
 /// Changes members of a message and leaves the others as they are.
 pub(crate) fn with(frame: &Frame, changes: &[(&str, &str)]) -> Result<Frame, FrameError> {
     let text = str::from_utf8(frame.bytes()).map_err(|_| FrameError::NotJsonRpc)?;
-    let mut members = Members::read(text).ok_or(FrameError::NotJsonRpc)?;
+    let mut members = RawObject::read(text).ok_or(FrameError::NotJsonRpc)?;
     for (name, value) in changes {
         members.set(name, *value);
     }

@@ -5,8 +5,8 @@
 //! the question and stays parked until the client comes back with the answer.
 
 mod calls;
-mod carrying;
 mod facts;
+mod input_required;
 mod results;
 mod subscriptions;
 
@@ -15,27 +15,28 @@ use keyway_transport::{Connection, Event, Frame, FrameError, RequestId, Transpor
 use tokio::time::Instant;
 
 use self::calls::{Call, Calls, Outcome};
-use self::facts::{Asker, Server};
+use self::facts::{RequestMeta, Server};
 use self::subscriptions::Subscriptions;
-use super::greeting;
+use super::adapter::{EraAdapter, Message, Outbox};
 use super::message;
 use super::names::{LOG_LEVELS, MAX_PENDING, MODERN};
-use super::wear::{Face, Outbox, Said};
-use crate::splice::{Members, quoted};
+use super::probe;
+use crate::splice::{RawObject, quoted};
 
 /// Opens a session with the server; gives the connection back if it does not take part.
 pub(super) async fn greet(
     connection: Connection,
     first: &Frame,
 ) -> Result<(Connection, ModernClient), Connection> {
-    let asker = Asker::of(message::params_of(first));
+    let meta_of_request = RequestMeta::of(message::params_of(first));
     let Some(id) = message::read_id(r#""keyway:initialize""#) else {
         return Err(connection);
     };
-    let Ok(hello) = message::request(&id, "initialize", &asker.introduction()) else {
+    let Ok(hello) = message::request(&id, "initialize", &meta_of_request.initialize_params())
+    else {
         return Err(connection);
     };
-    let (connection, answer) = greeting::ask(connection, &id, hello).await;
+    let (connection, answer) = probe::ask(connection, &id, hello).await;
     let Some(server) = answer.as_ref().and_then(Server::read) else {
         return Err(connection);
     };
@@ -73,8 +74,8 @@ impl ModernClient {
 
     fn request(&mut self, method: &str, id: RequestId, frame: &Frame, out: &mut Outbox) {
         let params = message::params_of(frame);
-        let asker = Asker::of(params);
-        if let Some(error) = refusal(&asker) {
+        let meta_of_request = RequestMeta::of(params);
+        if let Some(error) = refusal(&meta_of_request) {
             out.client(message::error_event(&id, &error));
             return;
         }
@@ -84,7 +85,7 @@ impl ModernClient {
                 out.client(message::to_event(&id, result));
             }
             "subscriptions/listen" => self.subscriptions.open(id, params, out),
-            _ if asker.state.is_some() => self.resume(method, id, params, out),
+            _ if meta_of_request.state.is_some() => self.resume(method, id, params, out),
             _ => self.pass(method, id, frame, out),
         }
     }
@@ -96,12 +97,12 @@ impl ModernClient {
             out.client(message::error_event(&id, &error));
             return;
         }
-        let asker = Asker::of(message::params_of(frame));
-        self.set_level(&asker, out);
+        let meta_of_request = RequestMeta::of(message::params_of(frame));
+        self.set_level(&meta_of_request, out);
         let upstream = self.next_id();
-        match undressed(frame, &upstream) {
+        match without_modern_meta(frame, &upstream) {
             Ok(frame) => {
-                let call = Call::new(method, id, asker, frame.clone());
+                let call = Call::new(method, id, meta_of_request, frame.clone());
                 self.calls.begin(upstream, call);
                 out.server(frame);
             }
@@ -109,11 +110,14 @@ impl ModernClient {
         }
     }
 
-    fn set_level(&mut self, asker: &Asker, out: &mut Outbox) {
-        if asker.level.is_none() || asker.level == self.level || !self.server.has_log() {
+    fn set_level(&mut self, meta_of_request: &RequestMeta, out: &mut Outbox) {
+        if meta_of_request.level.is_none()
+            || meta_of_request.level == self.level
+            || !self.server.has_log()
+        {
             return;
         }
-        self.level.clone_from(&asker.level);
+        self.level.clone_from(&meta_of_request.level);
         let level = quoted(self.level.as_deref().unwrap_or_default());
         let id = self.next_id();
         let params = format!(r#"{{"level":{level}}}"#);
@@ -135,7 +139,7 @@ impl ModernClient {
             call.decline(out);
         }
         out.abandon(&upstream);
-        if let Some(mut params) = params.and_then(Members::read) {
+        if let Some(mut params) = params.and_then(RawObject::read) {
             params.set("requestId", upstream.as_json());
             out.note(message::with(frame, &[("params", &params.to_string())]));
         }
@@ -156,7 +160,7 @@ impl ModernClient {
         }
     }
 
-    fn told(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
+    fn notified(&mut self, method: &str, frame: Frame, out: &mut Outbox) {
         match method {
             "notifications/progress" => {
                 if let Some(frame) = self.calls.progress(frame) {
@@ -175,7 +179,7 @@ impl ModernClient {
             }
             "notifications/elicitation/complete" => {}
             _ => {
-                if !self.subscriptions.told(method, &frame, out) {
+                if !self.subscriptions.notified(method, &frame, out) {
                     out.client(Event::Frame(frame));
                 }
             }
@@ -188,23 +192,25 @@ impl ModernClient {
     }
 }
 
-impl Face for ModernClient {
-    fn client_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
-        match said {
-            Said::Request(method, id) => self.request(&method, id, &frame, out),
-            Said::Note(method) if method == "notifications/cancelled" => self.cancel(&frame, out),
+impl EraAdapter for ModernClient {
+    fn client_message(&mut self, message_kind: Message, frame: Frame, out: &mut Outbox) {
+        match message_kind {
+            Message::Request(method, id) => self.request(&method, id, &frame, out),
+            Message::Note(method) if method == "notifications/cancelled" => {
+                self.cancel(&frame, out)
+            }
             _ => out.server(frame),
         }
     }
 
-    fn server_said(&mut self, said: Said, frame: Frame, out: &mut Outbox) {
-        match said {
-            Said::Answer(id) => self.answered(&id, frame, out),
-            Said::Note(method) => self.told(&method, frame, out),
-            Said::Request(method, id) => {
+    fn server_message(&mut self, message_kind: Message, frame: Frame, out: &mut Outbox) {
+        match message_kind {
+            Message::Answer(id) => self.answered(&id, frame, out),
+            Message::Note(method) => self.notified(&method, frame, out),
+            Message::Request(method, id) => {
                 self.asked(&method, id, message::params_of(&frame), out);
             }
-            Said::Nothing => out.client(Event::Frame(frame)),
+            Message::Nothing => out.client(Event::Frame(frame)),
         }
     }
 
@@ -248,15 +254,15 @@ impl Face for ModernClient {
 }
 
 /// Returns why a request cannot be served, as an error.
-fn refusal(asker: &Asker) -> Option<String> {
-    let level = asker.level.as_deref();
+fn refusal(meta_of_request: &RequestMeta) -> Option<String> {
+    let level = meta_of_request.level.as_deref();
     if level.is_some_and(|level| !LOG_LEVELS.contains(&level)) {
         return Some(message::refusal(
             message::INVALID_PARAMS,
             "unknown log level",
         ));
     }
-    let version = asker
+    let version = meta_of_request
         .version
         .as_deref()
         .filter(|version| *version != MODERN)?;
@@ -269,8 +275,8 @@ fn refusal(asker: &Asker) -> Option<String> {
 }
 
 /// Returns a request as a legacy server knows it, under another id.
-fn undressed(frame: &Frame, id: &RequestId) -> Result<Frame, FrameError> {
-    let Some(mut params) = message::params_of(frame).and_then(Members::read) else {
+fn without_modern_meta(frame: &Frame, id: &RequestId) -> Result<Frame, FrameError> {
+    let Some(mut params) = message::params_of(frame).and_then(RawObject::read) else {
         return message::with(frame, &[("id", id.as_json())]);
     };
     params.remove("inputResponses");

@@ -8,7 +8,7 @@ use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::{Spoken, translate};
+use super::{ClientEra, translate};
 
 /// Both ends of a connection.
 pub(crate) struct Bench {
@@ -77,7 +77,7 @@ impl Server {
 
 impl Bench {
     /// Puts a face in front of a server that answers the greeting with `result`.
-    pub(crate) async fn wearing(spoken: Spoken, first: &str, result: &str) -> Self {
+    pub(crate) async fn attached(era: ClientEra, first: &str, result: &str) -> Self {
         let (mut server, connection) = Server::new();
         let first = Frame::new(first.to_owned()).unwrap();
         let greeted = async {
@@ -85,7 +85,7 @@ impl Bench {
             let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
             server.says(&answer).await;
         };
-        let (client, ()) = tokio::join!(translate(connection, spoken, &first), greeted);
+        let (client, ()) = tokio::join!(translate(connection, era, &first), greeted);
         let client = client.expect("the server understands the other era");
         Self { client, server }
     }

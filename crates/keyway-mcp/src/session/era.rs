@@ -67,7 +67,7 @@ impl ServerFacts {
 /// Which eras to offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Offer {
+pub enum OfferedEras {
     /// Modern first, then legacy.
     Both {
         /// How long a server that does not know the question may keep silent.
@@ -122,9 +122,9 @@ impl Era {
 pub(super) async fn negotiate(
     exchange: &Exchange,
     client: &ClientInfo,
-    offer: Offer,
+    offer: OfferedEras,
 ) -> Result<ServerFacts, SessionError> {
-    let Offer::Both { probe } = offer else {
+    let OfferedEras::Both { probe } = offer else {
         return initialize(exchange, client).await;
     };
     let mut asked = pin!(discover(exchange, client));

@@ -41,7 +41,7 @@ pub trait Handler: Send + Sync + Debug {
 
     /// Waits until there is room for a large answer on its way to somebody else; gives it back if
     /// there is none for too long. Nothing else of the server is read meanwhile.
-    fn weigh(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
+    fn reserve(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
         Box::pin(std::future::ready(Ok(answer)))
     }
 
@@ -51,9 +51,9 @@ pub trait Handler: Send + Sync + Debug {
 
 /// Nobody is there: no capability is declared, and every question is declined.
 #[derive(Debug, Clone, Copy)]
-pub struct Nobody;
+pub struct NoHandler;
 
-impl Handler for Nobody {
+impl Handler for NoHandler {
     fn capabilities(&self) -> Value {
         json!({})
     }

@@ -17,8 +17,8 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use self::outstanding::Outstanding;
 use super::{Handler, Progress, RpcError, SessionError, request_frame};
+use crate::backpressure::{BUDGET_EXHAUSTED, SMALL_FRAME_BYTES};
 use crate::splice::{member, quoted};
-use crate::weight::{LIGHT, TOO_MUCH};
 
 /// The requests under way on one connection.
 pub(super) struct Exchange {
@@ -148,7 +148,7 @@ impl Exchange {
             }
         };
         if let Some(of) = call.of {
-            let bytes = Some(frame.bytes()).filter(|bytes| bytes.len() > LIGHT);
+            let bytes = Some(frame.bytes()).filter(|bytes| bytes.len() > SMALL_FRAME_BYTES);
             *of.lock().unwrap_or_else(PoisonError::into_inner) = bytes.cloned();
         }
         result_of(&frame)
@@ -184,7 +184,7 @@ impl Exchange {
         let mut reason = None;
         while let Some(event) = events.recv().await {
             match event {
-                Event::Frame(frame) if frame.bytes().len() > LIGHT => {
+                Event::Frame(frame) if frame.bytes().len() > SMALL_FRAME_BYTES => {
                     self.receive_large(frame).await;
                 }
                 Event::Frame(frame) => self.receive(frame),
@@ -221,10 +221,10 @@ impl Exchange {
         let Some(id) = answered else {
             return self.receive(frame);
         };
-        match self.handler.weigh(frame).await {
+        match self.handler.reserve(frame).await {
             Ok(frame) => self.complete(&id, Ok(frame)),
             Err(_) => {
-                let error = RpcError::new(INTERNAL_ERROR, TOO_MUCH).to_json();
+                let error = RpcError::new(INTERNAL_ERROR, BUDGET_EXHAUSTED).to_json();
                 let text = format!(
                     r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#,
                     id.as_json()

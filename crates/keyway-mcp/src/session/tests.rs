@@ -98,7 +98,7 @@ fn client() -> ClientInfo {
     }
 }
 
-const BOTH: era::Offer = era::Offer::Both {
+const BOTH: era::OfferedEras = era::OfferedEras::Both {
     probe: Duration::from_millis(50),
 };
 
@@ -118,7 +118,7 @@ fn legacy(version: &str) -> (&'static str, Reply) {
 
 async fn open(rules: Vec<(&'static str, Reply)>) -> (Arc<Scripted>, Result<Session, SessionError>) {
     let (link, connection) = scripted(rules);
-    let session = Session::open(connection, client(), Arc::new(Nobody), BOTH).await;
+    let session = Session::open(connection, client(), Arc::new(NoHandler), BOTH).await;
     (link, session)
 }
 
@@ -241,13 +241,13 @@ async fn a_modern_server_that_is_slow_to_start_is_not_taken_for_a_legacy_one() {
         let frame = Frame::new(late_discovery().to_string()).unwrap();
         link.events.send(Event::Frame(frame)).await.unwrap();
     };
-    let opened = Session::open(connection, client(), Arc::new(Nobody), BOTH);
+    let opened = Session::open(connection, client(), Arc::new(NoHandler), BOTH);
     let (session, ()) = tokio::join!(opened, late);
     assert_eq!(session.unwrap().facts().era, modern);
 }
 
 #[tokio::test]
-async fn a_slow_server_that_takes_the_greeting_has_a_session_of_the_old_era() {
+async fn a_slow_server_that_accepts_initialize_has_a_legacy_session() {
     let (link, connection) = scripted(vec![
         ("server/discover", Reply::Silence),
         ("initialize", Reply::Ask(late_discovery())),
@@ -260,7 +260,7 @@ async fn a_slow_server_that_takes_the_greeting_has_a_session_of_the_old_era() {
         let frame = Frame::new(greeting.to_string()).unwrap();
         link.events.send(Event::Frame(frame)).await.unwrap();
     };
-    let opened = Session::open(connection, client(), Arc::new(Nobody), BOTH);
+    let opened = Session::open(connection, client(), Arc::new(NoHandler), BOTH);
     let (session, ()) = tokio::join!(opened, late);
     let legacy = Era::Legacy {
         version: "2025-11-25".to_owned(),

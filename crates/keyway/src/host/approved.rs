@@ -9,7 +9,7 @@ use keyway_auth::oauth::{OAuth, SignIn};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
-use keyway_mcp::session::{DEFAULT_TIMEOUT, Handler, Nobody, Session};
+use keyway_mcp::session::{DEFAULT_TIMEOUT, Handler, NoHandler, Session};
 use keyway_transport::TransportError;
 use tokio::time::timeout;
 
@@ -18,10 +18,10 @@ use super::child_lines::ChildLines;
 use super::error::{ChildOutput, Error};
 use super::plan::Plan;
 use crate::approval::Files;
-use crate::connect::{ConnectError, Connected, Likeness, LikenessKey, Target};
+use crate::connect::{ConnectError, Connected, ConnectionFingerprint, FingerprintKey, Target};
 use crate::health::{Checked, Health};
 use crate::settings::Confinement;
-use crate::sign_in::Door;
+use crate::sign_in::SignInGate;
 
 /// Something that was approved, by the ledger or by the person. Its fields are private: nobody else
 /// can make one.
@@ -126,7 +126,7 @@ impl Approved<Plan> {
     /// Returns [`Error::Connect`] if there is no connection, [`Error::Talk`] if the server does not
     /// answer as MCP wants.
     pub async fn connect(&self) -> Result<Session, Error> {
-        self.connect_with(Arc::new(Nobody)).await
+        self.connect_with(Arc::new(NoHandler)).await
     }
 
     /// The same with a handler for what the server asks of the client.
@@ -181,8 +181,8 @@ impl Approved<Plan> {
 
     /// Returns the way to sign in for whoever serves this server to a client.
     #[must_use]
-    pub fn sign_in_gate(&self) -> Option<Door> {
-        self.host().door(self.target())
+    pub fn sign_in_gate(&self) -> Option<SignInGate> {
+        self.host().sign_in_gate(self.target())
     }
 
     /// Says whether the server can be talked to as it is: it needs no sign-in, or has one.
@@ -219,8 +219,8 @@ impl Approved<Plan> {
 
     /// Returns what a connection depends on; `around` is what else counts in this process.
     #[must_use]
-    pub fn fingerprint(&self, around: &[&[u8]], key: &LikenessKey) -> Likeness {
-        self.host().likeness(self.target(), around, key)
+    pub fn fingerprint(&self, around: &[&[u8]], key: &FingerprintKey) -> ConnectionFingerprint {
+        self.host().fingerprint(self.target(), around, key)
     }
 
     /// Returns the files of the plugin that run.

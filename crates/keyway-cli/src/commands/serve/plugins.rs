@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use keyway::connect::LikenessKey;
+use keyway::connect::FingerprintKey;
 use keyway::error::LoadError;
 use keyway::events::Topic;
 use keyway::load::{CONFIG_FILES, Loaded};
@@ -17,7 +17,7 @@ use keyway::watch::Stamps;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_config::resolve::SpecEndpoint;
 use keyway_gateway::dashboard::ServerId;
-use keyway_gateway::gateway::{Gateway, Served};
+use keyway_gateway::gateway::{Gateway, ServedServer};
 use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
@@ -41,7 +41,7 @@ pub(super) struct Plugins {
     /// The same for each server, whose questions the dashboard shows.
     witnessed: HashMap<ServerId, Witnessed>,
     around: Arc<[Secret<Vec<u8>>]>,
-    key: LikenessKey,
+    key: FingerprintKey,
     plugins: Vec<Watched>,
     sign_ins: HashMap<(String, String), SignedIn>,
     /// Those that the gateway has now.
@@ -89,7 +89,7 @@ impl Plugins {
         };
         let folders = folders()?;
         let no_randomness = || std::io::Error::other("there is no randomness");
-        let key = LikenessKey::random().ok_or_else(no_randomness);
+        let key = FingerprintKey::random().ok_or_else(no_randomness);
         let plugins = arguments
             .load(desk.host(), context)?
             .into_iter()
@@ -148,7 +148,7 @@ impl Plugins {
     }
 
     /// Returns the servers if anything has changed.
-    fn look(&mut self) -> Option<Vec<Served>> {
+    fn look(&mut self) -> Option<Vec<ServedServer>> {
         let settings = self.settings.again();
         if settings != self.settings {
             self.settings = settings;
@@ -174,21 +174,21 @@ impl Plugins {
     }
 
     /// Describes the servers as they are now.
-    pub(super) fn servers(&mut self) -> Vec<Served> {
+    pub(super) fn servers(&mut self) -> Vec<ServedServer> {
         let mut servers = Vec::new();
         let mut files = self.files();
         // Those that are as before stay where they are, and sessions hold on to others.
         self.upstreams.retain(|it| it.strong_count() > 0);
         for loaded in &self.loaded() {
             for name in self.together.plugin(Arc::clone(loaded)).servers() {
-                let (likeness, ready) = self.likeness(loaded, &name);
+                let (fingerprint, ready) = self.fingerprint(loaded, &name);
                 files.extend(ready.iter().flat_map(Approved::<Plan>::files));
                 let key = (loaded.plugin.name(), name.clone());
                 let Witnessed { together, direct } = self.witnessed(&key);
                 let sign_in = self.sign_ins.entry(key).or_default();
                 let digest = match &ready {
-                    Some(_) => sign_in.digest(&likeness, &self.key),
-                    None => likeness,
+                    Some(_) => sign_in.digest(&fingerprint, &self.key),
+                    None => fingerprint,
                 };
                 let presence = &sign_in.presence;
                 let options = LazyServerOptions {
@@ -203,9 +203,9 @@ impl Plugins {
                 let plugin = together.plugin(Arc::clone(loaded));
                 let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
                 self.upstreams.push(Arc::downgrade(&upstream));
-                let served = Served::new(loaded.plugin.name(), name, digest, upstream);
+                let served = ServedServer::new(loaded.plugin.name(), name, digest, upstream);
                 // A session goes on where somebody signed out, and keeps to its account itself.
-                servers.push(served.lasting(likeness));
+                servers.push(served.with_entry_digest(fingerprint));
             }
         }
         self.stamps = std::mem::take(&mut self.stamps).with(files);
@@ -243,7 +243,11 @@ impl Plugins {
     }
 
     /// Returns what a session begun now must not outlive, and the server if it is ready.
-    fn likeness(&mut self, loaded: &Arc<Loaded>, name: &str) -> ([u8; 32], Option<Approved<Plan>>) {
+    fn fingerprint(
+        &mut self,
+        loaded: &Arc<Loaded>,
+        name: &str,
+    ) -> ([u8; 32], Option<Approved<Plan>>) {
         let plugin = self.direct.without_events().plugin(Arc::clone(loaded));
         let plan = plugin.plan(name);
         let ready = match plan.and_then(|plan| plan.approved_before()) {
@@ -259,13 +263,13 @@ impl Plugins {
             .iter()
             .map(|it| it.expose().as_slice())
             .collect();
-        let likeness = ready.fingerprint(&around, &self.key);
+        let fingerprint = ready.fingerprint(&around, &self.key);
         let key = (loaded.plugin.name(), name.to_owned());
         // Where the vault cannot be read, nobody has signed out for that.
         if let Ok(sign_in) = ready.stored_sign_in() {
             self.sign_ins.entry(key).or_default().see(sign_in);
         }
-        (*likeness.as_bytes(), Some(ready))
+        (*fingerprint.as_bytes(), Some(ready))
     }
 
     /// Reads the plugins again; one that cannot be read stays as it was.

@@ -1,11 +1,11 @@
 //! What was asked lately, as a table.
 
-use crate::activity::Entry;
+use crate::activity::ActivityEntry;
 use crate::dashboard::html::{Html, html};
 use crate::dashboard::words;
 
 /// Shows requests, latest first.
-pub(super) fn table<'a>(entries: impl Iterator<Item = &'a Entry>) -> Html {
+pub(super) fn table<'a>(entries: impl Iterator<Item = &'a ActivityEntry>) -> Html {
     let rows: Html = entries.take(SHOWN).map(row).collect();
     if rows.as_str().is_empty() {
         return html!(
@@ -22,8 +22,8 @@ pub(super) fn table<'a>(entries: impl Iterator<Item = &'a Entry>) -> Html {
     )
 }
 
-fn row(entry: &Entry) -> Html {
-    let asked = &entry.asked;
+fn row(entry: &ActivityEntry) -> Html {
+    let asked = &entry.request;
     let server = match &asked.server {
         Some((plugin, name)) => html!("<span class=\"soft\">{}:</span>{}", plugin, name),
         None => html!("all"),

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use super::parts::{badge, bar, buttons, element, facts};
 use super::{Look, Region, activity};
-use crate::dashboard::entry::Visitor;
+use crate::dashboard::backend::ServerView;
+use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Ticked, html};
 use crate::dashboard::paths;
 use crate::dashboard::sparkline::sparkline;
-use crate::dashboard::steward::ServerView;
 use crate::dashboard::words;
 use keyway_mcp::states::Standing;
 
-pub(super) fn page(look: &Look, visitor: &Visitor) -> Html {
+pub(super) fn page(look: &Look, browser: &BrowserSession) -> Html {
     let mut plugins = Html::default();
     for of_one in look.servers.chunk_by(|a, b| a.id.plugin == b.id.plugin) {
         let cards: Html = of_one
             .iter()
-            .map(|view| card(look, view, visitor))
+            .map(|view| card(look, view, browser))
             .collect();
         let plugin = of_one.first().map(|view| view.id.plugin.as_str());
         plugins.push(&html!(
@@ -34,7 +34,7 @@ pub(super) fn page(look: &Look, visitor: &Visitor) -> Html {
     )
 }
 
-pub(super) fn regions(look: &Look, visitor: &Visitor) -> Vec<Region> {
+pub(super) fn regions(look: &Look, browser: &BrowserSession) -> Vec<Region> {
     let mut regions = vec![
         Region {
             id: "summary".to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn regions(look: &Look, visitor: &Visitor) -> Vec<Region> {
     ];
     regions.extend(look.servers.iter().map(|view| Region {
         id: element(&view.id),
-        html: card(look, view, visitor),
+        html: card(look, view, browser),
     }));
     regions
 }
@@ -90,22 +90,22 @@ fn recent(look: &Look) -> Html {
     html!("<div id=\"activity\">{}</div>", activity::table(entries))
 }
 
-fn card(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
+fn card(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     let shown = words::shown(view.standing);
     html!(
         "<li class=\"card {}\" id=\"{}\"><div class=\"head\"><h3><a href=\"{}\">{}</a></h3>{}</div>\
          {}<p class=\"why\">{}</p>{}<div class=\"foot\">{}<div class=\"buttons\">{}{}</div></div></li>\n",
         shown.class,
         element(&view.id),
-        paths::server(visitor.base(), &view.id),
+        paths::server(browser.base(), &view.id),
         view.id.name,
         badge(view),
         facts(view),
         why(view),
         view.sign_in.as_ref().map(who),
         latency(look, view),
-        invitation(view, visitor),
-        buttons(view, visitor),
+        invitation(view, browser),
+        buttons(view, browser),
     )
 }
 
@@ -122,7 +122,7 @@ fn why(view: &ServerView) -> Html {
     }
 }
 
-fn who(kept: &crate::dashboard::steward::Kept) -> Html {
+fn who(kept: &crate::dashboard::backend::Kept) -> Html {
     let account = kept.sign_in.account.as_deref().unwrap_or("Signed in");
     html!(
         "<div class=\"who\"><p><strong>{}</strong> <span class=\"soft\">at {}</span></p>{}</div>",
@@ -132,7 +132,7 @@ fn who(kept: &crate::dashboard::steward::Kept) -> Html {
     )
 }
 
-fn invitation(view: &ServerView, visitor: &Visitor) -> Option<Html> {
+fn invitation(view: &ServerView, browser: &BrowserSession) -> Option<Html> {
     let label = if view.consent.is_some() {
         "Go on signing in"
     } else if view.question.is_some() {
@@ -144,7 +144,7 @@ fn invitation(view: &ServerView, visitor: &Visitor) -> Option<Html> {
     };
     Some(html!(
         "<a class=\"button main\" href=\"{}\">{}<span class=\"unseen\"> {}</span></a>",
-        paths::server(visitor.base(), &view.id),
+        paths::server(browser.base(), &view.id),
         label,
         view.id.name,
     ))

@@ -4,19 +4,19 @@ use keyway_code::Code;
 use keyway_config::method::Method;
 
 use crate::dashboard::actions::MARK;
-use crate::dashboard::entry::Visitor;
+use crate::dashboard::backend::{Kept, ServerId, ServerView};
+use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Ticked, html};
 use crate::dashboard::paths::{self, Action};
-use crate::dashboard::steward::{Kept, ServerId, ServerView};
 use crate::dashboard::words;
 use keyway_mcp::states::{Reason, State, Trouble};
 
 /// The field that says which session a form belongs to.
-pub(super) fn mark(visitor: &Visitor) -> Html {
+pub(super) fn mark(browser: &BrowserSession) -> Html {
     html!(
         "<input type=\"hidden\" name=\"{}\" value=\"{}\">",
         MARK,
-        visitor.mark(),
+        browser.mark(),
     )
 }
 
@@ -26,13 +26,13 @@ pub(super) fn button(
     action: Action,
     label: &str,
     class: &str,
-    visitor: &Visitor,
+    browser: &BrowserSession,
 ) -> Html {
     html!(
         "<form method=\"post\" action=\"{}\">{}<button class=\"{}\" id=\"b-{}-{}\">{}\
          <span class=\"unseen\"> {}</span></button></form>",
-        paths::act(visitor.base(), id, action),
-        mark(visitor),
+        paths::act(browser.base(), id, action),
+        mark(browser),
         class,
         action.as_str(),
         element(id),
@@ -115,9 +115,9 @@ pub(super) fn trouble(trouble: &Trouble) -> Html {
 }
 
 /// The buttons that fit a server's state, the most useful first.
-pub(super) fn buttons(view: &ServerView, visitor: &Visitor) -> Html {
+pub(super) fn buttons(view: &ServerView, browser: &BrowserSession) -> Html {
     let id = &view.id;
-    let make = |action, label, class| button(id, action, label, class, visitor);
+    let make = |action, label, class| button(id, action, label, class, browser);
     let mut all = Html::default();
     if !view.is_usable() {
         return all;

@@ -7,40 +7,40 @@ use keyway_config::method::Method;
 use super::overview::latency;
 use super::parts::{badge, bar, button, buttons, facts, mark};
 use super::{Look, Region, activity};
-use crate::dashboard::entry::Visitor;
+use crate::dashboard::backend::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
+use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
-use crate::dashboard::steward::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
 use crate::dashboard::words;
 use keyway::approval::Question;
 use keyway::sign_in::scope_in_words;
 use keyway_mcp::states::State;
 
-pub(super) fn page(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
+pub(super) fn page(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
         "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> {}</p>\n\
          {}\n{}\n<section><h2>Activity</h2>{}</section>",
-        visitor.base(),
+        browser.base(),
         view.id.plugin,
-        state(look, view, visitor),
-        tools(view, visitor),
+        state(look, view, browser),
+        tools(view, browser),
         recent(look, view),
     )
 }
 
-pub(super) fn regions(look: &Look, view: &ServerView, visitor: &Visitor) -> Vec<Region> {
+pub(super) fn regions(look: &Look, view: &ServerView, browser: &BrowserSession) -> Vec<Region> {
     let region = |id: &str, html| Region {
         id: id.to_owned(),
         html,
     };
     vec![
-        region("state", state(look, view, visitor)),
-        region("tools", tools(view, visitor)),
+        region("state", state(look, view, browser)),
+        region("tools", tools(view, browser)),
         region("activity", recent(look, view)),
     ]
 }
 
-fn state(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
+fn state(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
         "<div id=\"state\"><div class=\"title\"><h1>{}</h1>{}</div>{}<p class=\"why\">{}</p>\
          <div class=\"row\"><div class=\"buttons\">{}</div>{}</div>\n{}{}{}\
@@ -49,10 +49,10 @@ fn state(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
         badge(view),
         facts(view),
         words::why(view.standing),
-        buttons(view, visitor),
+        buttons(view, browser),
         latency(look, view),
-        view.consent.as_ref().map(|it| consent(view, it, visitor)),
-        view.question.as_ref().map(|it| question(view, it, visitor)),
+        view.consent.as_ref().map(|it| consent(view, it, browser)),
+        view.question.as_ref().map(|it| question(view, it, browser)),
         view.fault
             .as_ref()
             .filter(|_| view.question.is_none() && view.consent.is_none() && !view.wants_sign_in())
@@ -62,7 +62,7 @@ fn state(look: &Look, view: &ServerView, visitor: &Visitor) -> Html {
     )
 }
 
-fn consent(view: &ServerView, consent: &Consent, visitor: &Visitor) -> Html {
+fn consent(view: &ServerView, consent: &Consent, browser: &BrowserSession) -> Html {
     let go = match Link::new(&consent.page) {
         Some(link) => html!(
             "<a class=\"button main\" id=\"consent\" href=\"{}\" target=\"_blank\" \
@@ -95,7 +95,7 @@ fn consent(view: &ServerView, consent: &Consent, visitor: &Visitor) -> Html {
             .as_ref()
             .map(|code| html!("<p>Type in: <strong class=\"code\">{}</strong></p>", code)),
         go,
-        button(&view.id, Action::Cancel, "Give up", "plain", visitor),
+        button(&view.id, Action::Cancel, "Give up", "plain", browser),
         words::seconds(left),
     )
 }
@@ -121,7 +121,7 @@ fn scopes(all: &[String], new: &[String]) -> Html {
     html!("<ul class=\"scopes\">{}</ul>", items)
 }
 
-fn question(view: &ServerView, question: &Question, visitor: &Visitor) -> Html {
+fn question(view: &ServerView, question: &Question, browser: &BrowserSession) -> Html {
     let sends: Html = question
         .sends
         .iter()
@@ -172,8 +172,8 @@ fn question(view: &ServerView, question: &Question, visitor: &Visitor) -> Html {
         )),
         sends,
         weakens,
-        paths::act(visitor.base(), &view.id, Action::Approve),
-        mark(visitor),
+        paths::act(browser.base(), &view.id, Action::Approve),
+        mark(browser),
         question.digest.to_string(),
     )
 }
@@ -308,12 +308,12 @@ fn variable(variable: &Variable) -> Html {
     )
 }
 
-fn tools(view: &ServerView, visitor: &Visitor) -> Html {
+fn tools(view: &ServerView, browser: &BrowserSession) -> Html {
     let items: Html = view
         .tools
         .iter()
         .take(MOST_TOOLS)
-        .map(|it| item(view, it, visitor))
+        .map(|it| item(view, it, browser))
         .collect();
     let body = if view.tools.is_empty() {
         html!("<p class=\"soft\">Known when it was connected to.</p>")
@@ -323,12 +323,12 @@ fn tools(view: &ServerView, visitor: &Visitor) -> Html {
     html!("<section id=\"tools\"><h2>Tools</h2>{}</section>", body)
 }
 
-fn item(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
+fn item(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
     let about = tool.description.as_deref().unwrap_or_default();
     let about: String = about.chars().take(MOST_WORDS).collect();
     html!(
         "<li><a href=\"{}\"><strong>{}</strong>{}</a></li>",
-        paths::tool(visitor.base(), &view.id, &tool.name),
+        paths::tool(browser.base(), &view.id, &tool.name),
         tool.name,
         (!about.is_empty()).then(|| html!(" <span class=\"soft\">{}</span>", about)),
     )

@@ -1,24 +1,24 @@
 //! One tool: a form for its arguments, and what the last call brought.
 
 use super::parts::{mark, trouble};
-use crate::dashboard::entry::Visitor;
+use crate::dashboard::backend::{ServerView, Tool};
+use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::form::fields;
 use crate::dashboard::html::{Html, Lines, html};
 use crate::dashboard::paths;
 use crate::dashboard::result::{Called, LastCall};
-use crate::dashboard::steward::{ServerView, Tool};
 use crate::schema::Schema;
 
-pub(super) fn page(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
-    let last = visitor.session.last_call.as_deref();
+pub(super) fn page(view: &ServerView, tool: &Tool, browser: &BrowserSession) -> Html {
+    let last = browser.session.last_call.as_deref();
     let last = last.filter(|call| call.server == view.id && call.tool == tool.name);
     html!(
         "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> \
          <a href=\"{}\">{}</a></p>\n<h1>{}</h1>\n{}{}\
          <form method=\"post\" action=\"{}\" class=\"panel call\">{}{}\
          <div class=\"buttons\"><button class=\"main\" id=\"call\">Call</button></div></form>\n{}",
-        visitor.base(),
-        paths::server(visitor.base(), &view.id),
+        browser.base(),
+        paths::server(browser.base(), &view.id),
         view.id.name,
         tool.name,
         tool.title
@@ -27,8 +27,8 @@ pub(super) fn page(view: &ServerView, tool: &Tool, visitor: &Visitor) -> Html {
         tool.description
             .as_ref()
             .map(|text| html!("<p class=\"about\">{}</p>\n", Lines(text))),
-        paths::tool(visitor.base(), &view.id, &tool.name),
-        mark(visitor),
+        paths::tool(browser.base(), &view.id, &tool.name),
+        mark(browser),
         fields(Schema::new(&tool.schema), last.map(|call| &call.fields)),
         last.map(result),
     )

@@ -23,9 +23,9 @@ pub(super) fn check<'a>(
         let what = "`_meta` has to hold the protocol version and the client's capabilities";
         return Err(fault(INVALID_PARAMS, what));
     };
-    let told = |name: &HeaderName| headers.get(name).and_then(read_header_text);
+    let sent = |name: &HeaderName| headers.get(name).and_then(read_header_text);
     let same = |name: HeaderName, value: &str| {
-        if told(&name).as_deref() == Some(value) {
+        if sent(&name).as_deref() == Some(value) {
             return Ok(());
         }
         let what = format!("the header {name} does not say what the request says");

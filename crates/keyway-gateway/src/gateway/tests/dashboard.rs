@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::client::Answer;
 use super::{Client, HELLO, Running};
 use crate::activity::Activity;
-use crate::dashboard::{Dashboard, Fault, ServerId, ServerView, Steward, Tool, Variable};
+use crate::dashboard::{Dashboard, DashboardBackend, Fault, ServerId, ServerView, Tool, Variable};
 use keyway_mcp::states::{Standing, State, Trouble};
 
 const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
@@ -40,7 +40,7 @@ fn id(name: &str) -> ServerId {
     }
 }
 
-impl Steward for Noting {
+impl DashboardBackend for Noting {
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>> {
         let standing = *self.standing.lock().unwrap();
         let tool = Tool {
@@ -137,18 +137,18 @@ impl Steward for Noting {
 struct House {
     running: Running,
     dashboard: Arc<Dashboard>,
-    steward: Arc<Noting>,
+    backend: Arc<Noting>,
 }
 
 impl House {
     fn start() -> Self {
-        let steward = Arc::new(Noting {
+        let backend = Arc::new(Noting {
             done: Mutex::default(),
             standing: Mutex::new(Standing::CONNECTED),
             changed: watch::Sender::new(0),
         });
         let activity = Arc::new(Activity::default());
-        let dashboard = Dashboard::new(Arc::clone(&steward) as _, Arc::clone(&activity));
+        let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
         let dashboard = Arc::new(dashboard);
         let own = Arc::clone(&dashboard);
         let running = Running::start_with(&[], |gateway| {
@@ -158,12 +158,12 @@ impl House {
         Self {
             running,
             dashboard,
-            steward,
+            backend,
         }
     }
 
     fn done(&self) -> Vec<String> {
-        std::mem::take(&mut *self.steward.done.lock().unwrap())
+        std::mem::take(&mut *self.backend.done.lock().unwrap())
     }
 
     async fn get(&self, path: &str, pass: &Pass) -> Answer {
@@ -286,7 +286,7 @@ async fn b6_c10_t16_only_the_right_host_origin_and_cookie_see_the_dashboard() {
 }
 
 #[tokio::test]
-async fn c10_the_cookie_opens_no_server_and_a_capability_no_dashboard() {
+async fn c10_the_cookie_opens_no_server_and_a_token_no_dashboard() {
     let house = House::start();
     let pass = house.enter().await;
     let cookie = pass.cookie.as_str();
@@ -498,11 +498,11 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
         first.contains("event: region") && first.contains("Connected"),
         "{first}"
     );
-    *house.steward.standing.lock().unwrap() = Standing {
+    *house.backend.standing.lock().unwrap() = Standing {
         state: State::Failed,
         reason: None,
     };
-    house.steward.changed.send_modify(|count| *count += 1);
+    house.backend.changed.send_modify(|count| *count += 1);
     let then = stream.read_until("event: say").await;
     assert!(then.contains("Failed"), "{then}");
     let (mark, origin) = (house.mark(&pass).await, house.origin());
@@ -513,7 +513,7 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
     assert_eq!(left.status, 303);
     assert!(left.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert_eq!(house.get("/", &pass).await.status, 403);
-    house.steward.changed.send_modify(|count| *count += 1);
+    house.backend.changed.send_modify(|count| *count += 1);
     stream.read_to_end().await;
 }
 

@@ -2,8 +2,8 @@
 
 use tokio::sync::Semaphore;
 
-use super::super::room::{Asked, Room, Unkept};
-use super::super::roster::Reached;
+use super::super::served_servers::BoundConnection;
+use super::super::upstream_connection::{CloseOnDrop, RequestInfo, UpstreamConnection};
 use super::*;
 
 /// A server that takes its time to come and to go.
@@ -55,7 +55,7 @@ impl Connector for Odd {
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
         Box::pin(async {
             let connection = self.open(None).await.unwrap();
-            let offer = Offer::Legacy;
+            let offer = OfferedEras::Legacy;
             Ok(Opened { connection, offer })
         })
     }
@@ -83,13 +83,13 @@ impl Upstream for Odd {
 /// Starts a gateway in front of it, which is tended.
 fn started(odd: Odd) -> (Running, Arc<Mutex<Vec<String>>>, Arc<Semaphore>) {
     let (heard, gate) = (Arc::clone(&odd.echo.heard), Arc::clone(&odd.gate));
-    let served = Served::new("a".to_owned(), "one".to_owned(), [9; 32], Arc::new(odd));
+    let served = ServedServer::new("a".to_owned(), "one".to_owned(), [9; 32], Arc::new(odd));
     let running = Running::start_with(&[], |gateway| {
         gateway.replace(vec![served]);
         gateway
     });
     let gateway = Arc::clone(&running.gateway);
-    drop(tokio::spawn(async move { gateway.tend().await }));
+    drop(tokio::spawn(async move { gateway.run_maintenance().await }));
     (running, heard, gate)
 }
 
@@ -99,9 +99,9 @@ fn count(heard: &Mutex<Vec<String>>, what: &str) -> usize {
 }
 
 #[tokio::test]
-async fn an_old_session_that_ends_while_it_is_connected_leaves_no_connection() {
+async fn an_sse_session_that_ends_while_connecting_leaves_no_connection() {
     let (running, heard, gate) = started(Odd::new(9));
-    let (stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
+    let (stream, endpoint) = http_sse::opened(&running, "/mcp/a/one/sse").await;
     let client = running.client().await.token("all");
     let _asking = client.begin(&endpoint, HELLO).await;
     until("opened", || count(&heard, "opened") == 1).await;
@@ -112,9 +112,9 @@ async fn an_old_session_that_ends_while_it_is_connected_leaves_no_connection() {
 }
 
 #[tokio::test]
-async fn an_old_session_lasts_while_it_is_connected() {
+async fn an_sse_session_does_not_expire_while_connecting() {
     let (running, heard, gate) = started(Odd::new(9));
-    let (mut stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
+    let (mut stream, endpoint) = http_sse::opened(&running, "/mcp/a/one/sse").await;
     let client = running.client().await.token("all");
     let _asking = client.begin(&endpoint, HELLO).await;
     until("opened", || count(&heard, "opened") == 1).await;
@@ -129,45 +129,46 @@ async fn an_old_session_lasts_while_it_is_connected() {
 }
 
 #[tokio::test]
-async fn a_room_that_nobody_keeps_is_closed() {
+async fn an_unused_upstream_connection_is_closed_on_drop() {
     let odd = Odd::new(9);
     odd.gate.add_permits(2);
     let frame = Frame::new(HELLO).unwrap();
     let id = frame.envelope().unwrap().id().unwrap();
-    let asked = Asked {
+    let asked = RequestInfo {
         id,
         token: None,
         takes_events: false,
     };
     let open = async || {
         let connection = odd.open(None).await.unwrap();
-        let tie = None;
-        let reached = Reached {
+        let binding = None;
+        let bound = BoundConnection {
             connection,
-            tie,
-            roster: None,
+            binding,
+            members: None,
         };
         let (first, streams) = (frame.clone(), Arc::default());
-        let opened = Room::open(reached, first, Spoken::Legacy, &asked, streams).await;
+        let opened =
+            UpstreamConnection::open(bound, first, ClientEra::Legacy, &asked, streams).await;
         opened.unwrap().0
     };
-    let (kept, unkept) = (open().await, open().await);
-    Unkept::new(Arc::clone(&kept)).keep();
-    drop(Unkept::new(Arc::clone(&unkept)));
-    until("closed", || unkept.is_over()).await;
+    let (kept, close_on_drop) = (open().await, open().await);
+    CloseOnDrop::new(Arc::clone(&kept)).keep();
+    drop(CloseOnDrop::new(Arc::clone(&close_on_drop)));
+    until("closed", || close_on_drop.is_over()).await;
     until("gone", || count(&odd.echo.heard, "gone") == 1).await;
     assert!(!kept.is_over());
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_go_holds_up_nobody() {
+async fn a_server_that_does_not_close_delays_no_other() {
     let odd = Odd::new(0);
     let goodbye = Arc::clone(&odd.goodbye);
     let (running, heard, gate) = started(odd);
     gate.add_permits(3);
     running.session("all", "/mcp/a/one").await;
     running.session("all", "/mcp/a/one").await;
-    let (_stream, endpoint) = old_sse::opened(&running, "/mcp/a/one/sse").await;
+    let (_stream, endpoint) = http_sse::opened(&running, "/mcp/a/one/sse").await;
     let client = running.client().await.token("all");
     assert_eq!(client.post(&endpoint, HELLO).await.status, 202);
     running.capabilities.lock().unwrap().clear();
@@ -186,7 +187,7 @@ async fn a_server_that_does_not_go_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn one_holder_leaves_places_to_the_others() {
+async fn one_token_cannot_use_up_all_sessions() {
     let running = Running::start(&[]);
     let status = async |token: &str| {
         let client = running.client().await.token(token);

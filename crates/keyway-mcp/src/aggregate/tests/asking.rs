@@ -147,7 +147,7 @@ async fn change_of_roots_reaches_every_server_that_is_there() {
 #[tokio::test(start_paused = true)]
 async fn question_inside_a_modern_result_is_asked_and_the_call_completed() {
     let found = json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
-    let offer = Offer::Both {
+    let offer = OfferedEras::Both {
         probe: Duration::from_secs(1),
     };
     let server = Fake::of("s", offer).on("server/discover", &found.to_string());

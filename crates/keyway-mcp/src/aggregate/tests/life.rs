@@ -95,15 +95,15 @@ async fn observer_is_told_of_every_state() {
         name: "keyway".to_owned(),
         version: "1".to_owned(),
     };
-    let settings = Settings {
+    let settings = AggregateSettings {
         observer: Arc::clone(&diary) as Arc<dyn Observer>,
-        ..Settings::new(info)
+        ..AggregateSettings::new(info)
     };
     let member = Member {
         name: "s".to_owned(),
         connector: Arc::clone(&server) as Arc<dyn Connector>,
         timeout: None,
-        place: None,
+        server_id: None,
     };
     let connection = aggregate(vec![member], settings);
     let mut client = Client {

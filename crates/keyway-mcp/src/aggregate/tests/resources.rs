@@ -127,7 +127,7 @@ fn modern(name: &str) -> Arc<Fake> {
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
     let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities});
     let probe = Duration::from_secs(1);
-    Fake::of(name, Offer::Both { probe })
+    Fake::of(name, OfferedEras::Both { probe })
         .on("server/discover", &found.to_string())
         .on(
             "resources/list",

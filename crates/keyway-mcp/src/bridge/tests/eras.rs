@@ -325,7 +325,7 @@ async fn call_without_a_discovery_passes_unchanged_to_a_modern_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_that_keeps_silent_about_discovery_is_greeted_the_old_way() {
+async fn a_server_that_does_not_answer_discovery_gets_initialize() {
     let mut bridged = Bridged::new();
     bridged
         .send(json!({ "id": "d", "method": "server/discover", "params": meta(&json!({})) }))

@@ -7,7 +7,7 @@ use super::super::names::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, LOG_LEVEL, LOG_LEVELS, MODERN, NEWEST_LEGACY,
     PROTOCOL_VERSION, SERVER_INFO,
 };
-use crate::splice::{Members, quoted};
+use crate::splice::{RawObject, quoted};
 
 /// What the client said of itself, as written.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Client {
 impl Client {
     /// Reads the parameters of `initialize`.
     pub(super) fn read(params: Option<&str>) -> Self {
-        let params = params.and_then(Members::read).unwrap_or_default();
+        let params = params.and_then(RawObject::read).unwrap_or_default();
         let mut capabilities = params.object("capabilities").unwrap_or_default();
         // Tasks have become an extension, which is not the same.
         capabilities.remove("tasks");
@@ -36,7 +36,7 @@ impl Client {
 
     /// Takes the parameters of `logging/setLevel`; says whether there is such a level.
     pub(super) fn set_level(&mut self, params: Option<&str>) -> bool {
-        let level = params.and_then(|params| Members::read(params)?.text("level"));
+        let level = params.and_then(|params| RawObject::read(params)?.text("level"));
         let level = level.filter(|level| LOG_LEVELS.contains(&level.as_str()));
         let is_known = level.is_some();
         self.level = level.map(|level| quoted(&level)).or(self.level.take());
@@ -46,8 +46,8 @@ impl Client {
     /// Returns a request with the metadata that the modern era wants.
     pub(super) fn present(&self, frame: &Frame) -> Result<Frame, FrameError> {
         let mut params = match message::params_of(frame) {
-            None | Some("null") => Members::default(),
-            Some(params) => match Members::read(params) {
+            None | Some("null") => RawObject::default(),
+            Some(params) => match RawObject::read(params) {
                 Some(params) => params,
                 None => return Ok(frame.clone()),
             },
@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// Adds to `_meta` what the modern era wants with every request.
-    pub(super) fn meta<'a>(&'a self, mut meta: Members<'a>) -> String {
+    pub(super) fn meta<'a>(&'a self, mut meta: RawObject<'a>) -> String {
         meta.set(PROTOCOL_VERSION, quoted(MODERN));
         if let Some(info) = &self.info {
             meta.set(CLIENT_INFO, info.as_str());
@@ -84,7 +84,7 @@ impl Server {
     /// Reads a discovery result; `None` if it is not one, or of another version.
     pub(super) fn read(answer: &Frame) -> Option<Self> {
         let envelope = answer.envelope().ok()?;
-        let result = Members::read(envelope.result?.get())?;
+        let result = RawObject::read(envelope.result?.get())?;
         let versions: Vec<String> = serde_json::from_str(result.get("supportedVersions")?).ok()?;
         if !versions.iter().any(|version| version == MODERN) {
             return None;
@@ -102,7 +102,7 @@ impl Server {
         let wanted = client.version.as_deref();
         let version = wanted.filter(|version| LEGACY.contains(version));
         let info = self.info.as_deref();
-        let mut result = Members::default();
+        let mut result = RawObject::default();
         result.set("protocolVersion", quoted(version.unwrap_or(NEWEST_LEGACY)));
         result.set("capabilities", self.capabilities.as_str());
         result.set("serverInfo", info.unwrap_or(NAMELESS));

@@ -2,7 +2,7 @@ use keyway_transport::TransportError;
 use serde_json::{Value, json};
 
 use super::super::testing::{Bench, Server as Scripted};
-use super::super::{Spoken, translate};
+use super::super::{ClientEra, translate};
 use super::*;
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{},"sampling":{},"tasks":{},"x":12345678901234567890123},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -12,7 +12,7 @@ const FOUND: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28
 const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"x":12345678901234567890123}"#;
 
 async fn bench() -> Bench {
-    Bench::wearing(Spoken::Legacy, HELLO, FOUND).await
+    Bench::attached(ClientEra::Legacy, HELLO, FOUND).await
 }
 
 /// Opens a call and lets the server ask; returns the id of the call upstream.
@@ -44,7 +44,7 @@ async fn server_that_does_not_discover_keeps_its_connection_and_its_events() {
         server.says(r#"{"method":"notifications/early"}"#).await;
         server.says(answer).await;
         let first = Frame::new(HELLO).unwrap();
-        let mut back = translate(connection, Spoken::Legacy, &first)
+        let mut back = translate(connection, ClientEra::Legacy, &first)
             .await
             .unwrap_err();
         assert_eq!(server.next_json().await["method"], "server/discover");
@@ -69,7 +69,9 @@ async fn what_a_server_says_before_it_is_known_reaches_the_client() {
         .says(&format!(r#"{{"id":"keyway:discover","result":{FOUND}}}"#))
         .await;
     let first = Frame::new(HELLO).unwrap();
-    let client = translate(connection, Spoken::Legacy, &first).await.unwrap();
+    let client = translate(connection, ClientEra::Legacy, &first)
+        .await
+        .unwrap();
     let mut bench = Bench { client, server };
     assert_eq!(bench.next().await, r#"{"method":"notifications/early"}"#);
 }
@@ -196,7 +198,7 @@ async fn an_error_of_the_client_answers_the_call_and_voids_the_other_questions()
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_that_nobody_can_answer_end_the_call() {
+async fn input_requests_that_the_client_cannot_answer_end_the_call() {
     for question in [
         r#","inputRequests":{"a":{"method":"roots/list"}}"#,
         r#","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}"#,
@@ -219,7 +221,7 @@ async fn questions_that_nobody_can_answer_end_the_call() {
 #[tokio::test(start_paused = true)]
 async fn a_browser_question_gets_the_name_that_the_older_era_requires() {
     let hello = HELLO.replace(r#""elicitation":{}"#, r#""elicitation":{"url":{}}"#);
-    let mut bench = Bench::wearing(Spoken::Legacy, &hello, FOUND).await;
+    let mut bench = Bench::attached(ClientEra::Legacy, &hello, FOUND).await;
     let id = call(&mut bench).await;
     let question = r#","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","url":"https://a.example"}}}"#;
     input_required(&bench, &id, question).await;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use keyway_transport::{Event, Frame, RequestId, TransportError};
 use tokio::time::Instant;
 
+use super::super::adapter::Outbox;
 use super::super::capability::can_answer;
 use super::super::message;
-use super::super::wear::Outbox;
-use super::facts::Asker;
+use super::facts::RequestMeta;
 use super::results;
-use crate::splice::{Members, quoted};
+use crate::splice::{RawObject, quoted};
 
 /// The requests under way, by the id that the server knows.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct Call {
     /// `None` while it is parked.
     pub(super) client: Option<RequestId>,
     pub(super) method: String,
-    pub(super) asker: Asker,
+    pub(super) meta_of_request: RequestMeta,
     /// As the server got it.
     pub(super) frame: Frame,
     /// What the server wants to know.
@@ -117,7 +117,7 @@ impl Calls {
             CARRIERS.contains(&call.method.as_str())
                 && !call.is_over()
                 && call.questions.len() < MAX_QUESTIONS
-                && can_answer(&call.asker.capabilities, method, params)
+                && can_answer(&call.meta_of_request.capabilities, method, params)
         };
         let able = self.all.iter().filter(|(_, call)| can_carry(call));
         let best = able.max_by_key(|(_, call)| (call.client.is_some(), call.number));
@@ -165,7 +165,7 @@ impl Calls {
 
     /// Returns a notification of progress as the client knows the call; `None` if it waits for none.
     pub(super) fn progress(&self, frame: Frame) -> Option<Frame> {
-        let params = message::params_of(&frame).and_then(Members::read);
+        let params = message::params_of(&frame).and_then(RawObject::read);
         let token = params
             .as_ref()
             .and_then(|params| params.get("progressToken"));
@@ -175,7 +175,7 @@ impl Calls {
             return Some(frame);
         };
         call.client.as_ref()?;
-        let known = call.asker.progress_token.as_deref()?;
+        let known = call.meta_of_request.progress_token.as_deref()?;
         if call.progress_token.as_deref() == Some(known) {
             return Some(frame);
         }
@@ -186,7 +186,7 @@ impl Calls {
     /// Says whether someone who waits wants to see the log.
     pub(super) fn is_log_wanted(&self) -> bool {
         let mut waiting = self.all.values().filter(|call| call.client.is_some());
-        waiting.any(|call| call.asker.level.is_some())
+        waiting.any(|call| call.meta_of_request.level.is_some())
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -215,12 +215,17 @@ impl Calls {
 }
 
 impl Call {
-    pub(super) fn new(method: &str, client: RequestId, asker: Asker, frame: Frame) -> Self {
+    pub(super) fn new(
+        method: &str,
+        client: RequestId,
+        meta_of_request: RequestMeta,
+        frame: Frame,
+    ) -> Self {
         Self {
             client: Some(client),
             method: method.to_owned(),
-            progress_token: asker.progress_token.clone(),
-            asker,
+            progress_token: meta_of_request.progress_token.clone(),
+            meta_of_request,
             frame,
             questions: Vec::new(),
             is_to_repeat: false,
@@ -238,9 +243,9 @@ impl Call {
     /// Goes on under another id of the client, and gives the server the answers that came with it.
     pub(super) fn resume(&mut self, client: RequestId, params: Option<&str>, out: &mut Outbox) {
         self.client = Some(client);
-        self.asker = Asker::of(params);
+        self.meta_of_request = RequestMeta::of(params);
         self.parked = None;
-        let params = params.and_then(Members::read).unwrap_or_default();
+        let params = params.and_then(RawObject::read).unwrap_or_default();
         let answers = params.object("inputResponses").unwrap_or_default();
         self.questions.retain(|question| {
             let answer = answers.get(&question.key);
@@ -277,16 +282,16 @@ impl Call {
     }
 
     fn input_required(&self, state: &str) -> String {
-        let mut requests = Members::default();
+        let mut requests = RawObject::default();
         for question in &self.questions {
-            let mut request = Members::default();
+            let mut request = RawObject::default();
             request.set("method", quoted(&question.method));
             if let Some(params) = &question.params {
                 request.set("params", params.as_str());
             }
             requests.set(&question.key, request.to_string());
         }
-        let mut result = Members::default();
+        let mut result = RawObject::default();
         result.set("resultType", quoted("input_required"));
         result.set("inputRequests", requests.to_string());
         result.set("requestState", quoted(state));

@@ -7,11 +7,11 @@ use super::super::names::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, LOG_LEVEL, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION,
     SERVER_INFO,
 };
-use crate::splice::{Members, quoted};
+use crate::splice::{RawObject, quoted};
 
 /// What a request says of the client that sent it.
 #[derive(Debug)]
-pub(super) struct Asker {
+pub(super) struct RequestMeta {
     pub(super) version: Option<String>,
     info: Option<String>,
     /// As written.
@@ -23,10 +23,10 @@ pub(super) struct Asker {
     pub(super) state: Option<String>,
 }
 
-impl Asker {
+impl RequestMeta {
     /// Reads the metadata of a request.
     pub(super) fn of(params: Option<&str>) -> Self {
-        let params = params.and_then(Members::read).unwrap_or_default();
+        let params = params.and_then(RawObject::read).unwrap_or_default();
         let meta = params.object("_meta").unwrap_or_default();
         let capabilities = meta.object(CLIENT_CAPABILITIES).unwrap_or_default();
         Self {
@@ -40,8 +40,8 @@ impl Asker {
     }
 
     /// Writes the parameters of `initialize`.
-    pub(super) fn introduction(&self) -> String {
-        let mut params = Members::default();
+    pub(super) fn initialize_params(&self) -> String {
+        let mut params = RawObject::default();
         params.set("protocolVersion", quoted(NEWEST_LEGACY));
         params.set("capabilities", self.capabilities.as_str());
         let info = self.info.as_deref();
@@ -51,7 +51,7 @@ impl Asker {
 }
 
 /// Takes out of `_meta` what only the modern era knows.
-pub(super) fn without_modern_keys(mut meta: Members<'_>) -> Members<'_> {
+pub(super) fn without_modern_keys(mut meta: RawObject<'_>) -> RawObject<'_> {
     for key in [
         PROTOCOL_VERSION,
         CLIENT_INFO,
@@ -75,7 +75,7 @@ impl Server {
     /// Reads the answer to `initialize`; `None` if it is none, or of a version that we do not know.
     pub(super) fn read(answer: &Frame) -> Option<Self> {
         let envelope = answer.envelope().ok()?;
-        let result = Members::read(envelope.result?.get())?;
+        let result = RawObject::read(envelope.result?.get())?;
         let version = result.text("protocolVersion")?;
         if !LEGACY.contains(&version.as_str()) {
             return None;
@@ -92,13 +92,13 @@ impl Server {
 
     /// Says whether the level of its log can be set.
     pub(super) fn has_log(&self) -> bool {
-        let capabilities = Members::read(&self.capabilities);
+        let capabilities = RawObject::read(&self.capabilities);
         capabilities.is_some_and(|capabilities| is_set(&capabilities, "logging"))
     }
 
     /// Writes what answers `server/discover`.
     pub(super) fn discovered(&self) -> String {
-        let mut result = Members::default();
+        let mut result = RawObject::default();
         result.set("resultType", quoted("complete"));
         result.set("supportedVersions", format!("[{}]", quoted(MODERN)));
         result.set("capabilities", self.capabilities.as_str());
@@ -107,7 +107,7 @@ impl Server {
         }
         super::results::forbid_caching(&mut result);
         if let Some(info) = &self.info {
-            let mut meta = Members::default();
+            let mut meta = RawObject::default();
             meta.set(SERVER_INFO, info.as_str());
             result.set("_meta", meta.to_string());
         }

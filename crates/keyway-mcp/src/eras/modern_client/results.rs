@@ -4,7 +4,7 @@ use keyway_transport::{Frame, FrameError, RequestId};
 use serde_json::value::RawValue;
 
 use super::super::message::{self, INVALID_PARAMS};
-use crate::splice::{Members, quoted};
+use crate::splice::{RawObject, quoted};
 
 /// Returns an answer to `method` under the client's id, with what the modern era requires.
 pub(super) fn modern(method: &str, id: &RequestId, frame: &Frame) -> Result<Frame, FrameError> {
@@ -20,26 +20,26 @@ pub(super) fn modern(method: &str, id: &RequestId, frame: &Frame) -> Result<Fram
 /// Returns what must be done in a browser before a request can be repeated (2025-11-25).
 ///
 /// Each is the parameters of an elicitation, as written.
-pub(super) fn required_visits(frame: &Frame) -> Option<Vec<String>> {
+pub(super) fn required_urls(frame: &Frame) -> Option<Vec<String>> {
     let error = frame.envelope().ok()?.error?;
-    let error = Members::read(error.get())?;
+    let error = RawObject::read(error.get())?;
     if error.get("code") != Some(URL_ELICITATION_REQUIRED) {
         return None;
     }
     let data = error.object("data")?;
-    let visits: Vec<&RawValue> = serde_json::from_str(data.get("elicitations")?).ok()?;
-    let visits: Vec<_> = visits.iter().map(|visit| visit.get().to_owned()).collect();
-    Some(visits).filter(|visits| !visits.is_empty())
+    let urls: Vec<&RawValue> = serde_json::from_str(data.get("elicitations")?).ok()?;
+    let urls: Vec<_> = urls.iter().map(|visit| visit.get().to_owned()).collect();
+    Some(urls).filter(|urls| !urls.is_empty())
 }
 
 /// Says that a result must be asked for anew each time: nobody said how long it holds.
-pub(super) fn forbid_caching(result: &mut Members<'_>) {
+pub(super) fn forbid_caching(result: &mut RawObject<'_>) {
     result.set_default("ttlMs", "0");
     result.set_default("cacheScope", quoted("private"));
 }
 
 fn complete(method: &str, result: &str) -> String {
-    let Some(mut members) = Members::read(result) else {
+    let Some(mut members) = RawObject::read(result) else {
         return result.to_owned();
     };
     members.set_default("resultType", quoted("complete"));
@@ -51,7 +51,7 @@ fn complete(method: &str, result: &str) -> String {
 
 /// 2026-07-28, basic, "Error Codes": codes of earlier versions are not sent any more.
 fn with_modern_code(error: &str) -> String {
-    let Some(mut members) = Members::read(error) else {
+    let Some(mut members) = RawObject::read(error) else {
         return error.to_owned();
     };
     let code = match members.get("code") {

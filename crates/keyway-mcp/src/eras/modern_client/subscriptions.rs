@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use keyway_code::Code;
 use keyway_transport::{Event, Frame, FrameError, RequestId};
 
+use super::super::adapter::Outbox;
 use super::super::capability::offers;
 use super::super::message;
 use super::super::names::{LISTS, MAX_PENDING, SUBSCRIPTION_ID};
-use super::super::wear::Outbox;
-use crate::splice::{Members, quoted};
+use crate::splice::{RawObject, quoted};
 
 /// The open subscriptions.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Subscriptions {
 
     /// Opens a subscription; it is acknowledged when the server has agreed to tell of its resources.
     pub(super) fn open(&mut self, id: RequestId, params: Option<&str>, out: &mut Outbox) {
-        let params = params.and_then(Members::read).unwrap_or_default();
+        let params = params.and_then(RawObject::read).unwrap_or_default();
         let Some(filter) = params.object("notifications") else {
             let error = message::refusal(message::INVALID_PARAMS, "`notifications` is missing");
             out.client(message::error_event(&id, &error));
@@ -133,12 +133,12 @@ impl Subscriptions {
     }
 
     /// Copies a notification to whoever subscribed to it; says whether it is one to subscribe to.
-    pub(super) fn told(&self, method: &str, frame: &Frame, out: &mut Outbox) -> bool {
+    pub(super) fn notified(&self, method: &str, frame: &Frame, out: &mut Outbox) -> bool {
         let list = LISTS.iter().find(|list| list.notification == method);
         if list.is_none() && method != "notifications/resources/updated" {
             return false;
         }
-        let params = message::params_of(frame).and_then(Members::read);
+        let params = message::params_of(frame).and_then(RawObject::read);
         let uri = params.and_then(|params| params.text("uri"));
         for open in self.open.iter().filter(|open| open.missing == 0) {
             let is_wanted = match (list, &uri) {
@@ -172,7 +172,7 @@ impl Subscriptions {
 
 impl Subscription {
     fn acknowledge(&self, out: &mut Outbox) {
-        let mut filter = Members::default();
+        let mut filter = RawObject::default();
         for list in &self.lists {
             filter.set(list, "true");
         }
@@ -180,7 +180,7 @@ impl Subscription {
             let uris: Vec<_> = self.uris.iter().map(|uri| quoted(uri)).collect();
             filter.set("resourceSubscriptions", format!("[{}]", uris.join(",")));
         }
-        let mut meta = Members::default();
+        let mut meta = RawObject::default();
         meta.set(SUBSCRIPTION_ID, self.id.as_json());
         let params = format!(r#"{{"_meta":{meta},"notifications":{filter}}}"#);
         let method = "notifications/subscriptions/acknowledged";
@@ -191,7 +191,7 @@ impl Subscription {
 
     /// Returns a notification as one of this subscription.
     fn copy(&self, frame: &Frame) -> Result<Frame, FrameError> {
-        let params = message::params_of(frame).and_then(Members::read);
+        let params = message::params_of(frame).and_then(RawObject::read);
         let mut params = params.unwrap_or_default();
         let mut meta = params.object("_meta").unwrap_or_default();
         meta.set(SUBSCRIPTION_ID, self.id.as_json());

@@ -2,7 +2,7 @@ use keyway_transport::TransportError;
 use serde_json::{Value, json};
 
 use super::super::testing::{Bench, Server as Scripted};
-use super::super::{Spoken, translate};
+use super::super::{ClientEra, translate};
 use super::*;
 
 const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"roots":{}}"#;
@@ -16,7 +16,7 @@ fn discover() -> String {
 }
 
 async fn bench() -> Bench {
-    let mut bench = Bench::wearing(Spoken::Modern, &discover(), SESSION).await;
+    let mut bench = Bench::attached(ClientEra::Modern, &discover(), SESSION).await;
     assert_eq!(
         bench.server.next_json().await["method"],
         "notifications/initialized"
@@ -69,7 +69,9 @@ async fn session_is_opened_in_the_clients_name() {
     let first = Frame::new(discover()).unwrap();
     let answer = format!(r#"{{"id":"keyway:initialize","result":{SESSION}}}"#);
     server.says(&answer).await;
-    translate(connection, Spoken::Modern, &first).await.unwrap();
+    translate(connection, ClientEra::Modern, &first)
+        .await
+        .unwrap();
     assert_eq!(
         server.next().await,
         r#"{"jsonrpc":"2.0","id":"keyway:initialize","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"form":{},"url":{}},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}"#
@@ -88,7 +90,7 @@ async fn server_that_opens_no_session_keeps_its_connection_and_its_events() {
         server.says(r#"{"method":"notifications/early"}"#).await;
         server.says(answer).await;
         let first = Frame::new(discover()).unwrap();
-        let back = translate(connection, Spoken::Modern, &first).await;
+        let back = translate(connection, ClientEra::Modern, &first).await;
         let event = back.unwrap_err().events.recv().await;
         assert!(matches!(event, Some(Event::Frame(_))), "{answer}");
     }
@@ -196,7 +198,7 @@ async fn codes_that_the_modern_era_gave_up_are_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn log_level_is_told_once_and_lines_come_only_to_who_asked() {
+async fn the_log_level_is_sent_once_and_lines_go_only_to_requests_that_asked() {
     let mut bench = bench().await;
     let line = r#"{"method":"notifications/message","params":{"level":"info","data":1}}"#;
     call(&mut bench, 1, "").await;
@@ -205,12 +207,12 @@ async fn log_level_is_told_once_and_lines_come_only_to_who_asked() {
         r#"{{"id":2,"method":"tools/list","params":{{"_meta":{{{META},"io.modelcontextprotocol/logLevel":"info"}}}}}}"#
     );
     bench.send(&leveled).await;
-    let told = bench.server.next_json().await;
-    assert_eq!(told["method"], "logging/setLevel");
-    assert_eq!(told["params"], json!({"level": "info"}));
+    let notified = bench.server.next_json().await;
+    assert_eq!(notified["method"], "logging/setLevel");
+    assert_eq!(notified["params"], json!({"level": "info"}));
     bench
         .server
-        .says(&format!(r#"{{"id":{},"result":{{}}}}"#, told["id"]))
+        .says(&format!(r#"{{"id":{},"result":{{}}}}"#, notified["id"]))
         .await;
     assert_eq!(bench.server.next_json().await["params"], json!({}));
     bench.server.says(line).await;
@@ -333,7 +335,7 @@ async fn a_question_that_no_call_can_carry_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_nobody_comes_back_for_is_cancelled() {
+async fn a_parked_call_without_a_retry_is_cancelled() {
     let mut bench = bench().await;
     let upstream = call(&mut bench, 1, "").await;
     bench.server.says(QUESTION).await;
@@ -419,9 +421,9 @@ async fn cancellation_and_failures_find_the_right_request() {
     let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1,"reason":"x"}}"#;
     bench.send(cancel).await;
     assert_eq!(bench.server.next().await, format!("abandon {upstream}"));
-    let told = bench.server.next_json().await;
+    let notified = bench.server.next_json().await;
     assert_eq!(
-        told["params"],
+        notified["params"],
         json!({"requestId": upstream, "reason": "x"})
     );
     let upstream = call(&mut bench, 2, "").await.to_string();
@@ -482,9 +484,9 @@ async fn each_subscription_gets_its_own_copy_of_what_it_asked_for() {
         .server
         .says(r#"{"method":"notifications/tools/list_changed"}"#)
         .await;
-    let told = bench.next_json().await;
+    let notified = bench.next_json().await;
     assert_eq!(
-        told["params"]["_meta"],
+        notified["params"]["_meta"],
         json!({"io.modelcontextprotocol/subscriptionId": 2})
     );
     bench
@@ -494,7 +496,7 @@ async fn each_subscription_gets_its_own_copy_of_what_it_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_subscribed_to_once_and_given_up_with_the_last_who_wants_them() {
+async fn a_resource_is_subscribed_to_once_and_unsubscribed_with_the_last_subscriber() {
     let mut bench = bench().await;
     bench
         .send(&listen(
@@ -514,9 +516,9 @@ async fn resources_are_subscribed_to_once_and_given_up_with_the_last_who_wants_t
         .server
         .says(&format!(r#"{{"id":{},"error":{{"code":-1}}}}"#, bad["id"]))
         .await;
-    let told = bench.next_json().await;
+    let notified = bench.next_json().await;
     assert_eq!(
-        told["params"]["notifications"],
+        notified["params"]["notifications"],
         json!({"resourceSubscriptions": ["a:b"]})
     );
     bench

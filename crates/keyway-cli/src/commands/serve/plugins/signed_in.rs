@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use keyway::connect::LikenessKey;
+use keyway::connect::FingerprintKey;
 use keyway::sign_in::SignIn;
 use keyway_gateway::lazy_server::Presence;
 
@@ -29,8 +29,8 @@ impl SignedIn {
     }
 
     /// Returns what a connection made now must not outlive.
-    pub(super) fn digest(&self, likeness: &[u8; 32], key: &LikenessKey) -> [u8; 32] {
+    pub(super) fn digest(&self, fingerprint: &[u8; 32], key: &FingerprintKey) -> [u8; 32] {
         let ended = self.ended.to_le_bytes();
-        *key.hash("open", &[likeness, &ended]).as_bytes()
+        *key.hash("open", &[fingerprint, &ended]).as_bytes()
     }
 }

@@ -1,0 +1,117 @@
+//! What a client's request says: its message, and what the client can read.
+
+use std::sync::{Arc, LazyLock};
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
+use keyway_transport::{Envelope, Frame, Inbound, Reply};
+use memchr::memmem::Finder;
+
+use super::principal::Principal;
+use super::reply;
+use super::routes::Route;
+use super::upstream_connection::{self, RequestInfo};
+use crate::activity::RequestRecorder;
+
+/// A client's message, with what decides how it is served.
+#[derive(Debug)]
+pub(super) struct ClientMessage {
+    pub(super) principal: Principal,
+    pub(super) route: Route,
+    pub(super) headers: HeaderMap,
+    pub(super) frame: Frame,
+    /// Recorded when everybody who answers has let go of it.
+    pub(super) recorder: Option<Arc<RequestRecorder>>,
+}
+
+impl ClientMessage {
+    /// Reads the message of a request.
+    pub(super) async fn read(
+        mut request: Inbound,
+        principal: Principal,
+        route: Route,
+    ) -> Result<Self, Reply> {
+        let frame = read(&mut request).await?;
+        Ok(Self {
+            principal,
+            route,
+            headers: request.headers,
+            frame,
+            recorder: None,
+        })
+    }
+}
+
+async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
+    if !is_json(&request.headers) {
+        let what = "the body has to be application/json\n";
+        return Err(reply::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, what));
+    }
+    let body = request.body().await.map_err(|fault| {
+        use keyway_transport::BodyError;
+        let status = match fault {
+            BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        reply::plain(status, "the body was not read\n")
+    })?;
+    let too_large = |_| reply::plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n");
+    Frame::new(body).map_err(too_large)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Says whether a client reads event streams.
+pub(super) fn takes_events(headers: &HeaderMap) -> bool {
+    let mut all = headers.get_all(ACCEPT).iter();
+    all.any(|value| {
+        let text = value.to_str().unwrap_or_default();
+        text.contains("text/event-stream") || text.contains("*/*") || text.contains("text/*")
+    })
+}
+
+/// Says whether a client names event streams before anything else.
+pub(super) fn prefers_events(headers: &HeaderMap) -> bool {
+    let first = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    first.is_some_and(|text| text.trim_start().starts_with("text/event-stream"))
+}
+
+/// Describes a request for a room; `None` if the message is none.
+pub(super) fn asked(envelope: &Envelope<'_>, headers: &HeaderMap) -> Option<RequestInfo> {
+    let id = envelope.id().filter(|_| envelope.method.is_some())?;
+    let params = envelope.params.map_or("", |params| params.get());
+    let token = TOKEN
+        .find(params.as_bytes())
+        .and_then(|_| upstream_connection::progress_token(envelope));
+    Some(RequestInfo {
+        id,
+        token,
+        takes_events: takes_events(headers),
+    })
+}
+
+/// Returns the tool that a call names.
+pub(super) fn tool_name(envelope: &Envelope<'_>) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'a, str>,
+    }
+    let params = envelope.params?.get();
+    let params: Params<'_> = serde_json::from_str(params).ok()?;
+    Some(bounded(&params.name))
+}
+
+/// A client may call things what it likes; so much of it is kept.
+pub(super) fn bounded(name: &str) -> String {
+    name.chars().take(MOST_CHARS).collect()
+}
+
+const MOST_CHARS: usize = 120;
+/// Few requests want to hear of their progress, and arguments can be long.
+static TOKEN: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("progressToken"));

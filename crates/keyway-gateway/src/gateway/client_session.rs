@@ -1,0 +1,391 @@
+//! A client's stay: its session goes on while the connection behind it is exchanged for another.
+//!
+//! That happens when somebody signs in or out. The new connection is greeted as the client greeted,
+//! what the server says there is not told again, and streams go on where they were. The account
+//! stays the same, or the stay is over.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keyway_transport::{Envelope, Frame};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::client_message::ClientMessage;
+use super::list_changed::ListChanged;
+use super::principal::Principal;
+use super::router::Router;
+use super::routes::Route;
+use super::served_servers::{Binding, BoundConnection, ServedServer, Validity, finish};
+use super::upstream_connection::{CloseOnDrop, Delivery, RequestInfo, UpstreamConnection};
+use keyway::sign_in::AccountPin;
+use keyway_mcp::eras::ClientEra;
+use keyway_mcp::splice::with_member;
+
+/// One client, and the room that it is in.
+#[derive(Debug)]
+pub(super) struct ClientSession {
+    connection: Mutex<Arc<UpstreamConnection>>,
+    /// Held while the client is moved.
+    migration: tokio::sync::Mutex<()>,
+    owner: SessionOwner,
+    negotiated: Mutex<Negotiated>,
+    is_initialized: AtomicBool,
+    /// How often somebody had signed out when the room was opened.
+    sign_out_count: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// What both sides agreed on.
+#[derive(Debug, Clone)]
+struct Negotiated {
+    /// What the client began with; none if it is too long to be kept.
+    initialize: Option<Frame>,
+    /// The version that was agreed on, as written.
+    version: Option<Box<str>>,
+    list_changed: ListChanged,
+}
+
+impl Negotiated {
+    /// Returns the greeting as it would have been, had the client known the version.
+    fn initialize_request(&self) -> Option<Frame> {
+        let initialize = self.initialize.as_ref()?;
+        let asked_for = || {
+            let text = str::from_utf8(initialize.bytes()).ok()?;
+            let params = initialize.envelope().ok()?.params?;
+            let params = with_member(params.get(), VERSION, self.version.as_deref()?)?;
+            Frame::new(with_member(text, "params", &params)?).ok()
+        };
+        Some(asked_for().unwrap_or_else(|| initialize.clone()))
+    }
+
+    /// Says whether a welcome is one to the same as before.
+    fn accepts(&self, result: &Frame) -> bool {
+        let is_same = |result: InitializeResult<'_>| {
+            let version = result.version.map(RawValue::get);
+            self.version.is_none() || version == self.version.as_deref()
+        };
+        InitializeResult::read(result).is_some_and(is_same)
+    }
+}
+
+/// Who came, to where, over whose account.
+#[derive(Debug)]
+pub(super) struct SessionOwner {
+    principal: Principal,
+    route: Route,
+    account: AccountPin,
+}
+
+impl SessionOwner {
+    /// Whoever sends a message; whose account it is will turn out.
+    pub(super) fn of(message: &ClientMessage) -> Self {
+        Self {
+            principal: message.principal.clone(),
+            route: message.route.clone(),
+            account: AccountPin::default(),
+        }
+    }
+
+    /// Opens the first room, and says `initialize` there.
+    pub(super) async fn open_connection(
+        &self,
+        router: &Router,
+        initialize: &Frame,
+        asked: &RequestInfo,
+    ) -> io::Result<(Arc<UpstreamConnection>, mpsc::Receiver<Delivery>)> {
+        let account = Some(&self.account);
+        let bound = router.connect(&self.principal, &self.route, account).await;
+        let streams = Arc::default();
+        UpstreamConnection::open(bound, initialize.clone(), ClientEra::Legacy, asked, streams).await
+    }
+}
+
+impl ClientSession {
+    /// Begins with a room where the client said `initialize`.
+    pub(super) fn start(
+        connection: Arc<UpstreamConnection>,
+        owner: SessionOwner,
+        initialize: &Frame,
+    ) -> Arc<Self> {
+        let negotiated = Negotiated {
+            initialize: (initialize.bytes().len() <= MAX_INITIALIZE_BYTES)
+                .then(|| initialize.detached()),
+            version: None,
+            list_changed: ListChanged::default(),
+        };
+        Arc::new(Self {
+            connection: Mutex::new(connection),
+            migration: tokio::sync::Mutex::default(),
+            owner,
+            negotiated: Mutex::new(negotiated),
+            is_initialized: AtomicBool::new(false),
+            sign_out_count: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        })
+    }
+
+    /// Notes how the client was welcomed.
+    pub(super) fn initialized_with(&self, result: &Frame) {
+        let result = InitializeResult::read(result).unwrap_or_default();
+        let mut negotiated = lock(&self.negotiated);
+        negotiated.list_changed = result.capabilities.map(ListChanged::by).unwrap_or_default();
+        let version = result.version.map(RawValue::get);
+        negotiated.version = version.filter(|it| it.starts_with('"')).map(Into::into);
+    }
+
+    /// Returns the room as it is now.
+    pub(super) fn connection(&self) -> Arc<UpstreamConnection> {
+        Arc::clone(&lock(&self.connection))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+            || self.owner.account.was_refused()
+            || self.connection().is_over()
+    }
+
+    /// Says whether the room still leads where the client wants to go.
+    pub(super) fn validity(&self, servers: &[Arc<ServedServer>]) -> Validity {
+        let connection = self.connection();
+        let sign_out_count = self.sign_out_count.load(Ordering::Acquire);
+        match connection.validity(servers) {
+            // The connection would ask for a sign-in at whatever the client says next.
+            Validity::Current
+                if connection.is_direct()
+                    && self.owner.account.sign_out_count() != sign_out_count =>
+            {
+                Validity::Reconnect
+            }
+            validity => validity,
+        }
+    }
+
+    /// Returns the room to go on in, after the client was moved if need be; `None` at the end.
+    pub(super) async fn reconnect_if_needed(
+        self: &Arc<Self>,
+        router: &Arc<Router>,
+    ) -> Option<Arc<UpstreamConnection>> {
+        match self.validity(&router.servers()) {
+            Validity::Current => Some(self.connection()),
+            Validity::Expired => None,
+            Validity::Reconnect => {
+                let (session, router) = (Arc::clone(self), Arc::clone(router));
+                // Aside, so that it comes to an end even if whoever asked goes away.
+                let migration = tokio::spawn(async move {
+                    let _migration = session.migration.lock().await;
+                    session.migrate(&router).await
+                });
+                migration.await.ok().flatten()
+            }
+        }
+    }
+
+    /// Moves the client if need be, unless somebody does already.
+    pub(super) async fn migrate_in_background(&self, router: &Router) {
+        if let Ok(_migration) = self.migration.try_lock() {
+            Box::pin(self.migrate(router)).await;
+        }
+    }
+
+    /// Notes a message of the client that nobody answers.
+    pub(super) fn observe_notification(&self, envelope: &Envelope<'_>) {
+        if envelope.method.as_deref() == Some(INITIALIZED) {
+            self.is_initialized.store(true, Ordering::Release);
+        }
+    }
+
+    /// Ends the connection in good order.
+    pub(super) async fn close(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.connection().close().await;
+    }
+
+    /// The same, once the calls under way have their answers.
+    pub(super) async fn finish(self: Arc<Self>) {
+        self.is_over.store(true, Ordering::Release);
+        finish(self.connection()).await;
+    }
+
+    async fn migrate(&self, router: &Router) -> Option<Arc<UpstreamConnection>> {
+        let before = self.connection();
+        match self.validity(&router.servers()) {
+            _ if self.is_over() => return None,
+            Validity::Current => return Some(before),
+            Validity::Expired => return None,
+            Validity::Reconnect => {}
+        }
+        let sign_out_count = self.owner.account.sign_out_count();
+        let Some(connection) = self.reinitialize(router, &before).await else {
+            self.is_over.store(true, Ordering::Release);
+            return None;
+        };
+        before.detach();
+        *lock(&self.connection) = Arc::clone(&connection);
+        self.sign_out_count.store(sign_out_count, Ordering::Release);
+        router.closing.spawn(finish(before));
+        if self.is_over() {
+            // It ended meanwhile, and whoever ended it saw the other room.
+            connection.close().await;
+            return None;
+        }
+        let list_changed = lock(&self.negotiated).list_changed;
+        for note in list_changed.changes() {
+            connection.streams.note(&note).await;
+        }
+        Some(connection)
+    }
+
+    /// Opens another room in the place of one, and greets there as the client did.
+    async fn reinitialize(
+        &self,
+        router: &Router,
+        before: &Arc<UpstreamConnection>,
+    ) -> Option<Arc<UpstreamConnection>> {
+        let SessionOwner {
+            principal,
+            route,
+            account,
+        } = &self.owner;
+        let route = route.by_now(&router.servers(), principal)?;
+        let has_signed_out =
+            account.sign_out_count() != self.sign_out_count.load(Ordering::Acquire);
+        if !has_signed_out {
+            let initialize_request = async {
+                let bound = router.connect(principal, &route, Some(account)).await;
+                let is_direct = bound.binding.is_some();
+                let connection = self
+                    .initialize_on(self.bound_to_entry(bound, &route), before)
+                    .await;
+                (connection, is_direct)
+            };
+            match timeout(GREETING_TIME, initialize_request).await {
+                Ok((Some(connection), _)) => return Some(connection),
+                Ok((None, false)) => return None,
+                _ if account.was_refused() => return None,
+                _ => {}
+            }
+        }
+        // Whoever has just signed out must not come back with what is about to be deleted, and a
+        // server may not answer now: this says so, and goes on when there is a way.
+        let bound = router.connect_dynamic(principal, &route, Some(account));
+        self.initialize_on(self.bound_to_entry(bound, &route), before)
+            .await
+    }
+
+    /// Binds a connection to the entry, which the stay must not outlive.
+    fn bound_to_entry(&self, mut bound: BoundConnection, route: &Route) -> BoundConnection {
+        if let (None, Some(server)) = (&bound.binding, route.only()) {
+            let binding = Binding::new(server, &self.owner.principal, route);
+            bound.binding = Some(binding.for_dynamic());
+        }
+        bound
+    }
+
+    async fn initialize_on(
+        &self,
+        bound: BoundConnection,
+        before: &Arc<UpstreamConnection>,
+    ) -> Option<Arc<UpstreamConnection>> {
+        let negotiated = lock(&self.negotiated).clone();
+        let initialize = negotiated.initialize_request()?;
+        let asked = RequestInfo {
+            id: initialize.envelope().ok()?.id()?,
+            token: None,
+            takes_events: false,
+        };
+        let streams = Arc::clone(&before.streams);
+        let opened =
+            UpstreamConnection::open(bound, initialize, ClientEra::Legacy, &asked, streams);
+        let (connection, mut deliveries) = opened.await.ok()?;
+        let close_on_drop = CloseOnDrop::new(Arc::clone(&connection));
+        connection.announce_only(negotiated.list_changed);
+        let is_accepted = loop {
+            match deliveries.recv().await {
+                Some(Delivery::Interim(_)) => {}
+                Some(Delivery::Response(answer, _)) => break negotiated.accepts(&answer),
+                None => break false,
+            }
+        };
+        if !is_accepted {
+            return None;
+        }
+        if self.is_initialized.load(Ordering::Acquire)
+            && let Ok(frame) =
+                Frame::new(format!(r#"{{"jsonrpc":"2.0","method":"{INITIALIZED}"}}"#))
+        {
+            // Whoever asks for something finds out where nobody is there.
+            drop(connection.send_notification(frame).await);
+        }
+        close_on_drop.keep();
+        Some(connection)
+    }
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an answer to `initialize` says about the time after it.
+#[derive(Default, Deserialize)]
+struct InitializeResult<'a> {
+    #[serde(borrow, rename = "protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    capabilities: Option<&'a RawValue>,
+}
+
+impl<'a> InitializeResult<'a> {
+    fn read(answer: &'a Frame) -> Option<Self> {
+        let result = answer.envelope().ok()?.result?;
+        serde_json::from_str(result.get()).ok()
+    }
+}
+
+const VERSION: &str = "protocolVersion";
+/// Who says more at the beginning begins anew when something changes.
+const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
+const INITIALIZED: &str = "notifications/initialized";
+/// How long a server may take that is greeted for a client.
+const GREETING_TIME: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_connection_is_initialized_with_the_negotiated_version() {
+        let initialize = r#"{"id":1,"params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+        let negotiated = |version: Option<&str>| Negotiated {
+            initialize: Some(Frame::new(initialize.to_owned()).unwrap()),
+            version: version.map(Into::into),
+            list_changed: ListChanged::default(),
+        };
+        let agreed = negotiated(Some("\"2025-06-18\""));
+        let expected = initialize.replace("2025-11-25", "2025-06-18");
+        assert_eq!(
+            agreed.initialize_request().unwrap().bytes(),
+            expected.as_bytes()
+        );
+        let unknown = negotiated(None).initialize_request().unwrap();
+        assert_eq!(unknown.bytes(), initialize.as_bytes());
+        for (answer, is_met) in [
+            (
+                r#"{"id":1,"result":{"protocolVersion":"2025-06-18"}}"#,
+                true,
+            ),
+            (
+                r#"{"id":1,"result":{"protocolVersion":"2025-03-26"}}"#,
+                false,
+            ),
+            (r#"{"id":1,"error":{"message":"no code"}}"#, false),
+        ] {
+            let answer = Frame::new(answer).unwrap();
+            assert_eq!(agreed.accepts(&answer), is_met, "{answer:?}");
+        }
+    }
+}

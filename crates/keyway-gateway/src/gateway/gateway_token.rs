@@ -1,0 +1,243 @@
+//! What a client has to show: a capability, kept as a hash, with the servers that it opens.
+
+use std::fmt;
+
+use blake2::digest::consts::U32;
+use blake2::{Blake2b, Digest as _};
+use keyway_auth::oauth::random_token;
+use keyway_secret::Secret;
+use keyway_vault::{Namespace, Vault, VaultError};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A capability as it is kept. Whoever reads it cannot use it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GatewayToken {
+    /// How the person calls the client that has it.
+    pub name: String,
+    /// What it opens; everything if there is no list.
+    pub servers: Option<Vec<TokenScope>>,
+    hash: TokenHash,
+}
+
+impl GatewayToken {
+    /// Says whether it opens a server.
+    #[must_use]
+    pub fn opens(&self, plugin: &str, server: &str) -> bool {
+        let scopes = self.servers.as_deref();
+        scopes.is_none_or(|scopes| scopes.iter().any(|scope| scope.covers(plugin, server)))
+    }
+
+    /// Returns what the gateway tells apart its holders by.
+    #[must_use]
+    pub(super) const fn hash(&self) -> TokenHash {
+        self.hash
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(token: &str, servers: Option<&[&str]>) -> Self {
+        let scope = |text: &&str| TokenScope::read(text).unwrap();
+        Self {
+            name: "test".to_owned(),
+            servers: servers.map(|all| all.iter().map(scope).collect()),
+            hash: TokenHash::of(token),
+        }
+    }
+}
+
+/// One server of a plugin, or all of them. A name alone is never enough: any plugin may use it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenScope {
+    plugin: String,
+    server: Option<String>,
+}
+
+impl TokenScope {
+    /// Names one server.
+    #[must_use]
+    pub fn server(plugin: &str, server: &str) -> Self {
+        Self {
+            plugin: plugin.to_owned(),
+            server: Some(server.to_owned()),
+        }
+    }
+
+    /// Reads `PLUGIN:SERVER`, or `PLUGIN:*` for all of a plugin.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let (plugin, server) = text.split_once(':')?;
+        if plugin.is_empty() || server.is_empty() {
+            return None;
+        }
+        Some(Self {
+            plugin: plugin.to_owned(),
+            server: (server != "*").then(|| server.to_owned()),
+        })
+    }
+
+    fn covers(&self, plugin: &str, server: &str) -> bool {
+        let same_server = self.server.as_deref().is_none_or(|own| own == server);
+        self.plugin == plugin && same_server
+    }
+}
+
+impl fmt::Display for TokenScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}",
+            self.plugin,
+            self.server.as_deref().unwrap_or("*")
+        )
+    }
+}
+
+/// The hash of a capability. It has 256 random bits, so that it needs no salt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// Hashes what a client showed.
+    pub(super) fn of(token: &str) -> Self {
+        let mut hasher = Blake2b::<U32>::new();
+        hasher.update(b"keyway capability 1\0");
+        hasher.update(token.as_bytes());
+        Self(hasher.finalize().into())
+    }
+}
+
+/// The capabilities in one vault.
+#[derive(Debug)]
+pub struct TokenStore<'a> {
+    vault: &'a Vault,
+    namespace: Namespace,
+}
+
+impl<'a> TokenStore<'a> {
+    /// Opens the register.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be used.
+    pub fn new(vault: &'a Vault) -> Result<Self, VaultError> {
+        let namespace = Namespace::new("capability")?;
+        Ok(Self { vault, namespace })
+    }
+
+    /// Makes a capability; what is returned is shown once and kept nowhere.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`IssueError::NameTaken`] if there is one of that name.
+    pub fn issue(
+        &self,
+        name: &str,
+        servers: Option<Vec<TokenScope>>,
+    ) -> Result<Secret<String>, IssueError> {
+        let rows = self.vault.sealed(self.namespace.clone());
+        if rows.get(name)?.is_some() {
+            let name = name.to_owned();
+            return Err(IssueError::NameTaken { name });
+        }
+        let random = random_token().map_err(|_| IssueError::NoRandomness)?;
+        let token = Secret::new(format!("{PREFIX}{}", random.expose()));
+        let kept = GatewayToken {
+            name: name.to_owned(),
+            servers,
+            hash: TokenHash::of(token.expose()),
+        };
+        let bytes = serde_json::to_vec(&kept).map_err(|_| IssueError::NoRandomness)?;
+        rows.put(name, &bytes)?;
+        Ok(token)
+    }
+
+    /// Returns all of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be read, or was tampered with.
+    pub fn list(&self) -> Result<Vec<GatewayToken>, VaultError> {
+        let rows = self.vault.sealed(self.namespace.clone());
+        let mut all = Vec::new();
+        for entry in rows.list()? {
+            let record = rows.get(&entry.key)?;
+            all.extend(record.and_then(|it| serde_json::from_slice(it.value.expose()).ok()));
+        }
+        Ok(all)
+    }
+
+    /// Takes one back; says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`VaultError`] if the vault cannot be written.
+    pub fn revoke(&self, name: &str) -> Result<bool, VaultError> {
+        let rows = self.vault.sealed(self.namespace.clone());
+        let existed = rows.get(name)?.is_some();
+        if existed {
+            rows.delete(name)?;
+        }
+        Ok(existed)
+    }
+}
+
+/// Why there is no new capability.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum IssueError {
+    /// There is one of that name.
+    #[error("there is a token named `{name}` already")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The operating system gave no random bytes.
+    #[error("the operating system gives no random bytes")]
+    NoRandomness,
+    /// The vault cannot be used.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
+/// So that scanners of files and logs can find one.
+const PREFIX: &str = "kwcap_";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c10_a_scope_opens_its_plugin_and_no_other() {
+        let limited = GatewayToken::for_test("t", Some(&["a:s", "b:*"]));
+        for (plugin, server, expected) in [
+            ("a", "s", true),
+            ("a", "t", false),
+            ("b", "s", true),
+            ("b", "t", true),
+            ("c", "s", false),
+            ("", "s", false),
+        ] {
+            assert_eq!(limited.opens(plugin, server), expected, "{plugin}:{server}");
+        }
+        assert!(GatewayToken::for_test("t", None).opens("c", "s"));
+        assert!(!GatewayToken::for_test("t", Some(&[])).opens("c", "s"));
+    }
+
+    #[test]
+    fn a_name_without_a_plugin_is_no_scope() {
+        for text in ["s", "", ":", ":s", "a:"] {
+            assert_eq!(TokenScope::read(text), None, "{text}");
+        }
+        for text in ["a:s", "a:*", "a:b:c"] {
+            assert_eq!(TokenScope::read(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_does_not_hold_the_token() {
+        let kept = GatewayToken::for_test("CANARY", None);
+        let text = format!("{kept:?} {}", serde_json::to_string(&kept).unwrap());
+        assert!(!text.contains("CANARY"), "{text}");
+        assert_ne!(TokenHash::of("CANARY"), TokenHash::of("CANARX"));
+    }
+}

@@ -1,0 +1,142 @@
+//! Who may come in: the holders of capabilities as the vault knows them now, and our own user.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use keyway_transport::Peer;
+use keyway_vault::VaultError;
+use tokio::time::Instant;
+
+use super::gateway_token::{GatewayToken, TokenHash};
+
+/// Reads all capabilities; may block.
+pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + Send + Sync>;
+
+/// Who sends a request.
+#[derive(Debug, Clone)]
+pub(super) enum Principal {
+    /// Whoever has a capability.
+    Token(Arc<GatewayToken>),
+    /// A process of our own user, on the socket.
+    SameUser,
+}
+
+impl Principal {
+    pub(super) fn opens(&self, plugin: &str, server: &str) -> bool {
+        match self {
+            Self::Token(capability) => capability.opens(plugin, server),
+            Self::SameUser => true,
+        }
+    }
+
+    /// Returns what a person calls it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Token(capability) => &capability.name,
+            Self::SameUser => "this user",
+        }
+    }
+
+    /// Returns what tells it apart from others.
+    pub(super) fn id(&self) -> Option<TokenHash> {
+        match self {
+            Self::Token(capability) => Some(capability.hash()),
+            Self::SameUser => None,
+        }
+    }
+}
+
+/// The capabilities that are in force.
+pub(super) struct TokenTable {
+    read: TokenReader,
+    table: RwLock<Table>,
+    reading: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Table {
+    known: HashMap<TokenHash, Arc<GatewayToken>>,
+    read_at: Option<Instant>,
+}
+
+impl fmt::Debug for TokenTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenTable")
+    }
+}
+
+impl TokenTable {
+    pub(super) fn new(read: TokenReader) -> Self {
+        Self {
+            read,
+            table: RwLock::default(),
+            reading: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Returns who sends a request; `None` if it is nobody we know.
+    pub(super) async fn principal(&self, peer: Peer, headers: &HeaderMap) -> Option<Principal> {
+        if peer == Peer::SameUser {
+            return Some(Principal::SameUser);
+        }
+        let mut shown = headers.get_all(AUTHORIZATION).iter();
+        let value = shown.next().filter(|_| shown.next().is_none())?;
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let hash = TokenHash::of(token.trim());
+        let found = self.find(hash).await;
+        found.map(Principal::Token)
+    }
+
+    /// Says whether a capability is still in force, by what was last read.
+    pub(super) fn has(&self, hash: TokenHash) -> bool {
+        self.table().known.contains_key(&hash)
+    }
+
+    async fn find(&self, hash: TokenHash) -> Option<Arc<GatewayToken>> {
+        let (found, age) = {
+            let table = self.table();
+            let age = table.read_at.map(|at| at.elapsed());
+            (table.known.get(&hash).cloned(), age)
+        };
+        // One that is not known may be new; guessing must not keep the vault busy.
+        let fresh = if found.is_some() { FRESH } else { PAUSE };
+        if age.is_some_and(|age| age < fresh) {
+            return found;
+        }
+        self.refresh().await;
+        self.table().known.get(&hash).cloned()
+    }
+
+    /// Reads the capabilities anew. Where that fails, nobody is let in.
+    pub(super) async fn refresh(&self) {
+        let begun = Instant::now();
+        let _turn = self.reading.lock().await;
+        if self.table().read_at.is_some_and(|at| at > begun) {
+            return;
+        }
+        let read = Arc::clone(&self.read);
+        let all = tokio::task::spawn_blocking(move || read()).await;
+        let all = all.ok().and_then(Result::ok).unwrap_or_default();
+        let known = all.into_iter().map(|it| (it.hash(), Arc::new(it)));
+        let table = Table {
+            known: known.collect(),
+            read_at: Some(Instant::now()),
+        };
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = table;
+    }
+
+    fn table(&self) -> std::sync::RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a capability that was taken back may still be used.
+const FRESH: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(50);

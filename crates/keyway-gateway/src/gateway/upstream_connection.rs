@@ -1,0 +1,379 @@
+//! One connection to a server, shared by the HTTP requests of a client: who waits for which answer,
+//! and where everything else that the server says goes.
+
+mod early_events;
+mod pending_requests;
+mod related_request;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use keyway_auth::{ServerEvent, ServerObserver};
+use keyway_transport::{
+    Connection, Envelope, Event, Frame, FrameError, Link, RequestId, TransportError,
+};
+use serde::Deserialize;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use self::early_events::EarlyEvents;
+use self::pending_requests::{PendingRequests, RegisterError};
+use self::related_request::RelatedRequest;
+pub(super) use self::related_request::progress_token;
+use super::event_streams::{EventStreams, Priming, deliver};
+use super::list_changed::ListChanged;
+use super::reply;
+use super::served_servers::{Binding, BoundConnection, ServedServer, Validity};
+use crate::activity::{self, RequestRecorder};
+use keyway_mcp::aggregate::AggregateMembers;
+use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
+use keyway_mcp::bridge::output::{LOCAL_ERROR, failure};
+use keyway_mcp::bridge::settling::settle;
+use keyway_mcp::eras::ClientEra;
+
+/// A connection and who uses it.
+#[derive(Debug)]
+pub(super) struct UpstreamConnection {
+    link: Arc<dyn Link>,
+    binding: Option<Binding>,
+    members: Option<AggregateMembers>,
+    budget: ByteBudget,
+    state: Mutex<PendingRequests>,
+    /// For clients that keep a session; others have none.
+    pub(super) streams: Arc<EventStreams>,
+    /// Whether the client and its streams are in another room by now.
+    is_detached: AtomicBool,
+    /// What the client was told to expect, where that was somebody else.
+    list_changed: OnceLock<ListChanged>,
+}
+
+/// What somebody who waits is given.
+#[derive(Debug)]
+pub(super) enum Delivery {
+    /// Something beside the answer.
+    Interim(Frame),
+    /// The answer, with its error code, if it is an error.
+    Response(Frame, Option<i64>),
+}
+
+/// A request on its way in.
+#[derive(Debug)]
+pub(super) struct RequestInfo {
+    pub(super) id: RequestId,
+    /// The token under which its progress is told, as written.
+    pub(super) token: Option<Box<str>>,
+    pub(super) takes_events: bool,
+}
+
+/// A room that nobody keeps yet: it ends unless somebody does.
+#[derive(Debug)]
+pub(super) struct CloseOnDrop(Option<Arc<UpstreamConnection>>);
+
+impl CloseOnDrop {
+    pub(super) const fn new(connection: Arc<UpstreamConnection>) -> Self {
+        Self(Some(connection))
+    }
+
+    /// Leaves the room to who keeps it now.
+    pub(super) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        let runtime = Handle::try_current();
+        if let (Some(connection), Ok(runtime)) = (self.0.take(), runtime) {
+            // What its client listens to may be another's by now.
+            connection.detach();
+            drop(runtime.spawn(async move { connection.close().await }));
+        }
+    }
+}
+
+impl UpstreamConnection {
+    /// Sends the first request of a client, and goes on in the era that the server speaks.
+    pub(super) async fn open(
+        bound: BoundConnection,
+        frame: Frame,
+        spoken: ClientEra,
+        asked: &RequestInfo,
+        streams: Arc<EventStreams>,
+    ) -> io::Result<(Arc<Self>, mpsc::Receiver<Delivery>)> {
+        let mut early = EarlyEvents::default();
+        let first = (frame, asked.id.clone(), spoken);
+        let settled = settle(bound.connection, first, &mut early).await?;
+        let Connection {
+            link,
+            events,
+            watch,
+        } = settled.connection;
+        let connection = Arc::new(Self {
+            link,
+            binding: bound.binding,
+            members: bound.members,
+            budget: ByteBudget::default(),
+            state: Mutex::new(PendingRequests::new()),
+            streams,
+            is_detached: AtomicBool::new(false),
+            list_changed: OnceLock::new(),
+        });
+        let deliveries = connection.lock().wait(asked);
+        for event in early.0.into_iter().chain(settled.answer) {
+            connection.take(event).await;
+        }
+        drop(tokio::spawn(Arc::clone(&connection).pump(events, watch)));
+        Ok((connection, deliveries))
+    }
+
+    /// Waits for an answer.
+    pub(super) fn register(
+        &self,
+        asked: &RequestInfo,
+    ) -> Result<mpsc::Receiver<Delivery>, RegisterError> {
+        self.lock().register(asked)
+    }
+
+    /// Sends a request that was [entered](Self::enter).
+    pub(super) async fn send_request(&self, frame: Frame, id: &RequestId) {
+        if let Err(error) = self.link.send(frame).await {
+            let id = id.clone();
+            self.take(Event::Failed { id, error }).await;
+        }
+    }
+
+    /// Sends what expects no answer.
+    pub(super) async fn send_notification(&self, frame: Frame) -> Result<(), TransportError> {
+        self.lock().used_at = Instant::now();
+        self.link.send(frame).await
+    }
+
+    /// Stops waiting; says whether the answer had not come yet.
+    pub(super) fn unregister(&self, id: &RequestId) -> bool {
+        self.lock().pending.remove(id).is_some()
+    }
+
+    /// Tells the server that an answer is not wanted any more.
+    pub(super) async fn cancel(&self, id: &RequestId) {
+        let id = id.as_json();
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        );
+        if let Ok(frame) = Frame::new(text) {
+            let _unsent = self.link.send(frame).await;
+        }
+    }
+
+    /// Opens the stream for what belongs to no request; one that was open ends.
+    pub(super) fn listen(&self, priming: Priming) -> mpsc::Receiver<Bytes> {
+        self.lock().used_at = Instant::now();
+        self.streams.listen(priming)
+    }
+
+    /// Takes up a stream after an event; `None` if that is not known any more.
+    pub(super) fn resume(&self, last: &str) -> Option<mpsc::Receiver<Bytes>> {
+        self.lock().used_at = Instant::now();
+        self.streams.resume(last)
+    }
+
+    /// Returns for how long nobody has used it; next to nothing while somebody does.
+    pub(super) fn idle_time(&self) -> Duration {
+        let is_used = self.is_used();
+        let mut state = self.lock();
+        if is_used {
+            state.used_at = Instant::now();
+        }
+        state.used_at.elapsed()
+    }
+
+    /// Says whether somebody waits for an answer or reads a stream.
+    pub(super) fn is_used(&self) -> bool {
+        let is_read = !self.is_detached() && self.streams.has_reader();
+        is_read || !self.lock().pending.is_empty()
+    }
+
+    /// Notes how a request ended, and where it went.
+    pub(super) fn note(&self, recorder: &RequestRecorder, answer: &Frame, code: Option<i64>) {
+        if let Some(members) = &self.members {
+            recorder.resolve_server(members);
+        }
+        recorder.end(activity::outcome(answer, code));
+    }
+
+    /// Says whether it still leads where its client wants to go.
+    pub(super) fn validity(&self, servers: &[Arc<ServedServer>]) -> Validity {
+        self.binding
+            .as_ref()
+            .map_or(Validity::Current, |binding| binding.validity(servers))
+    }
+
+    /// Says whether the connection is that of the server itself.
+    pub(super) const fn is_direct(&self) -> bool {
+        self.members.is_none()
+    }
+
+    /// Lets the client go on in another room; only the calls under way are still answered here.
+    pub(super) fn detach(&self) {
+        self.is_detached.store(true, Ordering::Release);
+    }
+
+    /// Keeps changes from the client that it was not told to expect.
+    pub(super) fn announce_only(&self, list_changed: ListChanged) {
+        let _first = self.list_changed.set(list_changed);
+    }
+
+    /// Ends the stream that would never end, if it is still the client's here.
+    pub(super) fn stop_listening(&self) {
+        if !self.is_detached() {
+            self.streams.stop_listening();
+        }
+    }
+
+    fn is_detached(&self) -> bool {
+        self.is_detached.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
+    /// Ends the connection in good order.
+    pub(super) async fn close(&self) {
+        self.end(&TransportError::Closed).await;
+        self.link.close().await;
+    }
+
+    async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>, watch: ServerObserver) {
+        let mut why = TransportError::Closed;
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::Closed(reason) => {
+                    if let Some(error) = &reason {
+                        let code = error.code();
+                        watch.emit(ServerEvent::NotConnected { code });
+                    }
+                    why = reason.unwrap_or(TransportError::Closed);
+                    break;
+                }
+                event => self.take(event).await,
+            }
+        }
+        self.end(&why).await;
+    }
+
+    /// Fails whoever waits, and lets nobody in any more.
+    async fn end(&self, why: &TransportError) {
+        let pending = {
+            let mut state = self.lock();
+            state.is_over = true;
+            std::mem::take(&mut state.pending)
+        };
+        for (id, pending) in pending {
+            if let Ok(frame) = self.failed(&id, why) {
+                deliver(
+                    &pending.sender,
+                    Delivery::Response(frame, Some(LOCAL_ERROR)),
+                )
+                .await;
+            }
+        }
+        self.stop_listening();
+    }
+
+    fn failed(&self, id: &RequestId, error: &TransportError) -> Result<Frame, FrameError> {
+        let server = self.binding.as_ref().and_then(Binding::whereabouts);
+        Frame::new(failure(id, error, server.as_ref()))
+    }
+
+    /// Takes an event of the server to where it belongs.
+    async fn take(&self, event: Event) {
+        match event {
+            Event::Frame(frame) => match self.budget.reserve(frame).await {
+                Ok(frame) => self.route(frame).await,
+                Err(frame) => self.reject_oversized(&frame).await,
+            },
+            Event::Failed { id, error } => {
+                let pending = self.lock().pending.remove(&id);
+                if let (Some(pending), Ok(frame)) = (pending, self.failed(&id, &error)) {
+                    deliver(
+                        &pending.sender,
+                        Delivery::Response(frame, Some(LOCAL_ERROR)),
+                    )
+                    .await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Answers in place of what the client has no room for.
+    async fn reject_oversized(&self, frame: &Frame) {
+        let id = frame.envelope().ok().and_then(|envelope| {
+            let id = envelope.id();
+            id.filter(|_| envelope.method.is_none())
+        });
+        let pending = id
+            .as_ref()
+            .and_then(|id| self.lock().pending.remove(id))
+            .zip(id);
+        let Some((pending, id)) = pending else {
+            return;
+        };
+        let error = reply::fault(reply::INTERNAL_ERROR, BUDGET_EXHAUSTED);
+        let id = id.as_json();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+        if let Ok(frame) = Frame::new(text) {
+            deliver(
+                &pending.sender,
+                Delivery::Response(frame, Some(reply::INTERNAL_ERROR)),
+            )
+            .await;
+        }
+    }
+
+    async fn route(&self, frame: Frame) {
+        let Ok(envelope) = frame.envelope() else {
+            return;
+        };
+        if envelope.method.is_none() {
+            let code = code_of(&envelope);
+            let pending = envelope.id().and_then(|id| self.lock().pending.remove(&id));
+            if let Some(pending) = pending {
+                deliver(&pending.sender, Delivery::Response(frame, code)).await;
+            }
+            return;
+        }
+        let related = RelatedRequest::of(&envelope);
+        let for_request = self.lock().find(&related);
+        match for_request {
+            Some(out) => deliver(&out, Delivery::Interim(frame)).await,
+            None if self.is_detached() => {}
+            None if self.is_unexpected(&envelope) => {}
+            None => self.streams.note(&frame).await,
+        }
+    }
+
+    fn is_unexpected(&self, envelope: &Envelope<'_>) -> bool {
+        let method = envelope.method.as_deref().unwrap_or_default();
+        self.list_changed
+            .get()
+            .is_some_and(|list_changed| list_changed.suppresses(method))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PendingRequests> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Code {
+        code: i64,
+    }
+    let error: Code = serde_json::from_str(envelope.error?.get()).ok()?;
+    Some(error.code)
+}

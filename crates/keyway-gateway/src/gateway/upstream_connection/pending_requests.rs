@@ -1,0 +1,119 @@
+//! Who waits in a room, under which id and token, and whom something of the server may belong to.
+
+use std::collections::HashMap;
+
+use http::StatusCode;
+use keyway_transport::{Reply, RequestId};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::related_request::RelatedRequest;
+use super::{Delivery, RequestInfo};
+use crate::gateway::reply::{self, INVALID_REQUEST};
+
+/// The requests of a client that wait, and when it last asked for something.
+#[derive(Debug)]
+pub(super) struct PendingRequests {
+    pub(super) pending: HashMap<RequestId, PendingRequest>,
+    count: u64,
+    pub(super) used_at: Instant,
+    pub(super) is_over: bool,
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+pub(super) struct PendingRequest {
+    pub(super) sender: mpsc::Sender<Delivery>,
+    token: Option<Box<str>>,
+    /// Whether more than the answer can be sent to whoever waits.
+    takes_events: bool,
+    order: u64,
+}
+
+impl PendingRequests {
+    pub(super) fn new() -> Self {
+        Self {
+            pending: HashMap::new(),
+            count: 0,
+            used_at: Instant::now(),
+            is_over: false,
+        }
+    }
+
+    /// Lets a request wait, if it can be told from the others and there are not too many.
+    pub(super) fn register(
+        &mut self,
+        asked: &RequestInfo,
+    ) -> Result<mpsc::Receiver<Delivery>, RegisterError> {
+        let is_same = |other: &PendingRequest| asked.token.is_some() && other.token == asked.token;
+        let is_taken = self.pending.contains_key(&asked.id) || self.pending.values().any(is_same);
+        if self.is_over || is_taken {
+            return Err(RegisterError::Taken);
+        }
+        if self.pending.len() >= MAX_WAITING {
+            return Err(RegisterError::Full);
+        }
+        Ok(self.wait(asked))
+    }
+
+    /// Lets a request wait.
+    pub(super) fn wait(&mut self, asked: &RequestInfo) -> mpsc::Receiver<Delivery> {
+        let (sender, deliveries) = mpsc::channel(QUEUE);
+        self.count += 1;
+        self.used_at = Instant::now();
+        let pending = PendingRequest {
+            sender,
+            token: asked.token.clone(),
+            takes_events: asked.takes_events,
+            order: self.count,
+        };
+        self.pending.insert(asked.id.clone(), pending);
+        deliveries
+    }
+
+    /// Finds the request that something of the server belongs to.
+    pub(super) fn find(&self, related: &RelatedRequest) -> Option<mpsc::Sender<Delivery>> {
+        let takers = || self.pending.iter().filter(|(_, it)| it.takes_events);
+        let found = match related {
+            RelatedRequest::Progress(token) => {
+                takers().find(|(_, it)| it.token.as_deref() == Some(token))?
+            }
+            RelatedRequest::Subscription(id) => takers().find(|(own, _)| own.as_json() == &**id)?,
+            RelatedRequest::Unrelated => return None,
+            // Nothing on the wire says whose it is; the latest request is the likeliest.
+            RelatedRequest::Unspecified => takers().max_by_key(|(_, it)| it.order)?,
+        };
+        Some(found.1.sender.clone())
+    }
+}
+
+/// Why nobody can wait in a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RegisterError {
+    /// Somebody waits under the same id or token already, or the connection has ended.
+    Taken,
+    /// As many wait as may.
+    Full,
+}
+
+impl RegisterError {
+    /// Says it to a client.
+    pub(crate) fn reply(self, id: &RequestId) -> Reply {
+        let (status, what) = match self {
+            Self::Taken => (
+                StatusCode::BAD_REQUEST,
+                "a request with this id or progress token is under way",
+            ),
+            Self::Full => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests are under way",
+            ),
+        };
+        reply::error(status, Some(id), &reply::fault(INVALID_REQUEST, what))
+    }
+}
+
+/// How much may wait for a client that reads slowly.
+const QUEUE: usize = 64;
+/// How many requests may be under way at once.
+const MAX_WAITING: usize = 1024;

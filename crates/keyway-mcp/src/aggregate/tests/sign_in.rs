@@ -1,0 +1,141 @@
+//! A call that needs a sign-in: it waits, shows that it does, and answers before the client gives up.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+
+use super::*;
+
+const PAGE: &str = "https://as.example/authorize?x=y";
+
+/// A way in that somebody goes once they are let.
+#[derive(Debug)]
+pub(super) struct Gate {
+    permits: Semaphore,
+    asked: AtomicUsize,
+}
+
+impl SignInPort for Gate {
+    fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async {
+            self.permits.acquire().await.unwrap().forget();
+            Ok(())
+        })
+    }
+
+    fn consent_page(&self) -> Option<String> {
+        Some(PAGE.to_owned())
+    }
+
+    fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn remembered_tools(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn remember_tools(&self, _tools: &[Box<RawValue>]) {}
+}
+
+/// A server that nobody has signed in to, and a client with these capabilities.
+async fn closed(capabilities: Value) -> (Arc<Fake>, Client) {
+    let (fake, mut client) = unlisted(capabilities).await;
+    assert_eq!(client.tools().await, ["one__sign_in"]);
+    (fake, client)
+}
+
+/// The same, before the client has listed anything.
+async fn unlisted(capabilities: Value) -> (Arc<Fake>, Client) {
+    let fake = Fake::new("one").tools(&["t"]);
+    fake.attempt(0, Err(Trouble::from(&refused())));
+    let gate = Gate {
+        permits: Semaphore::new(0),
+        asked: AtomicUsize::new(0),
+    };
+    fake.door.set(gate).unwrap();
+    let mut client = Client::of(&[&fake]);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
+    client.request("initialize", params).await;
+    (fake, client)
+}
+
+fn asked(fake: &Fake) -> usize {
+    fake.door.get().unwrap().asked.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_answers_with_the_page_before_the_client_gives_up_and_the_sign_in_goes_on() {
+    let (fake, mut client) = closed(json!({})).await;
+    let params = json!({"name": "one__sign_in", "_meta": {"progressToken": "p"}});
+    let started = tokio::time::Instant::now();
+    let answer = client.request("tools/call", params).await;
+    let waited = started.elapsed();
+    assert!(waited >= Duration::from_secs(40), "{waited:?}");
+    assert!(waited < Duration::from_secs(60), "{waited:?}");
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains(PAGE), "{text}");
+    let told = client.arrived().await;
+    let progress = told
+        .iter()
+        .filter(|told| told["method"] == "notifications/progress");
+    assert!(progress.count() >= 5, "{told:?}");
+    // Another call joins the same sign-in.
+    let again = client.call("one__sign_in").await;
+    assert_eq!(again["result"]["isError"], true, "{again}");
+    assert_eq!(asked(&fake), 1);
+    client.arrived().await;
+    fake.door.get().unwrap().permits.add_permits(1);
+    let told = client.next().await;
+    assert_eq!(told["method"], "notifications/tools/list_changed");
+    assert_eq!(client.tools().await, ["one__t"]);
+    assert_eq!(client.call("one__t").await["result"]["from"], "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_opens_pages_itself_is_given_the_page_to_open() {
+    let (fake, mut client) = closed(json!({"elicitation": {"url": {}}})).await;
+    let answer = client.call("one__sign_in").await;
+    assert_eq!(answer["error"]["code"], -32042, "{answer}");
+    let page = &answer["error"]["data"]["elicitations"][0];
+    assert_eq!(page["mode"], "url", "{answer}");
+    assert_eq!(page["url"], PAGE, "{answer}");
+    assert_eq!(asked(&fake), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_come_at_once_ask_once_and_all_go_on() {
+    let (fake, mut client) = closed(json!({})).await;
+    let mut calls = Vec::new();
+    for _ in 0..20 {
+        let params = json!({"name": "one__sign_in"});
+        calls.push(client.start("tools/call", params).await);
+    }
+    settle().await;
+    fake.door.get().unwrap().permits.add_permits(1);
+    for id in calls {
+        let answer = client.answer(id).await;
+        assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
+    }
+    assert_eq!(asked(&fake), 1);
+}
+
+/// As after the end of its session: the client knows the tool from before, and lists nothing anew.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_another_session_listed_asks_when_it_is_called() {
+    let (fake, mut client) = unlisted(json!({})).await;
+    let id = client.start("tools/call", json!({"name": "one__t"})).await;
+    settle().await;
+    assert_eq!(asked(&fake), 1);
+    fake.door.get().unwrap().permits.add_permits(1);
+    let answer = client.answer(id).await;
+    assert_eq!(answer["result"]["from"], "one", "{answer}");
+    // Once somebody is in, it is known that there is no such tool.
+    let unknown = client.call("one__u").await;
+    let message = unknown["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "unknown tool `one__u`");
+    assert_eq!(asked(&fake), 1);
+}

@@ -1,0 +1,124 @@
+//! The way into a server that wants a sign-in, for who serves it to a client.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use keyway_auth::BoxFuture;
+use keyway_auth::oauth::OAuth;
+use keyway_store::RecordStore;
+use serde_json::value::RawValue;
+
+use super::vault::InFlight;
+use keyway_mcp::aggregate::SignInPort;
+use keyway_mcp::states::Trouble;
+
+/// A sign-in, and what the server offered when somebody last was signed in.
+pub struct SignInGate {
+    oauth: OAuth,
+    lists: Arc<dyn RecordStore>,
+    in_flight: InFlight,
+    name: String,
+    /// What is known to be stored, so that it is not stored again.
+    kept: Mutex<Option<String>>,
+    entering: tokio::sync::Mutex<()>,
+    /// How often somebody tried to enter, and what became of it the last time.
+    entered: Mutex<(u64, Result<(), Trouble>)>,
+}
+
+impl SignInGate {
+    pub(super) const fn new(
+        oauth: OAuth,
+        lists: Arc<dyn RecordStore>,
+        in_flight: InFlight,
+        name: String,
+    ) -> Self {
+        Self {
+            oauth,
+            lists,
+            in_flight,
+            name,
+            kept: Mutex::new(None),
+            entering: tokio::sync::Mutex::const_new(()),
+            entered: Mutex::new((0, Ok(()))),
+        }
+    }
+
+    fn entered(&self) -> MutexGuard<'_, (u64, Result<(), Trouble>)> {
+        self.entered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SignInGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignInGate").finish_non_exhaustive()
+    }
+}
+
+impl SignInPort for SignInGate {
+    fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(async move {
+            let before = self.entered().0;
+            let _turn = self.entering.lock().await;
+            // Whoever waited for another's answer in this process has the same one.
+            let (tries, answer) = self.entered().clone();
+            if tries != before {
+                return answer;
+            }
+            let answer = self.oauth.enter().await;
+            let answer = answer.map_err(|error| Trouble::from(&error));
+            *self.entered() = (tries + 1, answer.clone());
+            answer
+        })
+    }
+
+    fn consent_page(&self) -> Option<String> {
+        self.oauth.consent_page()
+    }
+
+    fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.oauth.signed_in_elsewhere())
+    }
+
+    fn remembered_tools(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>> {
+        Box::pin(async move {
+            let (lists, name) = (Arc::clone(&self.lists), self.name.clone());
+            let found = tokio::task::spawn_blocking(move || lists.get(&name));
+            let record = found.await.ok()??;
+            serde_json::from_slice(record.expose()).ok()
+        })
+    }
+
+    fn remember_tools(&self, tools: &[Box<RawValue>]) {
+        let Ok(text) = serde_json::to_string(tools) else {
+            return;
+        };
+        if text.len() > MAX_LIST {
+            return;
+        }
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.as_deref() == Some(text.as_str()) {
+                return;
+            }
+            *kept = Some(text.clone());
+        }
+        let (lists, name) = (Arc::clone(&self.lists), self.name.clone());
+        store(lists, &self.in_flight, name, text);
+    }
+}
+
+/// Stores a list aside; whoever is about to end waits for it.
+fn store(lists: Arc<dyn RecordStore>, in_flight: &InFlight, name: String, text: String) {
+    // Begun here, so that it is known before the thread runs.
+    let storing = in_flight.storing();
+    drop(tokio::task::spawn_blocking(move || {
+        let _storing = storing;
+        // Only a convenience: what is not kept is fetched again.
+        lists.put(&name, text.as_bytes()).ok()
+    }));
+}
+
+const MAX_LIST: usize = 512 * 1024;
+
+#[cfg(test)]
+mod tests;
