@@ -29,7 +29,7 @@ pub(crate) fn begin(host: &Host) -> Result<(Activity, Option<Exporting>), CliErr
     let client = export.client(host.http()).map_err(ConnectError::from)?;
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(export.run(client, stopped));
-    Ok((activity.traced(tracer), Some(Exporting { stop, task })))
+    Ok((activity.with_sink(tracer), Some(Exporting { stop, task })))
 }
 
 impl Exporting {

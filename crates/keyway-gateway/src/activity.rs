@@ -12,7 +12,7 @@ use keyway_transport::Frame;
 use memchr::memmem::Finder;
 use tokio::sync::watch;
 
-use crate::traces::{Parent, Tracer};
+use crate::trace_parent::TraceParent;
 use keyway::sign_in::SystemClock;
 use keyway_mcp::aggregate::{AggregateMembers, RequestTarget};
 
@@ -22,7 +22,13 @@ pub struct Activity {
     recent: Mutex<VecDeque<Arc<ActivityEntry>>>,
     count: watch::Sender<u64>,
     under_way: AtomicUsize,
-    tracer: Option<Tracer>,
+    sink: Option<Box<dyn ActivitySink>>,
+}
+
+/// Takes entries as requests end. Must not block: it is called where an answer is written.
+pub trait ActivitySink: Send + Sync + std::fmt::Debug {
+    /// Takes one entry.
+    fn record(&self, entry: &Arc<ActivityEntry>);
 }
 
 /// One request.
@@ -51,7 +57,7 @@ pub struct RequestSummary {
     /// The tool, if one was called.
     pub tool: Option<String>,
     /// The span that it belongs to, if its client says so.
-    pub parent: Option<Parent>,
+    pub parent: Option<TraceParent>,
 }
 
 /// How a request ended.
@@ -102,16 +108,16 @@ impl Default for Activity {
             recent: Mutex::new(VecDeque::new()),
             count: watch::Sender::new(0),
             under_way: AtomicUsize::new(0),
-            tracer: None,
+            sink: None,
         }
     }
 }
 
 impl Activity {
-    /// Hands everything to `tracer` as well.
+    /// Hands every entry to `sink` as well.
     #[must_use]
-    pub fn traced(mut self, tracer: Tracer) -> Self {
-        self.tracer = Some(tracer);
+    pub fn with_sink(mut self, sink: impl ActivitySink + 'static) -> Self {
+        self.sink = Some(Box::new(sink));
         self
     }
 
@@ -150,8 +156,8 @@ impl Activity {
 
     fn record(&self, entry: ActivityEntry) {
         let entry = Arc::new(entry);
-        if let Some(tracer) = &self.tracer {
-            tracer.take(&entry);
+        if let Some(sink) = &self.sink {
+            sink.record(&entry);
         }
         let mut recent = self.lock();
         if recent.len() >= KEPT {

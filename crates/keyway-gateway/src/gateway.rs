@@ -4,9 +4,12 @@
 //! capability that opens the server it asks for; then one client is one connection to a server, as
 //! on pipes, and bytes pass through. What a client sends to be let in goes no further.
 
+mod binding;
 mod client_message;
 mod client_session;
 mod closing_tasks;
+mod connection_pool;
+mod dynamic_connections;
 mod event_streams;
 mod exchange;
 mod gateway_token;
@@ -21,7 +24,9 @@ mod reply;
 mod router;
 mod routes;
 mod served_servers;
+mod session_store;
 mod shared_client;
+mod sse_stream;
 mod upstream_connection;
 
 use std::sync::Arc;
@@ -36,23 +41,21 @@ pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
 pub use self::gateway_token::{GatewayToken, IssueError, TokenScope, TokenStore};
-use self::http_sse::SseSessions;
-use self::legacy::Sessions;
 use self::metrics::Metrics;
-use self::modern::Pools;
 pub use self::principal::TokenReader;
 use self::principal::TokenTable;
-use self::reply::{INVALID_REQUEST, PARSE_ERROR, SESSION_ID, VERSION};
+use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;
 use self::routes::NoRoute;
-pub(crate) use self::routes::decoded;
 pub use self::served_servers::{ServedServer, Upstream};
+use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
 use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::dashboard::Dashboard;
-use crate::traces::Parent;
+use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
 use keyway_mcp::eras::{ClientEra, names::MODERN};
+use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 
 /// The gateway.
@@ -60,9 +63,7 @@ use keyway_mcp::session::ClientInfo;
 pub struct Gateway {
     router: Arc<Router>,
     tokens: TokenTable,
-    sessions: Sessions,
-    sse_sessions: SseSessions,
-    pools: Pools,
+    sessions: SessionStore,
     metrics: Metrics,
     activity: Arc<Activity>,
     dashboard: Option<Arc<Dashboard>>,
@@ -75,9 +76,7 @@ impl Gateway {
         Self {
             router: Arc::new(Router::new(servers, info)),
             tokens: TokenTable::new(tokens),
-            sessions: Sessions::default(),
-            sse_sessions: SseSessions::default(),
-            pools: Pools::default(),
+            sessions: SessionStore::default(),
             metrics: Metrics::default(),
             activity: Arc::default(),
             dashboard: None,
@@ -141,72 +140,61 @@ impl Gateway {
         self.drop_stale();
     }
 
-    /// Ends the connections that do not lead any more where their clients want to go, and moves
-    /// sessions to others where there are any.
+    /// Ends what cannot lead to its server any more, and migrates the sessions that can.
     fn drop_stale(&self) {
         let (servers, closing) = (self.servers(), &self.router.closing);
-        for session in self.sessions.drop_stale(&servers) {
-            closing.spawn(session.finish());
-        }
-        for connection in self.pools.drop_stale(&servers) {
-            closing.spawn(served_servers::finish(connection));
-        }
-        self.sse_sessions.drop_stale(&servers, closing);
-        let mut moving = self.sessions.to_migrate(&servers);
-        moving.extend(self.sse_sessions.to_migrate(&servers));
-        for session in moving {
+        self.sessions.drop_stale(&servers, closing);
+        for session in self.sessions.to_migrate(&servers) {
             let router = Arc::clone(&self.router);
             closing.spawn(async move { session.migrate_in_background(&router).await });
         }
     }
 
-    /// Keeps streams alive, and ends what nobody uses or may use any more; never returns.
+    /// Keeps streams alive, and closes what is idle, stale or not allowed any more; never returns.
     pub async fn run_maintenance(&self) {
-        let mut beat = interval(BEAT);
-        let mut beats = 0_u64;
+        let mut tick = interval(MAINTENANCE_INTERVAL);
+        let mut ticks = 0_u64;
         loop {
-            beat.tick().await;
-            beats += 1;
-            if self.session_count() > 0 || !self.pools.is_empty() {
+            tick.tick().await;
+            ticks += 1;
+            if !self.sessions.is_empty() {
                 self.tokens.refresh().await;
             }
-            // Of what was under way when the servers changed.
+            // Also what was connecting while the servers changed, and could not be looked at then.
             self.drop_stale();
-            let closing = &self.router.closing;
-            closing.close_sessions(self.sessions.sweep(&self.tokens));
-            closing.close_sessions(self.sse_sessions.sweep(&self.tokens));
-            closing.close(self.pools.sweep(&self.tokens));
-            if beats.is_multiple_of(BEATS_PER_SIGN) {
-                self.sessions.run_maintenance();
-                self.sse_sessions.run_maintenance();
+            self.sessions
+                .close_expired(&self.tokens, &self.router.closing);
+            if ticks.is_multiple_of(TICKS_PER_KEEP_ALIVE) {
+                self.sessions.keep_alive();
             }
         }
     }
 
     /// Ends the streams that would never end, so that everything else can be finished.
     pub fn stop_streams(&self) {
-        self.sessions.stop_streams();
-        self.sse_sessions.stop(&self.router.closing);
+        self.sessions.stop_streams(&self.router.closing);
         if let Some(dashboard) = &self.dashboard {
             dashboard.stop_streams();
         }
     }
 
-    /// Ends all connections in good order.
+    /// Closes all connections, and waits until every server has gone.
     pub async fn close(&self) {
         let closing = &self.router.closing;
-        closing.close_sessions(self.sessions.take());
-        self.pools.close(closing).await;
+        self.sessions.close_all(closing).await;
         closing.wait().await;
     }
 
     fn session_count(&self) -> usize {
-        self.sessions.count() + self.sse_sessions.count()
+        self.sessions.count()
     }
 
     async fn handle(&self, request: Inbound) -> Reply {
         if !guard::is_ours(request.peer, &request.uri, &request.headers) {
             return reply::forbidden();
+        }
+        if guard::has_two_lengths(&request.headers) {
+            return reply::two_lengths();
         }
         let path = request.uri.path();
         if path == "/healthz" {
@@ -217,9 +205,12 @@ impl Gateway {
         }
         let principal = self.tokens.principal(request.peer, &request.headers);
         let Some(principal) = principal.await else {
-            return reply::forbidden();
+            return reply::token_missing();
         };
         if path == "/metrics" {
+            if !principal.opens_all() {
+                return reply::token_too_narrow();
+            }
             let text = self.metrics.text(self.session_count());
             return reply::plain(StatusCode::OK, "").body(text);
         }
@@ -230,7 +221,7 @@ impl Gateway {
                     return Box::pin(self.sse(request, principal, route)).await;
                 }
                 return match nowhere {
-                    NoRoute::Forbidden => reply::forbidden(),
+                    NoRoute::Forbidden => reply::token_too_narrow(),
                     NoRoute::Unknown => reply::plain(StatusCode::NOT_FOUND, "not found\n"),
                 };
             }
@@ -252,7 +243,11 @@ impl Gateway {
                 Some(b'[') => (INVALID_REQUEST, "batches are not taken"),
                 _ => (PARSE_ERROR, "not a JSON-RPC message"),
             };
-            return reply::error(StatusCode::BAD_REQUEST, None, &reply::fault(code, what));
+            return reply::error(
+                StatusCode::BAD_REQUEST,
+                None,
+                &jsonrpc::error_object(code, what),
+            );
         };
         message.recorder = self.begin(&message, &envelope);
         let sent = message.headers.get(VERSION);
@@ -290,7 +285,7 @@ impl Gateway {
             tool: (method == "tools/call")
                 .then(|| tool_name(envelope))
                 .flatten(),
-            parent: Parent::read(&message.headers),
+            parent: TraceParent::read(&message.headers),
         };
         let recorder = self.activity.begin(summary);
         let target = || RequestTarget::of(method, envelope.params?.get());
@@ -310,9 +305,9 @@ impl Service for Gateway {
     }
 }
 
-const BEAT: Duration = Duration::from_secs(1);
-/// A sign of life every quarter of a minute.
-const BEATS_PER_SIGN: u64 = 15;
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+/// A comment on every event stream every 15 seconds.
+const TICKS_PER_KEEP_ALIVE: u64 = 15;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,6 @@
 //! requests nothing: spans wait in a bounded queue, and what does not fit is dropped and counted.
 
 mod encode;
-mod parent;
 mod settings;
 
 use std::sync::Arc;
@@ -22,9 +21,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use self::encode::Batch;
-pub use self::parent::Parent;
 pub use self::settings::{TraceSettings, TraceSettingsError};
-use crate::activity::ActivityEntry;
+use crate::activity::{ActivityEntry, ActivitySink};
 
 /// Takes what was asked, as it ends.
 #[derive(Debug, Clone)]
@@ -58,9 +56,9 @@ pub fn traces(settings: TraceSettings) -> (Tracer, Export) {
     (tracer, export)
 }
 
-impl Tracer {
-    /// Takes one request; never waits.
-    pub(crate) fn take(&self, entry: &Arc<ActivityEntry>) {
+impl ActivitySink for Tracer {
+    /// Queues a span; one that does not fit is dropped and counted.
+    fn record(&self, entry: &Arc<ActivityEntry>) {
         if self.out.try_send(Arc::clone(entry)).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }

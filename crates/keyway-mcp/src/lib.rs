@@ -9,6 +9,7 @@ pub mod backpressure;
 pub mod bridge;
 pub mod eras;
 pub mod explain;
+pub mod jsonrpc;
 pub mod session;
 pub mod splice;
 pub mod states;

@@ -30,6 +30,7 @@ pub use self::error::{RpcError, SessionError};
 pub use self::handler::{Handler, NoHandler};
 use self::pump::{Call, Exchange};
 pub use self::typed::{CallResult, ReadResult, Tool};
+use crate::jsonrpc;
 
 /// A conversation with one server.
 #[derive(Debug)]
@@ -288,9 +289,7 @@ fn next_cursor(page: &Page<'_>) -> Option<String> {
 
 /// Writes a request as a frame.
 fn request_frame(id: &RequestId, method: &str, params: &str) -> Result<Frame, SessionError> {
-    let method = Value::from(method);
-    let id = id.as_json();
-    let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
+    let text = jsonrpc::request(id, method, Some(params));
     Frame::new(text).map_err(|error| SessionError::Transport(error.into()))
 }
 

@@ -7,7 +7,7 @@
 use keyway_config::names::path_segment;
 
 use super::backend::ServerId;
-use crate::gateway::decoded;
+use crate::percent::decoded;
 
 /// A place of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,15 +15,17 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::binding::{Binding, BoundConnection, Validity};
 use super::client_message::ClientMessage;
 use super::list_changed::ListChanged;
 use super::principal::Principal;
 use super::router::Router;
 use super::routes::Route;
-use super::served_servers::{Binding, BoundConnection, ServedServer, Validity, finish};
+use super::served_servers::ServedServer;
 use super::upstream_connection::{CloseOnDrop, Delivery, RequestInfo, UpstreamConnection};
 use keyway::sign_in::AccountPin;
 use keyway_mcp::eras::ClientEra;
+use keyway_mcp::jsonrpc;
 use keyway_mcp::splice::with_member;
 
 /// One client, and the room that it is in.
@@ -208,7 +210,7 @@ impl ClientSession {
     /// The same, once the calls under way have their answers.
     pub(super) async fn finish(self: Arc<Self>) {
         self.is_over.store(true, Ordering::Release);
-        finish(self.connection()).await;
+        self.connection().close_when_idle().await;
     }
 
     async fn migrate(&self, router: &Router) -> Option<Arc<UpstreamConnection>> {
@@ -227,7 +229,7 @@ impl ClientSession {
         before.detach();
         *lock(&self.connection) = Arc::clone(&connection);
         self.sign_out_count.store(sign_out_count, Ordering::Release);
-        router.closing.spawn(finish(before));
+        router.closing.spawn(before.close_when_idle());
         if self.is_over() {
             // It ended meanwhile, and whoever ended it saw the other room.
             connection.close().await;
@@ -315,8 +317,7 @@ impl ClientSession {
             return None;
         }
         if self.is_initialized.load(Ordering::Acquire)
-            && let Ok(frame) =
-                Frame::new(format!(r#"{{"jsonrpc":"2.0","method":"{INITIALIZED}"}}"#))
+            && let Ok(frame) = Frame::new(jsonrpc::notification(INITIALIZED, None))
         {
             // Whoever asks for something finds out where nobody is there.
             drop(connection.send_notification(frame).await);

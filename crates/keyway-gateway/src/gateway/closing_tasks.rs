@@ -1,47 +1,47 @@
-//! Connections that are being ended, each on its own: a server that does not go holds up nobody.
+//! Closing in the background: a server that is slow to close delays no other.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tokio::sync::watch;
 
-use tokio::time::sleep;
+/// How many closings are under way.
+#[derive(Debug)]
+pub(super) struct ClosingTasks(watch::Sender<usize>);
 
-use super::client_session::ClientSession;
-use super::upstream_connection::UpstreamConnection;
-
-/// What is being ended.
-#[derive(Debug, Default)]
-pub(super) struct ClosingTasks(Arc<()>);
-
-impl ClosingTasks {
-    /// Ends something aside. Must be called inside a runtime.
-    pub(super) fn spawn(&self, closing: impl Future<Output = ()> + Send + 'static) {
-        let own = Arc::clone(&self.0);
-        drop(tokio::spawn(async move {
-            closing.await;
-            drop(own);
-        }));
-    }
-
-    /// Ends the stays of clients aside.
-    pub(super) fn close_sessions(&self, sessions: impl IntoIterator<Item = Arc<ClientSession>>) {
-        for session in sessions {
-            self.spawn(async move { session.close().await });
-        }
-    }
-
-    /// Ends rooms aside.
-    pub(super) fn close(&self, connections: impl IntoIterator<Item = Arc<UpstreamConnection>>) {
-        for connection in connections {
-            self.spawn(async move { connection.close().await });
-        }
-    }
-
-    /// Waits until all has ended.
-    pub(super) async fn wait(&self) {
-        while Arc::strong_count(&self.0) > 1 {
-            sleep(PAUSE).await;
-        }
+impl Default for ClosingTasks {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
     }
 }
 
-const PAUSE: Duration = Duration::from_millis(10);
+impl ClosingTasks {
+    /// Runs a closing in the background. Must be called inside a runtime.
+    pub(super) fn spawn(&self, closing: impl Future<Output = ()> + Send + 'static) {
+        let counted = Counted::new(self.0.clone());
+        drop(tokio::spawn(async move {
+            closing.await;
+            drop(counted);
+        }));
+    }
+
+    /// Waits until every closing has finished.
+    pub(super) async fn wait(&self) {
+        let mut count = self.0.subscribe();
+        // The sender is ours: it cannot go away while we wait.
+        drop(count.wait_for(|count| *count == 0).await);
+    }
+}
+
+/// One closing under way; counted off even if its task panics.
+struct Counted(watch::Sender<usize>);
+
+impl Counted {
+    fn new(count: watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count = count.saturating_add(1));
+        Self(count)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}

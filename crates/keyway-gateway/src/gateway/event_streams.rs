@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::reply::{self, EventId};
+use keyway_mcp::jsonrpc::{self, INTERNAL_ERROR};
 
 /// The streams of one session.
 #[derive(Debug, Default)]
@@ -99,7 +100,7 @@ impl EventStreams {
             return None;
         }
         let (out, pieces) = mpsc::channel(QUEUE + stream_state.kept.len());
-        drop(out.try_send(reply::STILL_HERE));
+        drop(out.try_send(reply::KEEP_ALIVE));
         stream_state.reader = Some(out);
         stream_state.replay_after(number);
         if stream_state.is_over {
@@ -167,13 +168,13 @@ impl EventStreams {
     }
 
     /// Keeps streams alive, notices that readers are gone, and forgets what is over for long.
-    pub(super) fn run_maintenance(&self) {
+    pub(super) fn keep_alive(&self) {
         let mut table = self.lock();
         let mut old = Vec::new();
         for (number, stream_state) in &mut table.by_number {
             stream_state.detect_disconnect();
             match &stream_state.reader {
-                Some(reader) => drop(reader.try_send(reply::STILL_HERE)),
+                Some(reader) => drop(reader.try_send(reply::KEEP_ALIVE)),
                 None if stream_state.is_over
                     && stream_state.idle_since.elapsed() >= RESUME_TIME =>
                 {
@@ -229,10 +230,8 @@ impl StreamTable {
         let Some(stream_state) = self.by_number.get_mut(&stream) else {
             return;
         };
-        let error = reply::fault(reply::INTERNAL_ERROR, "the answer was too large to be kept");
-        let id = id.as_json();
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
-        let Ok(frame) = Frame::new(text) else {
+        let error = jsonrpc::error_object(INTERNAL_ERROR, "the answer was too large to be kept");
+        let Ok(frame) = Frame::new(jsonrpc::error(Some(id), &error)) else {
             return;
         };
         let number = stream_state.latest;
@@ -306,7 +305,7 @@ impl EventStream {
         // A client waits for the first byte before it goes on.
         let first = match priming {
             Priming::Event => reply::priming_event(EventId { stream, number }),
-            Priming::None => reply::STILL_HERE,
+            Priming::None => reply::KEEP_ALIVE,
         };
         drop(out.try_send(first));
         self.reader = Some(out);

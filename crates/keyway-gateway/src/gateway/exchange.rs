@@ -10,9 +10,10 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::activity::RequestRecorder;
+use keyway_mcp::jsonrpc::METHOD_NOT_FOUND;
 
 use super::event_streams::Priming;
-use super::reply::{self, METHOD_NOT_FOUND, STILL_HERE};
+use super::reply::{self, KEEP_ALIVE};
 use super::upstream_connection::{Delivery, UpstreamConnection};
 
 /// A request that has been sent.
@@ -170,7 +171,7 @@ impl Exchange {
 
     fn stream(self, first: Option<Frame>) -> Reply {
         let (out, pieces) = mpsc::channel(QUEUE);
-        let piece = first.map_or(STILL_HERE, |frame| reply::event(&frame, None));
+        let piece = first.map_or(KEEP_ALIVE, |frame| reply::event(&frame, None));
         drop(out.try_send(piece));
         drop(tokio::spawn(self.follow(out)));
         reply::events(pieces)
@@ -190,7 +191,7 @@ impl Exchange {
                     }
                     None => return,
                 },
-                () = sleep(SILENCE) => STILL_HERE,
+                () = sleep(SILENCE) => KEEP_ALIVE,
                 () = out.closed() => return,
             };
             if out.send(piece).await.is_err() {

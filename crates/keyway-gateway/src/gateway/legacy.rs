@@ -1,11 +1,9 @@
-//! Clients up to 2025-11-25: a session begins with `initialize` and has one connection.
+//! Clients from 2025-03-26 to 2025-11-25: a session starts with `initialize` and has one upstream
+//! connection at a time.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
-use keyway_auth::oauth::random_token;
 use keyway_transport::{Envelope, Reply};
 
 use super::Gateway;
@@ -13,34 +11,22 @@ use super::client_message::{ClientMessage, asked, prefers_events, takes_events};
 use super::client_session::{ClientSession, SessionOwner};
 use super::event_streams::Priming;
 use super::exchange::{Exchange, OnDisconnect};
-use super::gateway_token::TokenHash;
-use super::principal::{Principal, TokenTable};
-use super::reply::{self, INVALID_REQUEST, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
+use super::principal::Principal;
+use super::reply::{self, LAST_EVENT_ID, NO_SESSION, SESSION_ID, VERSION};
 use super::routes::Route;
-use super::served_servers::{ServedServer, Validity};
+use super::session_store::SessionKind;
 use super::upstream_connection::{CloseOnDrop, Delivery};
 use crate::activity;
 use keyway_mcp::eras::names::{LEGACY, NEWEST_LEGACY};
-
-/// The sessions that are open.
-#[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<HashMap<Box<str>, Arc<Session>>>);
-
-/// One client.
-#[derive(Debug)]
-struct Session {
-    client: Arc<ClientSession>,
-    /// Whose it is; nobody else may use it, even who knows its id.
-    owner: Option<TokenHash>,
-    route: Route,
-}
+use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
 
 impl Gateway {
     /// Serves a message of a legacy client.
     pub(super) async fn legacy(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let id = envelope.id();
-        let refuse =
-            |status, code, what: &str| reply::error(status, id.as_ref(), &reply::fault(code, what));
+        let refuse = |status, code, what: &str| {
+            reply::error(status, id.as_ref(), &jsonrpc::error_object(code, what))
+        };
         let Some(session_id) = message.headers.get(SESSION_ID) else {
             return match envelope.method.as_deref() {
                 Some("initialize") if id.is_some() => self.initialize(message, envelope).await,
@@ -55,21 +41,18 @@ impl Gateway {
             let what = "unknown MCP-Protocol-Version";
             return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, what);
         }
-        let session = self
-            .sessions
-            .find(session_id, &message.principal, &message.route);
-        let Some(session) = session else {
+        let Some(client) = self.client(session_id, &message.principal, &message.route) else {
             return refuse(
                 StatusCode::NOT_FOUND,
                 NO_SESSION,
                 "there is no such session",
             );
         };
-        let Some(connection) = session.client.reconnect_if_needed(&self.router).await else {
+        let Some(connection) = client.reconnect_if_needed(&self.router).await else {
             return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
         };
         let Some(asked) = asked(envelope, &message.headers) else {
-            session.client.observe_notification(envelope);
+            client.observe_notification(envelope);
             let sent = connection.send_notification(message.frame.clone()).await;
             return match sent {
                 Ok(()) => Reply::new(StatusCode::ACCEPTED),
@@ -94,7 +77,7 @@ impl Gateway {
         let Some(asked) = asked(envelope, &message.headers) else {
             return busy();
         };
-        if !self.sessions.may_start(message.principal.id()) {
+        if !self.sessions.may_start(&message.principal) {
             return busy();
         }
         let owner = SessionOwner::of(message);
@@ -127,14 +110,14 @@ impl Gateway {
         }
         let client = ClientSession::start(connection, owner, &message.frame);
         client.initialized_with(&frame);
-        let session = Session {
-            client,
-            owner: message.principal.id(),
-            route: message.route.clone(),
-        };
-        match self.sessions.begin(session) {
-            Some(id) => {
+        let kind = SessionKind::Streamable(client);
+        let id = self
+            .sessions
+            .insert(&message.principal, message.route.clone(), kind);
+        match id.and_then(|id| HeaderValue::from_str(id.expose()).ok()) {
+            Some(mut id) => {
                 close_on_drop.keep();
+                id.set_sensitive(true);
                 body.header(SESSION_ID, id)
             }
             None => busy(),
@@ -151,7 +134,7 @@ impl Gateway {
         let Some(id) = headers.get(SESSION_ID) else {
             return reply::wrong_method();
         };
-        let Some(session) = self.sessions.find(id, principal, route) else {
+        let Some(client) = self.client(id, principal, route) else {
             return reply::plain(StatusCode::NOT_FOUND, "there is no such session\n");
         };
         if !takes_events(headers) {
@@ -159,12 +142,12 @@ impl Gateway {
             return reply::plain(StatusCode::NOT_ACCEPTABLE, what);
         }
         let Some(last) = headers.get(LAST_EVENT_ID) else {
-            return reply::events(session.client.connection().listen(priming(headers)));
+            return reply::events(client.connection().listen(priming(headers)));
         };
         let resumed = last
             .to_str()
             .ok()
-            .and_then(|it| session.client.connection().resume(it));
+            .and_then(|it| client.connection().resume(it));
         resumed.map_or_else(
             || {
                 reply::plain(
@@ -186,111 +169,25 @@ impl Gateway {
         let Some(id) = headers.get(SESSION_ID) else {
             return reply::wrong_method();
         };
-        match self.sessions.find(id, principal, route) {
-            Some(session) => {
-                self.sessions.forget(id);
-                session.client.close().await;
+        match self.client(id, principal, route) {
+            Some(client) => {
+                self.sessions.remove(id.to_str().unwrap_or_default());
+                client.close().await;
                 Reply::new(StatusCode::NO_CONTENT)
             }
             None => reply::plain(StatusCode::NOT_FOUND, "there is no such session\n"),
         }
     }
-}
 
-impl Sessions {
-    pub(super) fn count(&self) -> usize {
-        self.lock().len()
+    fn client(
+        &self,
+        id: &HeaderValue,
+        principal: &Principal,
+        route: &Route,
+    ) -> Option<Arc<ClientSession>> {
+        self.sessions
+            .streamable(id.to_str().ok()?, principal, route)
     }
-
-    /// Keeps streams alive.
-    pub(super) fn run_maintenance(&self) {
-        for session in self.all() {
-            session.client.connection().streams.run_maintenance();
-        }
-    }
-
-    /// Ends the streams that belong to no request.
-    pub(super) fn stop_streams(&self) {
-        for session in self.all() {
-            session.client.connection().streams.stop_listening();
-        }
-    }
-
-    /// Forgets sessions that nobody uses, or may use any more, and returns them.
-    pub(super) fn sweep(&self, tokens: &TokenTable) -> Vec<Arc<ClientSession>> {
-        self.extract(|session| {
-            let is_allowed = session.owner.is_none_or(|owner| tokens.has(owner));
-            let client = &session.client;
-            !is_allowed || client.is_over() || client.connection().idle_time() >= IDLE_TIME
-        })
-    }
-
-    /// Forgets the sessions that cannot lead where they should any more, and returns them.
-    pub(super) fn drop_stale(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<ClientSession>> {
-        self.extract(|session| session.client.validity(servers) == Validity::Expired)
-    }
-
-    /// Returns the sessions that need another connection.
-    pub(super) fn to_migrate(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<ClientSession>> {
-        let mut all = self.all();
-        all.retain(|session| session.client.validity(servers) == Validity::Reconnect);
-        all.iter().map(|it| Arc::clone(&it.client)).collect()
-    }
-
-    /// Forgets all sessions, and returns them.
-    pub(super) fn take(&self) -> Vec<Arc<ClientSession>> {
-        self.extract(|_| true)
-    }
-
-    fn extract(&self, which: impl Fn(&Session) -> bool) -> Vec<Arc<ClientSession>> {
-        let mut sessions = self.lock();
-        let ended = sessions.extract_if(|_, session| which(session));
-        ended.map(|(_, it)| Arc::clone(&it.client)).collect()
-    }
-
-    fn begin(&self, session: Session) -> Option<HeaderValue> {
-        let id = random_token().ok()?;
-        let mut value = HeaderValue::from_str(id.expose()).ok()?;
-        value.set_sensitive(true);
-        let mut sessions = self.lock();
-        // Many may have been let in while none of them had begun.
-        if !has_capacity(&sessions, session.owner) {
-            return None;
-        }
-        sessions.insert(id.expose().as_str().into(), Arc::new(session));
-        Some(value)
-    }
-
-    /// Says whether there is a place for one more session of somebody.
-    fn may_start(&self, owner: Option<TokenHash>) -> bool {
-        has_capacity(&self.lock(), owner)
-    }
-
-    fn find(&self, id: &HeaderValue, owner: &Principal, route: &Route) -> Option<Arc<Session>> {
-        let session = self.lock().get(id.to_str().ok()?).cloned()?;
-        let is_theirs = session.owner == owner.id() && session.route == *route;
-        (is_theirs && !session.client.is_over()).then_some(session)
-    }
-
-    fn forget(&self, id: &HeaderValue) {
-        if let Ok(id) = id.to_str() {
-            self.lock().remove(id);
-        }
-    }
-
-    fn all(&self) -> Vec<Arc<Session>> {
-        self.lock().values().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Our own user may have all places.
-fn has_capacity(sessions: &HashMap<Box<str>, Arc<Session>>, owner: Option<TokenHash>) -> bool {
-    let of_owner = || sessions.values().filter(|it| it.owner == owner).count();
-    sessions.len() < MAX_SESSIONS && (owner.is_none() || of_owner() < MAX_OF_ONE)
 }
 
 /// Without the header a client of 2025-03-26 is assumed (2025-11-25, "Protocol Version Header").
@@ -306,9 +203,3 @@ fn priming(headers: &HeaderMap) -> Priming {
         _ => Priming::None,
     }
 }
-
-const MAX_SESSIONS: usize = 4096;
-/// So many may one holder have, so that the others have a place.
-const MAX_OF_ONE: usize = MAX_SESSIONS / 4;
-/// How long a session without a stream is kept.
-const IDLE_TIME: Duration = Duration::from_secs(30 * 60);

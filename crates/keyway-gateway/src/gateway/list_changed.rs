@@ -1,5 +1,6 @@
 //! Which changes a client was told to expect when it was welcomed.
 
+use keyway_mcp::jsonrpc;
 use keyway_transport::Frame;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,9 +24,8 @@ impl ListChanged {
     pub(super) fn changes(self) -> Vec<Frame> {
         let list_changed = LISTS.iter().zip(self.0).filter(|(_, is_told)| *is_told);
         let observer = list_changed.map(|(list, _)| {
-            let text =
-                format!(r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#);
-            Frame::new(text).ok()
+            let method = format!("notifications/{list}/list_changed");
+            Frame::new(jsonrpc::notification(&method, None)).ok()
         });
         observer.flatten().collect()
     }

@@ -2,56 +2,29 @@
 
 mod headers;
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use http::StatusCode;
-use keyway_transport::{Envelope, Reply, ToolHeaders};
+use keyway_transport::{Envelope, Reply};
 
 use super::Gateway;
 use super::client_message::{ClientMessage, asked, prefers_events};
-use super::closing_tasks::ClosingTasks;
+use super::connection_pool::PooledConnection;
 use super::event_streams::EventStreams;
 use super::exchange::{Exchange, OnDisconnect, ToolHeaderUpdate};
-use super::gateway_token::TokenHash;
-use super::principal::TokenTable;
-use super::reply::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
-use super::routes::Route;
-use super::served_servers::{ServedServer, Validity};
+use super::reply;
 use super::upstream_connection::UpstreamConnection;
 use keyway_mcp::eras::ClientEra;
-
-/// Connections for clients that have no session: those of one holder to one place are shared.
-#[derive(Debug, Default)]
-pub(super) struct Pools(Mutex<HashMap<Key, Arc<Pool>>>);
-
-type Key = (Option<TokenHash>, Route);
-
-/// The connections of one holder to one place. Mostly one; another where two clients use the same
-/// id at the same time, so that nothing has to be rewritten, or can do different things.
-#[derive(Debug, Default)]
-struct Pool {
-    connections: tokio::sync::Mutex<Vec<Shared>>,
-    tools: Arc<ToolHeaders>,
-}
-
-/// A connection that clients with the same capabilities share: where it leads to an older server,
-/// that was told them once and for all.
-#[derive(Debug)]
-struct Shared {
-    connection: Arc<UpstreamConnection>,
-    /// What the clients can do, as a number.
-    abilities: u64,
-}
+use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
 
 impl Gateway {
     /// Serves a message of a modern client.
     pub(super) async fn modern(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let id = envelope.id();
-        let refuse =
-            |status, code, what: &str| reply::error(status, id.as_ref(), &reply::fault(code, what));
+        let refuse = |status, code, what: &str| {
+            reply::error(status, id.as_ref(), &jsonrpc::error_object(code, what))
+        };
         let Some(asked) = asked(envelope, &message.headers) else {
             // Of notifications the era knows only the cancellation, which over HTTP is to go away.
             return match &envelope.method {
@@ -62,11 +35,9 @@ impl Gateway {
                 }
             };
         };
-        let pool = self
-            .pools
-            .of((message.principal.id(), message.route.clone()));
-        let abilities = match headers::check(&message.headers, envelope, &pool.tools) {
-            Ok(capabilities) => number_of(capabilities),
+        let pool = self.sessions.pool(&message.principal, &message.route);
+        let capabilities = match headers::check(&message.headers, envelope, &pool.tools) {
+            Ok(capabilities) => hash_of(capabilities),
             Err(error) => return reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error),
         };
         let method = envelope.method.as_deref().unwrap_or_default();
@@ -76,14 +47,14 @@ impl Gateway {
         }
         let frame = message.frame.clone();
         let mut connections = pool.connections.lock().await;
-        connections.retain(|shared| !shared.connection.is_over());
+        connections.retain(|pooled| !pooled.connection.is_over());
         let entered = connections
             .iter()
-            .filter(|shared| shared.abilities == abilities)
-            .find_map(|shared| {
+            .filter(|pooled| pooled.capabilities == capabilities)
+            .find_map(|pooled| {
                 Some((
-                    Arc::clone(&shared.connection),
-                    shared.connection.register(&asked).ok()?,
+                    Arc::clone(&pooled.connection),
+                    pooled.connection.register(&asked).ok()?,
                 ))
             });
         let tool_headers = (method == "tools/list").then(|| ToolHeaderUpdate {
@@ -122,9 +93,9 @@ impl Gateway {
             let Ok((connection, deliveries)) = opened else {
                 return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
             };
-            connections.push(Shared {
+            connections.push(PooledConnection {
                 connection: Arc::clone(&connection),
-                abilities,
+                capabilities,
             });
             drop(connections);
             wait(connection, deliveries)
@@ -133,68 +104,7 @@ impl Gateway {
     }
 }
 
-impl Pools {
-    fn of(&self, key: Key) -> Arc<Pool> {
-        Arc::clone(self.lock().entry(key).or_default())
-    }
-
-    /// Says whether there is anything to sweep.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    /// Forgets connections that nobody uses, or may use any more, and returns them.
-    pub(super) fn sweep(&self, tokens: &TokenTable) -> Vec<Arc<UpstreamConnection>> {
-        let pools: Vec<_> = self.lock().clone().into_iter().collect();
-        let mut ended = Vec::new();
-        for ((owner, _), pool) in pools {
-            let Ok(mut connections) = pool.connections.try_lock() else {
-                continue;
-            };
-            let is_allowed = owner.is_none_or(|owner| tokens.has(owner));
-            let is_idle = |Shared { connection, .. }: &mut Shared| {
-                !is_allowed || connection.is_over() || connection.idle_time() > IDLE_TIME
-            };
-            let idle = connections.extract_if(.., is_idle);
-            ended.extend(idle.map(|shared| shared.connection));
-        }
-        ended
-    }
-
-    /// Forgets the connections that do not lead where they should any more, and returns them.
-    /// Those of a pool in which one is being made are left for the next time.
-    pub(super) fn drop_stale(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<UpstreamConnection>> {
-        let mut ended = Vec::new();
-        for pool in self.all() {
-            let Ok(mut connections) = pool.connections.try_lock() else {
-                continue;
-            };
-            let wrong = connections.extract_if(.., |shared| {
-                shared.connection.validity(servers) != Validity::Current
-            });
-            ended.extend(wrong.map(|shared| shared.connection));
-        }
-        ended
-    }
-
-    /// Ends all connections aside.
-    pub(super) async fn close(&self, closing: &ClosingTasks) {
-        for pool in self.all() {
-            let mut connections = pool.connections.lock().await;
-            closing.close(connections.drain(..).map(|shared| shared.connection));
-        }
-    }
-
-    fn all(&self) -> Vec<Arc<Pool>> {
-        self.lock().values().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Pool>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn number_of(capabilities: &str) -> u64 {
+fn hash_of(capabilities: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     capabilities.hash(&mut hasher);
     hasher.finish()
@@ -210,5 +120,5 @@ const REMOVED: [&str; 5] = [
     "resources/unsubscribe",
 ];
 
+/// How many connections one principal may have to one route.
 const MAX_CONNECTIONS: usize = 64;
-const IDLE_TIME: Duration = Duration::from_secs(5 * 60);

@@ -28,7 +28,15 @@ pub(super) enum Principal {
 impl Principal {
     pub(super) fn opens(&self, plugin: &str, server: &str) -> bool {
         match self {
-            Self::Token(capability) => capability.opens(plugin, server),
+            Self::Token(token) => token.opens(plugin, server),
+            Self::SameUser => true,
+        }
+    }
+
+    /// Says whether it opens every server, now and later.
+    pub(super) fn opens_all(&self) -> bool {
+        match self {
+            Self::Token(token) => token.servers.is_none(),
             Self::SameUser => true,
         }
     }
@@ -36,7 +44,7 @@ impl Principal {
     /// Returns what a person calls it.
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Token(capability) => &capability.name,
+            Self::Token(token) => &token.name,
             Self::SameUser => "this user",
         }
     }
@@ -44,7 +52,7 @@ impl Principal {
     /// Returns what tells it apart from others.
     pub(super) fn id(&self) -> Option<TokenHash> {
         match self {
-            Self::Token(capability) => Some(capability.hash()),
+            Self::Token(token) => Some(token.hash()),
             Self::SameUser => None,
         }
     }

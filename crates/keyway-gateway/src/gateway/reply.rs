@@ -3,12 +3,12 @@
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
-use serde_json::{Value, json};
 
 use keyway_mcp::backpressure::with_reservation_of;
+use keyway_mcp::jsonrpc;
 
 /// Answers with text for a person.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {
@@ -20,9 +20,28 @@ pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {
         .body(text)
 }
 
-/// Turns a request away without saying more than that.
+/// Refuses a request that is not addressed to us or comes from a foreign page, and says nothing
+/// else: the answer may be read by that page.
 pub(super) fn forbidden() -> Reply {
     plain(StatusCode::FORBIDDEN, "forbidden\n")
+}
+
+/// Refuses a request without a token that is in force. Whether the path exists is not said.
+pub(super) fn token_missing() -> Reply {
+    plain(StatusCode::FORBIDDEN, TOKEN_MISSING)
+}
+
+/// Refuses a token that is limited to servers, for another path. A path that does not exist gets
+/// the same answer, so that the token's owner does not learn which servers there are.
+pub(super) fn token_too_narrow() -> Reply {
+    plain(StatusCode::FORBIDDEN, TOKEN_TOO_NARROW)
+}
+
+/// Refuses a request whose length is given twice, and closes the connection: a proxy in front may
+/// have read another end of the request than we do (RFC 9112, 6.3).
+pub(super) fn two_lengths() -> Reply {
+    plain(StatusCode::BAD_REQUEST, TWO_LENGTHS)
+        .header(CONNECTION, HeaderValue::from_static("close"))
 }
 
 /// Turns a method away.
@@ -37,15 +56,8 @@ pub(super) fn message(status: StatusCode, bytes: impl Into<Bytes>) -> Reply {
 }
 
 /// Answers a request with an error of our own.
-pub(super) fn error(status: StatusCode, id: Option<&RequestId>, error: &Value) -> Reply {
-    let id = id.map_or("null", RequestId::as_json);
-    let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
-    message(status, text)
-}
-
-/// Writes an error for [`error`].
-pub(super) fn fault(code: i64, message: &str) -> Value {
-    json!({ "code": code, "message": message })
+pub(super) fn error(status: StatusCode, id: Option<&RequestId>, error: &str) -> Reply {
+    message(status, jsonrpc::error(id, error))
 }
 
 /// Begins a stream of events.
@@ -108,21 +120,23 @@ pub(super) fn priming_event(id: EventId) -> Bytes {
 }
 
 /// Says nothing, so that everybody between sees that the stream is alive.
-pub(super) const STILL_HERE: Bytes = Bytes::from_static(b": \n\n");
+pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b": \n\n");
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+const TOKEN_MISSING: &str = "forbidden: send a gateway token as \"Authorization: Bearer TOKEN\"\n\
+                             make one with: keyway token new --name NAME\n";
+const TOKEN_TOO_NARROW: &str = "forbidden: this gateway token does not open this path\n\
+                                make one that does with: keyway token new --name NAME\n";
+const TWO_LENGTHS: &str = "Content-Length and Transfer-Encoding must not be sent together\n";
+
 /// How long a client waits before it takes up a stream again.
 const RETRY_MS: u32 = 1000;
 
-pub(super) const PARSE_ERROR: i64 = -32700;
-pub(super) const INVALID_REQUEST: i64 = -32600;
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const INTERNAL_ERROR: i64 = -32603;
+/// No session has the id of a request.
 pub(super) const NO_SESSION: i64 = -32001;
 
 #[cfg(test)]

@@ -1,18 +1,21 @@
-//! How clients get to servers: which there are now, and what a connection goes over.
+//! Which servers are served now, and how a client gets a connection to them.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::binding::{Binding, BoundConnection};
 use super::closing_tasks::ClosingTasks;
+use super::dynamic_connections::DynamicConnections;
 use super::principal::Principal;
 use super::routes::Route;
-use super::served_servers::{Binding, BoundConnection, DynamicConnections, ServedServer};
+use super::served_servers::ServedServer;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::aggregate::{AggregateSettings, Naming};
 use keyway_mcp::session::ClientInfo;
 
-/// The servers as they are now, and the ways to them.
+/// The served servers, and what connections to them need.
 #[derive(Debug)]
 pub(super) struct Router {
+    /// Replaced as a whole: readers clone the outer `Arc` and hold no lock while they use it.
     servers: RwLock<Arc<[Arc<ServedServer>]>>,
     dynamic: DynamicConnections,
     info: ClientInfo,
@@ -34,7 +37,7 @@ impl Router {
         Arc::clone(&servers)
     }
 
-    /// Puts others in the place of the servers that there are.
+    /// Replaces the served servers by what `how` makes of them; `how` runs under the write lock.
     pub(super) fn change(
         &self,
         how: impl FnOnce(&[Arc<ServedServer>]) -> Arc<[Arc<ServedServer>]>,
@@ -43,13 +46,13 @@ impl Router {
         *current = how(&current);
     }
 
-    /// Puts the servers as they are now behind the connections that adapt themselves.
+    /// Passes the servers as they are now to the dynamic connections.
     pub(super) fn adapt(&self) {
         self.dynamic.adapt(&self.servers());
     }
 
-    /// Makes a connection for a client: to the server itself where that can be talked to, else to
-    /// one that says what is missing. `account` is the account that it keeps to, if it has a session.
+    /// Opens a connection for a client: to the server itself if it can be used as it is, else to an
+    /// aggregate that says what is missing. A session is pinned to `account`.
     pub(super) async fn connect(
         &self,
         principal: &Principal,
@@ -69,7 +72,7 @@ impl Router {
         self.connect_dynamic(principal, route, account)
     }
 
-    /// Makes a connection that adapts itself to what becomes of the servers.
+    /// Opens a connection whose members follow the served servers.
     pub(super) fn connect_dynamic(
         &self,
         principal: &Principal,

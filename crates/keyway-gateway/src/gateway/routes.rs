@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::principal::Principal;
 use super::served_servers::ServedServer;
+use crate::percent::decoded;
 
 /// Where a path leads. Two are the same if the same client gets to both by the same path, whatever
 /// stands there by now.
@@ -122,21 +123,4 @@ pub(super) fn find(
         (Some(server), None) if opens(server) => Ok(Route::One(Arc::clone(server))),
         _ => Err(nowhere),
     }
-}
-
-/// Resolves `%20` and the like; what is no text is kept as it is written.
-pub(crate) fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| *first == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = match byte {
-            Some(_) => after.get(2..).unwrap_or_default(),
-            None => after,
-        };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

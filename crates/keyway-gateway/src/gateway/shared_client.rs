@@ -10,8 +10,8 @@ use super::client_message::{bounded, tool_name};
 use super::upstream_connection::code_of;
 use super::{Gateway, ServedServer};
 use crate::activity::{self, Outcome, RequestRecorder, RequestSummary};
-use keyway_mcp::bridge::output::LOCAL_ERROR;
 use keyway_mcp::bridge::traffic_observer::TrafficObserver;
+use keyway_mcp::jsonrpc::LOCAL_ERROR;
 
 /// One such process, for as long as it is there.
 pub(crate) struct SharedClient {

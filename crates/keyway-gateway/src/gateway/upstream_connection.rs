@@ -18,22 +18,23 @@ use keyway_transport::{
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use self::early_events::EarlyEvents;
 use self::pending_requests::{PendingRequests, RegisterError};
 use self::related_request::RelatedRequest;
 pub(super) use self::related_request::progress_token;
+use super::binding::{Binding, BoundConnection, Validity};
 use super::event_streams::{EventStreams, Priming, deliver};
 use super::list_changed::ListChanged;
-use super::reply;
-use super::served_servers::{Binding, BoundConnection, ServedServer, Validity};
+use super::served_servers::ServedServer;
 use crate::activity::{self, RequestRecorder};
 use keyway_mcp::aggregate::AggregateMembers;
 use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
-use keyway_mcp::bridge::output::{LOCAL_ERROR, failure};
+use keyway_mcp::bridge::output::failure;
 use keyway_mcp::bridge::settling::settle;
 use keyway_mcp::eras::ClientEra;
+use keyway_mcp::jsonrpc::{self, INTERNAL_ERROR, LOCAL_ERROR};
 
 /// A connection and who uses it.
 #[derive(Debug)]
@@ -159,11 +160,7 @@ impl UpstreamConnection {
 
     /// Tells the server that an answer is not wanted any more.
     pub(super) async fn cancel(&self, id: &RequestId) {
-        let id = id.as_json();
-        let text = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
-        );
-        if let Ok(frame) = Frame::new(text) {
+        if let Ok(frame) = Frame::new(jsonrpc::cancelled(id)) {
             let _unsent = self.link.send(frame).await;
         }
     }
@@ -241,7 +238,18 @@ impl UpstreamConnection {
         self.lock().is_over
     }
 
-    /// Ends the connection in good order.
+    /// Closes the connection once the calls under way have their answers, or after
+    /// [`CLOSE_GRACE_TIMEOUT`]. No client can find it any more, so that no new call comes.
+    pub(super) async fn close_when_idle(self: Arc<Self>) {
+        self.stop_listening();
+        let deadline = Instant::now() + CLOSE_GRACE_TIMEOUT;
+        while !self.is_over() && self.is_used() && Instant::now() < deadline {
+            sleep(CLOSE_POLL).await;
+        }
+        self.close().await;
+    }
+
+    /// Closes the connection; requests under way get an error.
     pub(super) async fn close(&self) {
         self.end(&TransportError::Closed).await;
         self.link.close().await;
@@ -323,13 +331,12 @@ impl UpstreamConnection {
         let Some((pending, id)) = pending else {
             return;
         };
-        let error = reply::fault(reply::INTERNAL_ERROR, BUDGET_EXHAUSTED);
-        let id = id.as_json();
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+        let error = jsonrpc::error_object(INTERNAL_ERROR, BUDGET_EXHAUSTED);
+        let text = jsonrpc::error(Some(&id), &error);
         if let Ok(frame) = Frame::new(text) {
             deliver(
                 &pending.sender,
-                Delivery::Response(frame, Some(reply::INTERNAL_ERROR)),
+                Delivery::Response(frame, Some(INTERNAL_ERROR)),
             )
             .await;
         }
@@ -377,3 +384,7 @@ pub(super) fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
     let error: Code = serde_json::from_str(envelope.error?.get()).ok()?;
     Some(error.code)
 }
+
+/// How long calls under way may take when their server goes away.
+const CLOSE_GRACE_TIMEOUT: Duration = Duration::from_secs(5);
+const CLOSE_POLL: Duration = Duration::from_millis(20);

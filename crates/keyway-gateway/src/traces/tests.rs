@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::activity::{Activity, Outcome, RequestSummary};
+use crate::trace_parent::TraceParent;
 
 fn settings(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, TraceSettingsError> {
     TraceSettings::read(|name| {
@@ -23,7 +24,7 @@ fn asked(parent: Option<&str>) -> RequestSummary {
         by: "client".to_owned(),
         method: "tools/call".to_owned(),
         tool: Some("echo".to_owned()),
-        parent: parent.and_then(Parent::parse),
+        parent: parent.and_then(TraceParent::parse),
     }
 }
 
@@ -62,7 +63,7 @@ async fn sent(
     fill: impl FnOnce(&Arc<Activity>),
 ) -> Vec<(HeaderMap, Value)> {
     let (tracer, export) = traces(settings(variables).unwrap().unwrap());
-    let activity = Arc::new(Activity::default().traced(tracer));
+    let activity = Arc::new(Activity::default().with_sink(tracer));
     fill(&activity);
     let (stop, stopped) = oneshot::channel();
     stop.send(()).unwrap();
@@ -151,7 +152,7 @@ async fn a_collector_that_is_busy_is_asked_again_and_gets_every_span_once() {
 #[test]
 fn a_full_queue_drops_spans_and_delays_no_request() {
     let (tracer, export) = traces(settings(&[LOCAL]).unwrap().unwrap());
-    let activity = Arc::new(Activity::default().traced(tracer));
+    let activity = Arc::new(Activity::default().with_sink(tracer));
     for _ in 0..QUEUE + 5 {
         drop(activity.begin(asked(None)));
     }
@@ -212,8 +213,8 @@ fn a_parent_that_is_malformed_counts_as_absent() {
         "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333-011",
     ] {
-        assert_eq!(Parent::parse(text), None, "{text}");
+        assert_eq!(TraceParent::parse(text), None, "{text}");
     }
     let newer = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
-    assert!(Parent::parse(newer).unwrap().is_sampled);
+    assert!(TraceParent::parse(newer).unwrap().is_sampled);
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::outbox::Outbox;
 use super::server::Server;
 use crate::backpressure::BUDGET_EXHAUSTED;
+use crate::jsonrpc::{self, INTERNAL_ERROR, METHOD_NOT_FOUND};
 use crate::session::RpcError;
 use crate::splice::{member, quoted, with_member};
 
@@ -108,9 +109,7 @@ impl Client {
         };
         self.questions().insert(id.clone(), question);
         let guard = Asked { client: self, id };
-        let params = params.map_or(String::new(), |params| format!(r#","params":{params}"#));
-        let (id, method) = (guard.id.as_json(), quoted(method));
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
+        let text = jsonrpc::request(&guard.id, method, params.as_deref());
         if !self.outbox.send(text).await {
             return Err(RpcError::new(INTERNAL_ERROR, BUDGET_EXHAUSTED));
         }
@@ -170,10 +169,8 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if self.client.questions().remove(&self.id).is_some() {
-            let params = format!(r#"{{"requestId":{}}}"#, self.id.as_json());
-            self.client.outbox.enqueue_coalesced(format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#
-            ));
+            let text = jsonrpc::cancelled(&self.id);
+            self.client.outbox.enqueue_coalesced(text);
         }
     }
 }
@@ -202,6 +199,3 @@ const ASKABLE: &[(&str, &str)] = &[
     ("sampling/createMessage", "sampling"),
     ("elicitation/create", "elicitation"),
 ];
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;

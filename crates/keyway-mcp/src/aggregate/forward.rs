@@ -6,11 +6,11 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::client::progress_token;
-use super::handler::notification;
 use super::list_kind::ListKind;
 use super::result_text::ResultText;
 use super::server::{FOREVER, Server, backoff};
 use super::sign_in::SignInOutcome;
+use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
 use crate::states::Trouble;
@@ -200,7 +200,7 @@ impl Server {
             let params = frame.envelope().ok().and_then(|envelope| envelope.params);
             let params = params.and_then(|p| with_member(p.get(), "progressToken", &token));
             if let Some(params) = params {
-                let text = notification("notifications/progress", &params);
+                let text = jsonrpc::notification("notifications/progress", Some(&params));
                 client.outbox.try_notify(text);
             }
         })
@@ -238,8 +238,5 @@ const LISTENED: &[(ListKind, &str)] = &[
 
 /// How often a server may end the stream of its notifications.
 const MAX_LISTENS: u32 = 5;
-
-/// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.
-const LOCAL_ERROR: i64 = 1;
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::client::Client;
 use super::server::Server;
+use crate::jsonrpc::{self, INTERNAL_ERROR};
 use crate::session::{Handler, RpcError};
 use crate::splice::{quoted, string, with_member};
 
@@ -67,26 +68,26 @@ impl Handler for ServerHandler {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed" => {
-                outbox.enqueue_coalesced(format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#));
+                outbox.enqueue_coalesced(jsonrpc::notification(method, None));
             }
             "notifications/resources/updated" => {
                 if let Some(uri) = updated(frame)
                     && !server.lock().subscriptions.is_empty()
                 {
                     let params = format!(r#"{{"uri":{}}}"#, quoted(&uri));
-                    outbox.enqueue_coalesced(notification(method, &params));
+                    outbox.enqueue_coalesced(jsonrpc::notification(method, Some(&params)));
                 }
             }
             "notifications/message" => {
                 if let Some(params) = logged(frame, &server.name) {
-                    outbox.try_notify(notification(method, &params));
+                    outbox.try_notify(jsonrpc::notification(method, Some(&params)));
                 }
             }
             "notifications/elicitation/complete" => {
                 if let Ok(envelope) = frame.envelope()
                     && let Some(params) = envelope.params
                 {
-                    outbox.try_notify(notification(method, params.get()));
+                    outbox.try_notify(jsonrpc::notification(method, Some(params.get())));
                 }
             }
             // Progress goes to the request that it belongs to; of the rest nobody asked to know.
@@ -105,11 +106,6 @@ impl Handler for ServerHandler {
     }
 }
 
-/// Writes a notification; `params` is JSON.
-pub(super) fn notification(method: &str, params: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
-}
-
 fn updated(frame: &Frame) -> Option<String> {
     string(frame.envelope().ok()?.params?.get(), "uri")
 }
@@ -124,5 +120,3 @@ fn logged(frame: &Frame, server: &str) -> Option<String> {
     };
     with_member(params, "logger", &quoted(&logger))
 }
-
-const INTERNAL_ERROR: i64 = -32603;

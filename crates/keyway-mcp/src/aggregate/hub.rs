@@ -16,6 +16,7 @@ use super::outbox::Outbox;
 use super::owners::Owners;
 use super::server::Server;
 use super::{AggregateSettings, Member};
+use crate::jsonrpc;
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::{Standing, State, Trouble};
 
@@ -85,7 +86,7 @@ impl Hub {
             let was_shown = |server: &Arc<Server>| server.lock().shown.contains_key(&kind);
             if before.servers.iter().any(was_shown) || before.servers.is_empty() {
                 let method = kind.changed();
-                let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+                let text = jsonrpc::notification(method, None);
                 self.client.outbox.enqueue_coalesced(text);
             }
         }

@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::list_kind::ListKind;
 use super::server::Server;
+use crate::jsonrpc;
 use crate::states::{Standing, Trouble};
 
 /// The items of one list as the server wrote them.
@@ -77,7 +78,7 @@ impl Server {
     fn announce(&self, kind: ListKind) {
         self.lock().shown.remove(&kind);
         let method = kind.changed();
-        let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
+        let text = jsonrpc::notification(method, None);
         self.client.outbox.enqueue_coalesced(text);
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::result_text::ResultText;
 use crate::backpressure::{BUDGET_EXHAUSTED, ByteBudget, with_bytes_of};
+use crate::jsonrpc::{self, INTERNAL_ERROR};
 use crate::session::RpcError;
 
 /// The way to the client.
@@ -35,10 +36,9 @@ impl Outbox {
 
     /// Answers a request of the client.
     pub(super) async fn answer(&self, id: &RequestId, answer: Result<ResultText, RpcError>) {
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{},"#, id.as_json());
-        let failure = |error: RpcError| format!(r#"{head}"error":{}}}"#, error.to_json());
+        let failure = |error: RpcError| jsonrpc::error(Some(id), &error.to_json());
         let (text, of) = match answer {
-            Ok(ResultText { json, of }) => (format!(r#"{head}"result":{json}}}"#), of),
+            Ok(ResultText { json, of }) => (jsonrpc::result(id, &json), of),
             Err(error) => (failure(error), None),
         };
         let why = match (Frame::new(text), of) {
@@ -134,5 +134,3 @@ const QUEUE: usize = 256;
 /// How many notices may wait; a server that makes up more resources than this loses some.
 const MAX_COALESCED: usize = 1024;
 const MAX_COALESCED_BYTES: usize = 1024 * 1024;
-
-const INTERNAL_ERROR: i64 = -32603;

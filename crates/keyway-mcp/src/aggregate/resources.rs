@@ -9,6 +9,7 @@ use super::list_kind::ListKind;
 use super::result_text::ResultText;
 use super::router::invalid;
 use super::server::Server;
+use crate::jsonrpc::RESOURCE_NOT_FOUND;
 use crate::session::RpcError;
 use crate::splice::string;
 
@@ -99,6 +100,3 @@ fn not_found(uri: &str) -> RpcError {
         ..RpcError::new(RESOURCE_NOT_FOUND, "Resource not found")
     }
 }
-
-/// 2025-11-25, resources, error handling.
-const RESOURCE_NOT_FOUND: i64 = -32002;

@@ -14,6 +14,7 @@ use super::result_text::ResultText;
 use super::server::Server;
 use super::sign_in::SignInOutcome;
 use crate::eras::names::{LEGACY, LOG_LEVELS, NEWEST_LEGACY};
+use crate::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::{State, Trouble};
@@ -298,6 +299,3 @@ fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
 pub(super) fn invalid(message: &str) -> RpcError {
     RpcError::new(INVALID_PARAMS, message)
 }
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::client::progress_token;
-use super::handler::notification;
 use super::server::Server;
+use crate::jsonrpc::{self, LOCAL_ERROR, URL_ELICITATION_REQUIRED};
 use crate::session::RpcError;
 use crate::states::{Reason, Standing, State, Trouble};
 
@@ -162,7 +162,7 @@ impl Server {
             });
             return Ok(SignInOutcome::Pending(result.to_string()));
         }
-        Err(RpcError::new(SIGN_IN_REQUIRED, message))
+        Err(RpcError::new(LOCAL_ERROR, message))
     }
 
     fn report_waiting(&self, token: &str, steps: u32) {
@@ -173,7 +173,7 @@ impl Server {
         let params = json!({ "progress": steps, "message": message });
         let params = params.to_string();
         if let Some(params) = crate::splice::with_member(&params, "progressToken", token) {
-            let text = notification("notifications/progress", &params);
+            let text = jsonrpc::notification("notifications/progress", Some(&params));
             self.client.outbox.try_notify(text);
         }
     }
@@ -195,6 +195,4 @@ fn elicitation_required(server: &str, page: &str, message: &str) -> RpcError {
     }
 }
 
-const URL_ELICITATION_REQUIRED: i64 = -32042;
-const SIGN_IN_REQUIRED: i64 = 1;
 const PROGRESS: Duration = Duration::from_secs(5);

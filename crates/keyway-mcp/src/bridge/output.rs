@@ -9,6 +9,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::traffic_observer::TrafficObserver;
 use crate::explain::explain;
+use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::whereabouts::Whereabouts;
 
 /// Collects what there is to write and writes it at once.
@@ -107,13 +108,7 @@ pub fn failure(id: &RequestId, error: &TransportError, server: Option<&Whereabou
         "message": explained.message,
         "data": { "code": explained.code, "hint": explained.hint },
     });
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{},"error":{body}}}"#,
-        id.as_json()
-    )
+    jsonrpc::error(Some(id), &body.to_string())
 }
-
-/// Outside of what JSON-RPC and MCP reserve, so that nobody takes it for the server's own.
-pub const LOCAL_ERROR: i64 = 1;
 
 const KEPT_BYTES: usize = 256 * 1024;

@@ -21,6 +21,7 @@ use super::adapter::{EraAdapter, Message, Outbox};
 use super::message;
 use super::names::{MAX_PENDING, SUBSCRIPTION_ID};
 use super::probe;
+use crate::jsonrpc;
 use crate::splice::RawObject;
 
 /// Asks the server what it is; gives the connection back if it is not a modern one.
@@ -91,7 +92,7 @@ impl LegacyClient {
             "logging/setLevel" => match self.client.set_level(params) {
                 true => message::result(&id, "{}"),
                 false => {
-                    let error = message::refusal(message::INVALID_PARAMS, "unknown log level");
+                    let error = jsonrpc::error_object(jsonrpc::INVALID_PARAMS, "unknown log level");
                     message::error(&id, &error)
                 }
             },
@@ -137,7 +138,7 @@ impl LegacyClient {
             Some(uri) if is_on => self.listen_stream.add(uri, id, out),
             Some(uri) => self.listen_stream.remove(&uri, &id, out),
             None => {
-                let error = message::refusal(message::INVALID_PARAMS, "`uri` is missing");
+                let error = jsonrpc::error_object(jsonrpc::INVALID_PARAMS, "`uri` is missing");
                 out.client(message::error_event(&id, &error));
                 return;
             }

@@ -4,7 +4,8 @@ use keyway_code::Code;
 use keyway_transport::{Event, Frame, FrameError, Raw, RequestId, TransportError};
 use serde_json::json;
 
-use crate::splice::{RawObject, quoted};
+use crate::jsonrpc::{self, LOCAL_ERROR};
+use crate::splice::RawObject;
 
 /// Makes an id that is ours: a string, so that no counting peer comes up with it.
 pub(crate) fn own_id(kind: &str, number: u64) -> RequestId {
@@ -31,48 +32,32 @@ pub(crate) fn cancelled_id(params: Option<&str>) -> Option<RequestId> {
 
 /// Writes a request; `params` is JSON.
 pub(crate) fn request(id: &RequestId, method: &str, params: &str) -> Result<Frame, FrameError> {
-    let (id, method) = (id.as_json(), quoted(method));
-    Frame::new(format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#
-    ))
+    Frame::new(jsonrpc::request(id, method, Some(params)))
 }
 
 /// Writes a notification; `params` is JSON.
 pub(crate) fn notification(method: &str, params: &str) -> Result<Frame, FrameError> {
-    let method = quoted(method);
-    Frame::new(format!(
-        r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#
-    ))
+    Frame::new(jsonrpc::notification(method, Some(params)))
 }
 
 /// Writes a `notifications/cancelled`.
 pub(crate) fn cancelled(id: &RequestId) -> Result<Frame, FrameError> {
-    let params = format!(r#"{{"requestId":{}}}"#, id.as_json());
-    notification("notifications/cancelled", &params)
+    Frame::new(jsonrpc::cancelled(id))
 }
 
 /// Writes an answer; `result` is JSON.
 pub(crate) fn result(id: &RequestId, result: &str) -> Result<Frame, FrameError> {
-    let id = id.as_json();
-    Frame::new(format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
-    ))
+    Frame::new(jsonrpc::result(id, result))
 }
 
 /// Writes an error as the answer; `error` is JSON.
 pub(crate) fn error(id: &RequestId, error: &str) -> Result<Frame, FrameError> {
-    let id = id.as_json();
-    Frame::new(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
-}
-
-/// Writes the body of an error that the protocol knows.
-pub(crate) fn refusal(code: i64, message: &str) -> String {
-    json!({ "code": code, "message": message }).to_string()
+    Frame::new(jsonrpc::error(Some(id), error))
 }
 
 /// Writes the body of an error of ours, which nobody can take for the server's own.
 pub(crate) fn own_error(code: Code, message: &str) -> String {
-    json!({ "code": OWN_ERROR, "message": message, "data": { "code": code } }).to_string()
+    json!({ "code": LOCAL_ERROR, "message": message, "data": { "code": code } }).to_string()
 }
 
 /// Answers a request with an error; `body` is JSON.
@@ -115,9 +100,3 @@ pub(crate) fn to_event(id: &RequestId, frame: Result<Frame, FrameError>) -> Even
         },
     }
 }
-
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-
-/// Outside of what JSON-RPC and MCP reserve.
-const OWN_ERROR: i64 = 1;

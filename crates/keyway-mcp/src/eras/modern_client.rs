@@ -21,6 +21,7 @@ use super::adapter::{EraAdapter, Message, Outbox};
 use super::message;
 use super::names::{LOG_LEVELS, MAX_PENDING, MODERN};
 use super::probe;
+use crate::jsonrpc;
 use crate::splice::{RawObject, quoted};
 
 /// Opens a session with the server; gives the connection back if it does not take part.
@@ -257,8 +258,8 @@ impl EraAdapter for ModernClient {
 fn refusal(meta_of_request: &RequestMeta) -> Option<String> {
     let level = meta_of_request.level.as_deref();
     if level.is_some_and(|level| !LOG_LEVELS.contains(&level)) {
-        return Some(message::refusal(
-            message::INVALID_PARAMS,
+        return Some(jsonrpc::error_object(
+            jsonrpc::INVALID_PARAMS,
             "unknown log level",
         ));
     }
@@ -267,7 +268,7 @@ fn refusal(meta_of_request: &RequestMeta) -> Option<String> {
         .as_deref()
         .filter(|version| *version != MODERN)?;
     let error = serde_json::json!({
-        "code": UNSUPPORTED_VERSION,
+        "code": jsonrpc::UNSUPPORTED_VERSION,
         "message": "Unsupported protocol version",
         "data": { "supported": [MODERN], "requested": version },
     });
@@ -292,9 +293,6 @@ fn without_modern_meta(frame: &Frame, id: &RequestId) -> Result<Frame, FrameErro
     let params = params.to_string();
     message::with(frame, &[("id", id.as_json()), ("params", &params)])
 }
-
-/// 2026-07-28, schema: `UNSUPPORTED_PROTOCOL_VERSION`.
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 #[cfg(test)]
 mod tests;

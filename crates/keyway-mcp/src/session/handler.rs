@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::RpcError;
+use crate::jsonrpc::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 
 /// Answers a server's questions: roots, sampling, elicitation.
 pub trait Handler: Send + Sync + Debug {
@@ -69,6 +70,3 @@ impl Handler for NoHandler {
 
     fn notified(&self, _method: &str, _frame: &Frame) {}
 }
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;

@@ -18,7 +18,8 @@ use tokio::task::{AbortHandle, JoinHandle};
 use self::outstanding::Outstanding;
 use super::{Handler, Progress, RpcError, SessionError, request_frame};
 use crate::backpressure::{BUDGET_EXHAUSTED, SMALL_FRAME_BYTES};
-use crate::splice::{member, quoted};
+use crate::jsonrpc::{self, INTERNAL_ERROR};
+use crate::splice::member;
 
 /// The requests under way on one connection.
 pub(super) struct Exchange {
@@ -160,7 +161,9 @@ impl Exchange {
         method: &str,
         params: Option<&str>,
     ) -> Result<(), SessionError> {
-        Ok(self.link.send(notification(method, params)?).await?)
+        let frame =
+            Frame::new(jsonrpc::notification(method, params)).map_err(TransportError::from)?;
+        Ok(self.link.send(frame).await?)
     }
 
     /// Takes leave; what was cancelled just before is still told, if that takes no time.
@@ -225,10 +228,7 @@ impl Exchange {
             Ok(frame) => self.complete(&id, Ok(frame)),
             Err(_) => {
                 let error = RpcError::new(INTERNAL_ERROR, BUDGET_EXHAUSTED).to_json();
-                let text = format!(
-                    r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#,
-                    id.as_json()
-                );
+                let text = jsonrpc::error(Some(&id), &error);
                 self.complete(&id, Frame::new(text).map_err(TransportError::from));
             }
         }
@@ -269,15 +269,14 @@ impl Exchange {
         };
         let method = envelope.method.as_deref().unwrap_or_default();
         let params = envelope.params.and_then(Raw::value);
-        let body = match method {
-            "ping" => r#""result":{}"#.to_owned(),
+        let text = match method {
+            "ping" => jsonrpc::result(&id, "{}"),
             _ => match self.handler.pass_on(method, params).await {
-                Ok(result) => format!(r#""result":{result}"#),
-                Err(error) => format!(r#""error":{}"#, error.to_json()),
+                Ok(result) => jsonrpc::result(&id, result.get()),
+                Err(error) => jsonrpc::error(Some(&id), &error.to_json()),
             },
         };
         self.lock().questions.remove(id.as_json());
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{},{body}}}"#, id.as_json());
         if let Ok(frame) = Frame::new(text) {
             // A connection that is gone needs no answer any more.
             let _gone = self.link.send(frame).await;
@@ -335,15 +334,6 @@ impl Exchange {
     }
 }
 
-fn notification(method: &str, params: Option<&str>) -> Result<Frame, TransportError> {
-    let method = quoted(method);
-    let text = match params {
-        Some(params) => format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#),
-        None => format!(r#"{{"jsonrpc":"2.0","method":{method}}}"#),
-    };
-    Ok(Frame::new(text)?)
-}
-
 fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
     let bad = SessionError::Protocol {
         what: "an answer with neither result nor error",
@@ -363,5 +353,3 @@ fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
 
 /// How long cancellations, and the reason for an end, are waited for.
 const LEAVE: Duration = Duration::from_secs(1);
-
-const INTERNAL_ERROR: i64 = -32603;

@@ -132,9 +132,9 @@ async fn a_stream_waits_some_minutes_for_its_client() {
     streams
         .finish(stream, &RequestId::number(7), &frame("answer"))
         .await;
-    streams.run_maintenance();
+    streams.keep_alive();
     assert!(streams.resume("1-0").is_some());
     tokio::time::sleep(RESUME_TIME).await;
-    streams.run_maintenance();
+    streams.keep_alive();
     assert!(streams.resume("1-0").is_none());
 }

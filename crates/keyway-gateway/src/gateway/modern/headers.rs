@@ -3,11 +3,12 @@
 use http::{HeaderMap, HeaderName};
 use keyway_transport::{Envelope, RequestMetadata, ToolHeaders, read_header_text};
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-use super::super::reply::{INVALID_PARAMS, VERSION, fault};
+use super::super::reply::VERSION;
 use keyway_mcp::eras::names::MODERN;
+use keyway_mcp::jsonrpc::{self, HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION};
 
 /// Compares a request with its headers, and returns the client's capabilities as written; `tools`
 /// knows which arguments are repeated.
@@ -15,13 +16,13 @@ pub(super) fn check<'a>(
     headers: &HeaderMap,
     envelope: &Envelope<'a>,
     tools: &ToolHeaders,
-) -> Result<&'a str, Value> {
+) -> Result<&'a str, String> {
     let params = RequestMetadata::read(envelope.params);
     let meta = params.meta.map_or("{}", RawValue::get);
     let meta: Meta<'_> = serde_json::from_str(meta).unwrap_or_default();
     let (Some(version), Some(capabilities)) = (meta.version, meta.capabilities) else {
         let what = "`_meta` has to hold the protocol version and the client's capabilities";
-        return Err(fault(INVALID_PARAMS, what));
+        return Err(jsonrpc::error_object(INVALID_PARAMS, what));
     };
     let sent = |name: &HeaderName| headers.get(name).and_then(read_header_text);
     let same = |name: HeaderName, value: &str| {
@@ -29,15 +30,16 @@ pub(super) fn check<'a>(
             return Ok(());
         }
         let what = format!("the header {name} does not say what the request says");
-        Err(fault(HEADER_MISMATCH, &what))
+        Err(jsonrpc::error_object(HEADER_MISMATCH, &what))
     };
     same(VERSION, &version)?;
     if version != MODERN {
-        return Err(json!({
+        let error = json!({
             "code": UNSUPPORTED_VERSION,
             "message": "unsupported protocol version",
             "data": { "supported": [MODERN], "requested": version },
-        }));
+        });
+        return Err(error.to_string());
     }
     let method = envelope.method.as_deref().unwrap_or_default();
     same(RequestMetadata::METHOD, method)?;
@@ -48,7 +50,7 @@ pub(super) fn check<'a>(
     let arguments = || params.arguments();
     if method == "tools/call" && !tools.agree(&name, arguments, headers) {
         let what = "the headers do not repeat the arguments as the tool demands";
-        return Err(fault(HEADER_MISMATCH, what));
+        return Err(jsonrpc::error_object(HEADER_MISMATCH, what));
     }
     Ok(capabilities.get())
 }
@@ -60,6 +62,3 @@ struct Meta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     capabilities: Option<&'a RawValue>,
 }
-
-const HEADER_MISMATCH: i64 = -32020;
-const UNSUPPORTED_VERSION: i64 = -32022;

@@ -2,7 +2,7 @@
 
 use tokio::sync::Semaphore;
 
-use super::super::served_servers::BoundConnection;
+use super::super::binding::BoundConnection;
 use super::super::upstream_connection::{CloseOnDrop, RequestInfo, UpstreamConnection};
 use super::*;
 

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::related_request::RelatedRequest;
 use super::{Delivery, RequestInfo};
-use crate::gateway::reply::{self, INVALID_REQUEST};
+use crate::gateway::reply;
+use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
 
 /// The requests of a client that wait, and when it last asked for something.
 #[derive(Debug)]
@@ -109,7 +110,11 @@ impl RegisterError {
                 "too many requests are under way",
             ),
         };
-        reply::error(status, Some(id), &reply::fault(INVALID_REQUEST, what))
+        reply::error(
+            status,
+            Some(id),
+            &jsonrpc::error_object(INVALID_REQUEST, what),
+        )
     }
 }
 

@@ -12,6 +12,7 @@ use super::super::capability::can_answer;
 use super::super::message;
 use super::facts::RequestMeta;
 use super::results;
+use crate::jsonrpc;
 use crate::splice::{RawObject, quoted};
 
 /// The requests under way, by the id that the server knows.
@@ -258,7 +259,7 @@ impl Call {
 
     /// Tells the server that its questions will not be answered.
     pub(super) fn decline(&self, out: &mut Outbox) {
-        let error = message::refusal(DECLINED, "the client did not answer");
+        let error = jsonrpc::error_object(DECLINED, "the client did not answer");
         for id in self
             .questions
             .iter()

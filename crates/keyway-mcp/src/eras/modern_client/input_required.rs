@@ -9,6 +9,7 @@ use super::ModernClient;
 use super::calls::{Call, Outcome};
 use super::facts::RequestMeta;
 use super::results;
+use crate::jsonrpc;
 
 impl ModernClient {
     /// Takes a request of the server.
@@ -27,7 +28,7 @@ impl ModernClient {
         let carrier = upstream.and_then(|upstream| Some((self.calls.take(&upstream)?, upstream)));
         let Some((mut call, upstream)) = carrier else {
             let what = "there is no call of the client that could carry this";
-            let error = message::refusal(message::METHOD_NOT_FOUND, what);
+            let error = jsonrpc::error_object(jsonrpc::METHOD_NOT_FOUND, what);
             out.note(message::error(&id, &error));
             return;
         };
@@ -54,7 +55,7 @@ impl ModernClient {
         let parked = upstream.and_then(|upstream| Some((self.calls.take(&upstream)?, upstream)));
         let Some((mut call, upstream)) = parked else {
             let what = "`requestState` is unknown or has expired";
-            let error = message::refusal(message::INVALID_PARAMS, what);
+            let error = jsonrpc::error_object(jsonrpc::INVALID_PARAMS, what);
             out.client(message::error_event(&id, &error));
             return;
         };

@@ -3,7 +3,8 @@
 use keyway_transport::{Frame, FrameError, RequestId};
 use serde_json::value::RawValue;
 
-use super::super::message::{self, INVALID_PARAMS};
+use super::super::message;
+use crate::jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS};
 use crate::splice::{RawObject, quoted};
 
 /// Returns an answer to `method` under the client's id, with what the modern era requires.
@@ -74,4 +75,3 @@ pub(super) const CACHEABLE: [&str; 5] = [
 
 const RESOURCE_NOT_FOUND: &str = "-32002";
 const URL_ELICITATION_REQUIRED: &str = "-32042";
-const INTERNAL_ERROR: i64 = -32603;

@@ -9,6 +9,7 @@ use super::super::adapter::Outbox;
 use super::super::capability::offers;
 use super::super::message;
 use super::super::names::{LISTS, MAX_PENDING, SUBSCRIPTION_ID};
+use crate::jsonrpc;
 use crate::splice::{RawObject, quoted};
 
 /// The open subscriptions.
@@ -49,7 +50,8 @@ impl Subscriptions {
     pub(super) fn open(&mut self, id: RequestId, params: Option<&str>, out: &mut Outbox) {
         let params = params.and_then(RawObject::read).unwrap_or_default();
         let Some(filter) = params.object("notifications") else {
-            let error = message::refusal(message::INVALID_PARAMS, "`notifications` is missing");
+            let error =
+                jsonrpc::error_object(jsonrpc::INVALID_PARAMS, "`notifications` is missing");
             out.client(message::error_event(&id, &error));
             return;
         };

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use keyway_transport::RequestId;
+use keyway_transport::{Frame, RequestId};
 use tokio::runtime;
 
-use super::{Exchange, notification};
+use super::Exchange;
+use crate::jsonrpc;
 
 /// Cancels a request when its caller goes away before the answer has come.
 pub(super) struct Outstanding<'a> {
@@ -29,8 +30,7 @@ impl Outstanding<'_> {
         if self.is_silent {
             return None;
         }
-        let params = format!(r#"{{"requestId":{}}}"#, self.id.as_json());
-        let frame = notification("notifications/cancelled", Some(&params)).ok()?;
+        let frame = Frame::new(jsonrpc::cancelled(self.id)).ok()?;
         let link = Arc::clone(&self.exchange.link);
         Some(async move {
             // A connection that is gone needs not be told.

@@ -4,7 +4,7 @@ use http::HeaderMap;
 
 /// A `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parent {
+pub struct TraceParent {
     /// The trace.
     pub trace: [u8; 16],
     /// The span within it.
@@ -13,7 +13,7 @@ pub struct Parent {
     pub is_sampled: bool,
 }
 
-impl Parent {
+impl TraceParent {
     /// Reads the header; what is malformed counts as absent.
     #[must_use]
     pub fn read(headers: &HeaderMap) -> Option<Self> {

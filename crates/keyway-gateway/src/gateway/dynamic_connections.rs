@@ -1,0 +1,145 @@
+//! Aggregate connections whose members follow the served servers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keyway_auth::BoxFuture;
+use keyway_transport::Connection;
+
+use super::principal::Principal;
+use super::routes::Route;
+use super::served_servers::{ServedServer, Upstream};
+use keyway::sign_in::AccountPin;
+use keyway_mcp::aggregate::{
+    AggregateMembers, AggregateSettings, Connector, Member, Opened, SignInPort,
+    aggregate_with_members,
+};
+use keyway_mcp::states::Trouble;
+use keyway_mcp::whereabouts::Whereabouts;
+
+/// The aggregate connections that are open, so that a change of servers reaches all of them.
+#[derive(Debug, Default)]
+pub(super) struct DynamicConnections(Mutex<Vec<DynamicConnection>>);
+
+#[derive(Debug)]
+struct DynamicConnection {
+    members: AggregateMembers,
+    principal: Principal,
+    route: Route,
+    account: Option<AccountPin>,
+    /// The connector of the only server, if the client has just one.
+    pinned: Option<Arc<PinnedUpstream>>,
+}
+
+/// A server reached with the account that one session is pinned to.
+#[derive(Debug)]
+struct PinnedUpstream {
+    upstream: Arc<dyn Upstream>,
+    account: AccountPin,
+}
+
+impl Connector for PinnedUpstream {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+        self.upstream.connect_as(&self.account)
+    }
+
+    fn find_sign_in(&self) -> BoxFuture<'_, ()> {
+        self.upstream.find_sign_in()
+    }
+
+    fn sign_in_port(&self) -> Option<&dyn SignInPort> {
+        self.upstream.sign_in_port()
+    }
+
+    fn whereabouts(&self) -> Option<Whereabouts> {
+        self.upstream.whereabouts()
+    }
+}
+
+impl DynamicConnections {
+    /// Makes a connection to all servers of a route together.
+    pub(super) fn connect(
+        &self,
+        servers: &[Arc<ServedServer>],
+        (principal, route, account): (&Principal, &Route, Option<&AccountPin>),
+        settings: AggregateSettings,
+    ) -> (Connection, AggregateMembers) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Members are read under the lock: a change of servers in between would be lost.
+        let mut members = members(servers, principal, route);
+        let pinned = account.and_then(|account| pinned(&mut members, servers, account, None));
+        let (connection, members) = aggregate_with_members(members, settings);
+        all.retain(|it| !it.members.is_over());
+        all.push(DynamicConnection {
+            members: members.clone(),
+            principal: principal.clone(),
+            route: route.clone(),
+            account: account.cloned(),
+            pinned,
+        });
+        (connection, members)
+    }
+
+    /// Replaces the members of every open connection by the servers as they are now.
+    pub(super) fn adapt(&self, servers: &[Arc<ServedServer>]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|it| !it.members.is_over());
+        for it in all.iter_mut() {
+            let mut members = members(servers, &it.principal, &it.route);
+            if let Some(account) = &it.account {
+                it.pinned = pinned(&mut members, servers, account, it.pinned.take());
+            }
+            it.members.replace(members);
+        }
+    }
+}
+
+/// Pins the only member to one account. `before` is reused if it still leads to the same upstream,
+/// so that the member keeps its connection. A client of several servers is not pinned.
+fn pinned(
+    members: &mut [Member],
+    servers: &[Arc<ServedServer>],
+    account: &AccountPin,
+    before: Option<Arc<PinnedUpstream>>,
+) -> Option<Arc<PinnedUpstream>> {
+    let [member] = members else {
+        return None;
+    };
+    let id = member.server_id.as_ref()?;
+    let is_it = |it: &&Arc<ServedServer>| it.plugin == id.0 && it.name == id.1;
+    let upstream = &servers.iter().find(is_it)?.upstream;
+    let before = before.filter(|pinned| Arc::ptr_eq(&pinned.upstream, upstream));
+    let pinned = before.unwrap_or_else(|| {
+        Arc::new(PinnedUpstream {
+            upstream: Arc::clone(upstream),
+            account: account.clone(),
+        })
+    });
+    member.connector = Arc::clone(&pinned) as Arc<dyn Connector>;
+    Some(pinned)
+}
+
+/// Returns the servers that a client reaches by a route.
+fn members(servers: &[Arc<ServedServer>], principal: &Principal, route: &Route) -> Vec<Member> {
+    let is_reached = |server: &&Arc<ServedServer>| match route {
+        Route::One(one) => one.has_same_name_as(server),
+        Route::All(_) => principal.opens(&server.plugin, &server.name),
+    };
+    let bound = servers.iter().filter(is_reached);
+    let member = |server: &Arc<ServedServer>| Member {
+        name: display_name(servers, server),
+        connector: Arc::clone(&server.upstream) as Arc<dyn Connector>,
+        timeout: None,
+        server_id: Some((server.plugin.clone(), server.name.clone())),
+    };
+    bound.map(member).collect()
+}
+
+/// Returns the name of a server among many: with its plugin if another has the same name.
+fn display_name(servers: &[Arc<ServedServer>], server: &ServedServer) -> String {
+    let same = |other: &&Arc<ServedServer>| other.name == server.name;
+    if servers.iter().filter(same).count() > 1 {
+        format!("{}_{}", server.plugin, server.name)
+    } else {
+        server.name.clone()
+    }
+}

@@ -1,0 +1,324 @@
+//! The sessions of all clients, whatever their protocol version, and the connection pools of
+//! clients without sessions.
+//!
+//! ```text
+//!             insert              drop_stale: the entry is gone ──► finish, then closed
+//!  (client) ─────────► stored ──┤ close_expired: token revoked, idle or over ──► closed
+//!                       │   ▲   └ to_migrate: the server object was replaced
+//!                       └───┴── migrated to another upstream connection
+//! ```
+//!
+//! An entry holds all that decides whether a request may use a session: its principal, its route,
+//! and in [`ClientSession`] the negotiated version. A replica that seals these into the session id
+//! can take a session over; only the id's maker, [`SessionStore::insert`], would change.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keyway_auth::oauth::random_token;
+use keyway_secret::Secret;
+
+use super::binding::Validity;
+use super::client_session::ClientSession;
+use super::closing_tasks::ClosingTasks;
+use super::connection_pool::ConnectionPool;
+use super::gateway_token::TokenHash;
+use super::principal::{Principal, TokenTable};
+use super::routes::Route;
+use super::served_servers::ServedServer;
+use super::sse_stream::SseStream;
+
+/// All sessions and pools.
+///
+/// One lock for both maps. It is never held across an `await` or while anything is closed: what is
+/// taken out is closed by [`ClosingTasks`].
+#[derive(Debug, Default)]
+pub(super) struct SessionStore(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    sessions: HashMap<Box<str>, Arc<StoredSession>>,
+    pools: HashMap<PoolKey, Arc<ConnectionPool>>,
+}
+
+type PoolKey = (Option<TokenHash>, Route);
+
+/// A session with an id, and who may use it.
+#[derive(Debug)]
+struct StoredSession {
+    /// `None` for a process of our own user. No other principal may use the session, even one that
+    /// knows its id.
+    owner: Option<TokenHash>,
+    route: Route,
+    kind: SessionKind,
+}
+
+/// What a session id stands for.
+#[derive(Debug)]
+pub(super) enum SessionKind {
+    /// 2025-03-26 to 2025-11-25: the `Mcp-Session-Id` header.
+    Streamable(Arc<ClientSession>),
+    /// 2024-11-05: the address that the stream's first event names.
+    Sse(Arc<SseStream>),
+}
+
+impl SessionStore {
+    /// Returns how many sessions there are.
+    pub(super) fn count(&self) -> usize {
+        self.lock().sessions.len()
+    }
+
+    /// Says whether there is anything that a revoked token could still use.
+    pub(super) fn is_empty(&self) -> bool {
+        let entries = self.lock();
+        entries.sessions.is_empty() && entries.pools.is_empty()
+    }
+
+    /// Says whether a principal may start another Streamable HTTP session.
+    pub(super) fn may_start(&self, principal: &Principal) -> bool {
+        self.lock()
+            .has_capacity(principal.id(), MAX_STREAMABLE, SessionKind::is_streamable)
+    }
+
+    /// Stores a session and returns its new id; `None` if there are too many, or without
+    /// randomness.
+    pub(super) fn insert(
+        &self,
+        principal: &Principal,
+        route: Route,
+        kind: SessionKind,
+    ) -> Option<Secret<String>> {
+        let id = random_token().ok()?;
+        let owner = principal.id();
+        let mut entries = self.lock();
+        // Looked at again: others may have come while this one was connecting.
+        let has_capacity = match kind {
+            SessionKind::Streamable(_) => {
+                entries.has_capacity(owner, MAX_STREAMABLE, SessionKind::is_streamable)
+            }
+            SessionKind::Sse(_) => entries.has_capacity(owner, MAX_SSE, SessionKind::is_sse),
+        };
+        if !has_capacity {
+            return None;
+        }
+        let session = Arc::new(StoredSession { owner, route, kind });
+        entries
+            .sessions
+            .insert(id.expose().as_str().into(), session);
+        Some(id)
+    }
+
+    /// Finds a Streamable HTTP session; only for its own principal and route.
+    pub(super) fn streamable(
+        &self,
+        id: &str,
+        principal: &Principal,
+        route: &Route,
+    ) -> Option<Arc<ClientSession>> {
+        match &self.find(id, principal, route)?.kind {
+            SessionKind::Streamable(client) => (!client.is_over()).then(|| Arc::clone(client)),
+            SessionKind::Sse(_) => None,
+        }
+    }
+
+    /// Finds the stream of an HTTP+SSE session; only for its own principal and route.
+    pub(super) fn sse(
+        &self,
+        id: &str,
+        principal: &Principal,
+        route: &Route,
+    ) -> Option<Arc<SseStream>> {
+        match &self.find(id, principal, route)?.kind {
+            SessionKind::Sse(stream) => (!stream.is_over()).then(|| Arc::clone(stream)),
+            SessionKind::Streamable(_) => None,
+        }
+    }
+
+    /// Says whether a stream is still stored: whoever took it out saw what it had by then.
+    pub(super) fn has_stream(&self, stream: &Arc<SseStream>) -> bool {
+        let is_it = |it: &Arc<StoredSession>| match &it.kind {
+            SessionKind::Sse(other) => Arc::ptr_eq(other, stream),
+            SessionKind::Streamable(_) => false,
+        };
+        self.lock().sessions.values().any(is_it)
+    }
+
+    /// Forgets a session.
+    pub(super) fn remove(&self, id: &str) {
+        self.lock().sessions.remove(id);
+    }
+
+    /// Returns the pool of a principal for a route, made if there is none.
+    pub(super) fn pool(&self, principal: &Principal, route: &Route) -> Arc<ConnectionPool> {
+        let key = (principal.id(), route.clone());
+        Arc::clone(self.lock().pools.entry(key).or_default())
+    }
+
+    /// Closes what is over, idle, or whose token was revoked.
+    pub(super) fn close_expired(&self, tokens: &TokenTable, closing: &ClosingTasks) {
+        let is_allowed = |owner: Option<TokenHash>| owner.is_none_or(|it| tokens.has(it));
+        for session in self.take(|session| !is_allowed(session.owner) || session.is_expired()) {
+            closing.spawn(async move { session.kind.close().await });
+        }
+        for ((owner, _), pool) in self.pools() {
+            for connection in pool.take_unused(is_allowed(owner)) {
+                closing.spawn(async move { connection.close().await });
+            }
+        }
+    }
+
+    /// Ends what cannot lead to its server any more, after the calls under way.
+    pub(super) fn drop_stale(&self, servers: &[Arc<ServedServer>], closing: &ClosingTasks) {
+        for session in self.take(|session| session.validity(servers) == Validity::Expired) {
+            closing.spawn(async move { session.kind.finish().await });
+        }
+        for (_, pool) in self.pools() {
+            for connection in pool.take_stale(servers) {
+                closing.spawn(connection.close_when_idle());
+            }
+        }
+    }
+
+    /// Returns the sessions that need another upstream connection.
+    pub(super) fn to_migrate(&self, servers: &[Arc<ServedServer>]) -> Vec<Arc<ClientSession>> {
+        let mut sessions = self.sessions();
+        sessions.retain(|session| session.validity(servers) == Validity::Reconnect);
+        let clients = sessions.iter().filter_map(|it| it.kind.client());
+        clients.cloned().collect()
+    }
+
+    /// Keeps event streams alive.
+    pub(super) fn keep_alive(&self) {
+        for session in self.sessions() {
+            match &session.kind {
+                SessionKind::Streamable(client) => client.connection().streams.keep_alive(),
+                SessionKind::Sse(stream) => stream.keep_alive(),
+            }
+        }
+    }
+
+    /// Ends the streams that would never end, so that requests under way can be finished. An
+    /// HTTP+SSE session is its stream, and ends after its calls.
+    pub(super) fn stop_streams(&self, closing: &ClosingTasks) {
+        for session in self.take(|session| session.kind.is_sse()) {
+            closing.spawn(async move { session.kind.finish().await });
+        }
+        for session in self.sessions() {
+            if let SessionKind::Streamable(client) = &session.kind {
+                client.connection().streams.stop_listening();
+            }
+        }
+    }
+
+    /// Closes everything.
+    pub(super) async fn close_all(&self, closing: &ClosingTasks) {
+        for session in self.take(|_| true) {
+            closing.spawn(async move { session.kind.close().await });
+        }
+        for (_, pool) in self.pools() {
+            for connection in pool.take_all().await {
+                closing.spawn(async move { connection.close().await });
+            }
+        }
+    }
+
+    fn find(&self, id: &str, principal: &Principal, route: &Route) -> Option<Arc<StoredSession>> {
+        let session = self.lock().sessions.get(id).cloned()?;
+        (session.owner == principal.id() && session.route == *route).then_some(session)
+    }
+
+    fn take(&self, which: impl Fn(&StoredSession) -> bool) -> Vec<Arc<StoredSession>> {
+        let mut entries = self.lock();
+        let taken = entries.sessions.extract_if(|_, session| which(session));
+        taken.map(|(_, session)| session).collect()
+    }
+
+    fn sessions(&self) -> Vec<Arc<StoredSession>> {
+        self.lock().sessions.values().cloned().collect()
+    }
+
+    fn pools(&self) -> Vec<(PoolKey, Arc<ConnectionPool>)> {
+        let entries = self.lock();
+        let pools = entries.pools.iter();
+        pools
+            .map(|(key, pool)| (key.clone(), Arc::clone(pool)))
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    /// Our own user may have all sessions of a kind, a token a quarter of them.
+    fn has_capacity(
+        &self,
+        owner: Option<TokenHash>,
+        most: usize,
+        is_kind: impl Fn(&SessionKind) -> bool,
+    ) -> bool {
+        let (mut all, mut of_owner) = (0, 0);
+        for session in self.sessions.values().filter(|it| is_kind(&it.kind)) {
+            all += 1;
+            of_owner += usize::from(session.owner == owner);
+        }
+        all < most && (owner.is_none() || of_owner < most / 4)
+    }
+}
+
+impl StoredSession {
+    fn is_expired(&self) -> bool {
+        match &self.kind {
+            SessionKind::Streamable(client) => {
+                client.is_over() || client.connection().idle_time() >= SESSION_IDLE_TIMEOUT
+            }
+            // It lives as long as its stream, however little is said on it.
+            SessionKind::Sse(stream) => stream.is_over(),
+        }
+    }
+
+    fn validity(&self, servers: &[Arc<ServedServer>]) -> Validity {
+        let client = self.kind.client();
+        client.map_or(Validity::Current, |client| client.validity(servers))
+    }
+}
+
+impl SessionKind {
+    const fn is_streamable(&self) -> bool {
+        matches!(self, Self::Streamable(_))
+    }
+
+    const fn is_sse(&self) -> bool {
+        matches!(self, Self::Sse(_))
+    }
+
+    /// Returns the client session; an HTTP+SSE client has none before `initialize`.
+    fn client(&self) -> Option<&Arc<ClientSession>> {
+        match self {
+            Self::Streamable(client) => Some(client),
+            Self::Sse(stream) => stream.client.get(),
+        }
+    }
+
+    async fn close(&self) {
+        match self {
+            Self::Streamable(client) => client.close().await,
+            Self::Sse(stream) => stream.close().await,
+        }
+    }
+
+    /// Closes once the calls under way have their answers.
+    async fn finish(&self) {
+        match self {
+            Self::Streamable(client) => Arc::clone(client).finish().await,
+            Self::Sse(stream) => stream.finish().await,
+        }
+    }
+}
+
+const MAX_STREAMABLE: usize = 4096;
+const MAX_SSE: usize = 1024;
+/// How long a session without a stream or a request is kept.
+const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
