@@ -1,10 +1,14 @@
-//! The plugins in `examples/`: they lint clean, their READMEs are generated, their scripts run.
+//! The plugins in `examples/`: they lint clean, their READMEs are generated, their scripts run, and
+//! each reaches a server that demands its credential ([`live`]).
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a test whose fixture is broken must stop"
 )]
+
+mod live;
+mod world;
 
 use std::fs;
 use std::io::Write as _;

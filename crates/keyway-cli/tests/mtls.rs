@@ -4,28 +4,23 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
     reason = "tests start servers, and stop where they cannot"
 )]
 
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
 use keyway_testkit::{
-    Client, Folder, Keyway, Request, Upstream, appears, eventually, free_port, mcp,
+    Authority, Client, Folder, Keyway, Nginx, Request, Upstream, appears, free_port, mcp,
 };
 use pkcs8::der::pem::LineEnding;
 use pkcs8::der::{Decode as _, SecretDocument};
 use pkcs8::{PrivateKeyInfoRef, pkcs5};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
 #[test]
 fn a_certificate_opens_the_door_and_a_rotated_one_does_without_a_restart() {
-    let Some(nginx) = Nginx::start() else { return };
-    nginx.first.write(&nginx.folder, "client", "one");
+    let Some(nginx) = Guarded::start() else {
+        return;
+    };
+    nginx.first.issue(&nginx.folder, "client", "one", &[]);
     let arguments = [
         "mtls",
         "--cert",
@@ -40,9 +35,11 @@ fn a_certificate_opens_the_door_and_a_rotated_one_does_without_a_restart() {
 
 #[test]
 fn the_certificate_of_the_settings_is_rotated_as_well() {
-    let Some(nginx) = Nginx::start() else { return };
+    let Some(nginx) = Guarded::start() else {
+        return;
+    };
     let folder = &nginx.folder;
-    nginx.first.write(folder, "client", "one");
+    nginx.first.issue(folder, "client", "one", &[]);
     let entry = format!(r#"{{"s": {{"type": "http", "url": "{}"}}}}"#, nginx.url());
     folder.put(".mcp.json", entry);
     let settings = format!(
@@ -53,7 +50,7 @@ fn the_certificate_of_the_settings_is_rotated_as_well() {
     rotate(&nginx, Client::start(&nginx.keyway().args(["run"])));
 }
 
-fn rotate(nginx: &Nginx, mut client: Client) {
+fn rotate(nginx: &Guarded, mut client: Client) {
     assert_eq!(client.tools(), ["a"]);
     assert_eq!(nginx.upstream.last(), "CN=one");
 
@@ -69,7 +66,7 @@ fn rotate(nginx: &Nginx, mut client: Client) {
             .contains("400"),
         "{refused}"
     );
-    nginx.second.write(&nginx.folder, "client", "two");
+    nginx.second.issue(&nginx.folder, "client", "two", &[]);
     let answer = ask_until(&mut client, "tools/list", |answer| {
         answer.get("result").is_some()
     });
@@ -80,8 +77,10 @@ fn rotate(nginx: &Nginx, mut client: Client) {
 
 #[test]
 fn an_encrypted_key_is_opened_by_a_variable_that_is_named() {
-    let Some(nginx) = Nginx::start() else { return };
-    nginx.first.write(&nginx.folder, "client", "locked");
+    let Some(nginx) = Guarded::start() else {
+        return;
+    };
+    nginx.first.issue(&nginx.folder, "client", "locked", &[]);
     lock(&nginx.folder, "client.key", "CANARY-passphrase");
     let arguments = [
         "--cert",
@@ -120,9 +119,11 @@ fn an_encrypted_key_is_opened_by_a_variable_that_is_named() {
 /// As the rule `mtls-in-entry` advises: an entry that runs `keyway mtls`.
 #[test]
 fn an_entry_may_run_it_although_the_settings_are_hidden_from_it() {
-    let Some(nginx) = Nginx::start() else { return };
+    let Some(nginx) = Guarded::start() else {
+        return;
+    };
     let folder = &nginx.folder;
-    nginx.first.write(folder, "client", "entry");
+    nginx.first.issue(folder, "client", "entry", &[]);
     let (program, url) = (env!("CARGO_BIN_EXE_keyway"), nginx.url());
     let entry = format!(
         r#"{{"mcpServers": {{"s": {{"command": "{program}",
@@ -149,7 +150,9 @@ fn an_entry_may_run_it_although_the_settings_are_hidden_from_it() {
 
 #[test]
 fn without_a_certificate_the_door_stays_shut_and_the_settings_have_the_key() {
-    let Some(nginx) = Nginx::start() else { return };
+    let Some(nginx) = Guarded::start() else {
+        return;
+    };
     let folder = &nginx.folder;
     let entry = format!(r#"{{"s": {{"type": "http", "url": "{}"}}}}"#, nginx.url());
     folder.put(".mcp.json", entry);
@@ -162,7 +165,9 @@ fn without_a_certificate_the_door_stays_shut_and_the_settings_have_the_key() {
     assert_eq!(refused.code, 1, "{}", refused.everything());
     assert!(refused.stderr.contains("HTTP 400"), "{}", refused.stderr);
     assert!(nginx.upstream.seen().is_empty());
-    nginx.first.write(folder, "home/config/own", "settings");
+    nginx
+        .first
+        .issue(folder, "home/config/own", "settings", &[]);
     let own = format!("{roots}client_certificate = \"own.pem\"\nclient_key = \"own.key\"\n");
     folder.put("home/config/config.toml", own);
     let outcome = nginx.keyway().args(["tools", "s"]).run();
@@ -200,34 +205,9 @@ fn lock(folder: &Folder, name: &str, passphrase: &str) {
     folder.put(name, text.as_bytes());
 }
 
-/// A certificate authority.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        Self(CertifiedIssuer::self_signed(params, key).unwrap())
-    }
-
-    /// Issues a certificate to `NAME.pem` and its key to `NAME.key`, one after the other.
-    fn write(&self, folder: &Folder, file: &str, name: &str) {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        let certificate = params.signed_by(&key, &self.0).unwrap();
-        folder.put(&format!("{file}.pem"), certificate.pem());
-        // The time between the two files is what is tested: half a pair is on the disk for a while.
-        std::thread::sleep(Duration::from_millis(50));
-        folder.put(&format!("{file}.key"), key.serialize_pem());
-    }
-}
-
 /// nginx in front of a server, with two authorities of which it believes one.
-struct Nginx {
-    child: Child,
+struct Guarded {
+    nginx: Nginx,
     port: u16,
     folder: Folder,
     first: Authority,
@@ -235,47 +215,28 @@ struct Nginx {
     upstream: Behind,
 }
 
-impl Nginx {
+impl Guarded {
     fn start() -> Option<Self> {
-        let program = ["/usr/sbin/nginx", "/usr/bin/nginx"];
-        let Some(program) = program
-            .iter()
-            .find(|path| std::path::Path::new(path).is_file())
-        else {
-            println!("skipped: no nginx; `cargo xtask tools --setup` installs it");
-            return None;
-        };
         let (first, second) = (Authority::new("first"), Authority::new("second"));
         let upstream = Behind::start();
         let port = free_port();
         let folder = Folder::new()
-            .file("ca.pem", first.0.pem())
-            .file("clients.pem", first.0.pem())
+            .file("ca.pem", first.pem())
+            .file("clients.pem", first.pem())
             .file("home/config/empty", "")
             .mode("home/config", 0o700);
-        first.write(&folder, "server", "localhost");
+        first.issue(&folder, "server", "localhost", &["127.0.0.1"]);
         let at = folder.path().display();
-        let settings = format!(
-            "daemon off;\nuser root;\npid {at}/nginx.pid;\nerror_log {at}/error.log;\nevents {{}}\nhttp {{\n\
-             access_log off;\nclient_body_temp_path {at}/t1;\nproxy_temp_path {at}/t2;\n\
-             fastcgi_temp_path {at}/t3;\nuwsgi_temp_path {at}/t4;\nscgi_temp_path {at}/t5;\n\
-             server {{\nlisten 127.0.0.1:{port} ssl;\nssl_certificate {at}/server.pem;\n\
+        let servers = format!(
+            "server {{\nlisten 127.0.0.1:{port} ssl;\nssl_certificate {at}/server.pem;\n\
              ssl_certificate_key {at}/server.key;\nssl_client_certificate {at}/clients.pem;\n\
              ssl_verify_client on;\nlocation / {{\nproxy_pass http://127.0.0.1:{};\n\
-             proxy_set_header X-Client $ssl_client_s_dn;\n}}\n}}\n}}\n",
+             proxy_set_header X-Client $ssl_client_s_dn;\n}}\n}}",
             upstream.0.port()
         );
-        folder.put("nginx.conf", settings);
-        let child = Command::new(program)
-            .args(["-p", &at.to_string(), "-e", "error.log", "-c", "nginx.conf"])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        eventually("nginx listens; see its error.log", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
+        let nginx = Nginx::start(&folder, port, &servers)?;
         Some(Self {
-            child,
+            nginx,
             port,
             folder,
             first,
@@ -296,24 +257,8 @@ impl Nginx {
 
     /// Has nginx believe the clients of another authority.
     fn believe(&self, authority: &Authority) {
-        self.folder.put("clients.pem", authority.0.pem());
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-HUP", &id])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        let id = self.child.id().to_string();
-        // Its workers end with it only if it is asked.
-        drop(Command::new("kill").args(["-TERM", &id]).status());
-        drop(self.child.wait());
+        self.folder.put("clients.pem", authority.pem());
+        self.nginx.reload();
     }
 }
 

@@ -11,6 +11,8 @@
 //! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it. An
 //! [`Upstream`] is a server of one function, and a [`Client`] talks to `keyway run`.
 //!
+//! With the feature `nginx`, [`Nginx`] is a real one, with certificates of an [`Authority`].
+//!
 //! The official conformance suite tests two binaries: `conformance-client`, an adapter on the library,
 //! and `conformance-run`, a plain client of `keyway run`. Both share [`conformance`] and need the
 //! feature `conformance-client`, and with it the whole library.
@@ -29,6 +31,8 @@ mod gateway;
 #[cfg(feature = "rig")]
 mod http;
 mod keyring_session;
+#[cfg(feature = "nginx")]
+mod nginx;
 mod patience;
 mod ports;
 #[cfg(feature = "rig")]
@@ -50,6 +54,8 @@ pub use self::gateway::Gateway;
 #[cfg(feature = "rig")]
 pub use self::http::{Answer, Request};
 pub use self::keyring_session::KeyringSession;
+#[cfg(feature = "nginx")]
+pub use self::nginx::{Authority, Nginx};
 pub use self::patience::{PATIENCE, appears, eventually};
 pub use self::ports::free_port;
 pub use self::terminal::Terminal;

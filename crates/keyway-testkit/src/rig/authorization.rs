@@ -108,7 +108,7 @@ fn authorize(request: &Request, settings: &Settings, tokens: &mut Tokens, place:
     let is_sound = is_known
         && parameter("response_type") == "code"
         && parameter("code_challenge_method") == "S256"
-        && is_resource(&parameter("resource"), place);
+        && is_resource(&parameter("resource"), settings, place);
     if !is_sound {
         return refusal("invalid_request");
     }
@@ -151,7 +151,7 @@ fn token(
         Err(refused) => return refused,
     };
     let field = |name| request.field(name).unwrap_or_default();
-    if !is_resource(&field("resource"), place) {
+    if !is_resource(&field("resource"), settings, place) {
         return refusal("invalid_target");
     }
     let life = (place.now, settings.expires_in);
@@ -207,10 +207,11 @@ fn revoke(request: &Request, settings: &Settings, tokens: &mut Tokens) -> Answer
     }
 }
 
-/// Says whether a name is that of the MCP server, by one transport or the other.
-fn is_resource(name: &str, place: &Place) -> bool {
+/// Says whether a name is that of the MCP server: by one transport or the other, or as its metadata
+/// has it.
+fn is_resource(name: &str, settings: &Settings, place: &Place) -> bool {
     let path = name.strip_prefix(&place.origin);
-    matches!(path, Some("/mcp" | "/sse"))
+    matches!(path, Some("/mcp" | "/sse")) || settings.resource.as_deref() == Some(name)
 }
 
 fn refusal(code: &str) -> Answer {
