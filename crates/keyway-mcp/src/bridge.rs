@@ -91,7 +91,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
             };
             report_closed(&watch, &event);
             output.push(event);
-            while let Ok(event) = connection.events.try_recv() {
+            while let Some(event) = connection.events.try_recv() {
                 report_closed(&watch, &event);
                 output.push(event);
             }

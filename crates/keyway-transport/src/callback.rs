@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::address::{CallbackAddress, Sockets};
 use self::route::CallbackRoute;
+use crate::times::{BROWSER_CLOSE_TIMEOUT, CALLBACK_EVICT_AFTER, REQUEST_HEAD_TIMEOUT};
 
 pub use self::redirect::{RedirectError, read_redirect};
 
@@ -119,7 +120,7 @@ impl Connections {
     fn room(&self) -> Instant {
         let is_full = self.arrived.len() >= MAX_CONNECTIONS;
         let oldest = self.arrived.front().filter(|_| is_full);
-        oldest.map_or_else(Instant::now, |(arrived, _)| *arrived + GRACE)
+        oldest.map_or_else(Instant::now, |(arrived, _)| *arrived + CALLBACK_EVICT_AFTER)
     }
 
     fn admit(&mut self, stream: TcpStream, route: &Arc<CallbackRoute>) {
@@ -152,21 +153,17 @@ async fn serve(stream: TcpStream, route: Arc<CallbackRoute>) -> Option<Callback>
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .without_shutdown();
-    if let Ok(Ok(parts)) = timeout(HEAD_TIME, connection).await {
+    if let Ok(Ok(parts)) = timeout(REQUEST_HEAD_TIMEOUT, connection).await {
         // Let the browser close first: it has read everything then.
         let mut stream = parts.io.into_inner();
         let gone = async { while stream.read(&mut [0; 512]).await.is_ok_and(|read| read > 0) {} };
-        drop(timeout(CLOSE_TIMEOUT, gone).await);
+        drop(timeout(BROWSER_CLOSE_TIMEOUT, gone).await);
     }
     brought.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 const MAX_CONNECTIONS: usize = 16;
 const MAX_HEAD: usize = 8 * 1024;
-const HEAD_TIME: Duration = Duration::from_secs(5);
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a connection may stay silent before it has to make room.
-const GRACE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests;

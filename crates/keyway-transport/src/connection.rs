@@ -1,8 +1,11 @@
 //! What every transport gives: a way to send frames, and the events that come back.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_core::Stream;
 use keyway_auth::{BoxFuture, ServerEvent, ServerObserver};
 use tokio::sync::mpsc;
 
@@ -10,25 +13,61 @@ use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 
 /// A connected server.
+///
+/// **Dropping it ends the connection at once.** A local server is killed together with its whole
+/// process group, and a request in flight may have been carried out. To end in good order, call
+/// [`Link::close`] and wait for it. The last copy of [`link`](Self::link) decides: a copy that is
+/// kept elsewhere keeps the connection, and the child, alive.
 #[derive(Debug)]
+#[must_use = "dropping a connection ends it, and kills the process group of a local server"]
 pub struct Connection {
     /// Where frames go.
     pub link: Arc<dyn Link>,
     /// What comes back, in order; bounded, so that a slow reader slows the server down.
-    pub events: mpsc::Receiver<Event>,
+    pub events: EventReceiver,
     /// Who is told what becomes of it.
     pub watch: ServerObserver,
 }
 
+/// The receiving side of a connection.
+#[derive(Debug)]
+pub struct EventReceiver(mpsc::Receiver<Event>);
+
+impl EventReceiver {
+    /// Waits for the next event; `None` once all came.
+    ///
+    /// Cancel safety: cancel safe; no event is lost.
+    pub async fn recv(&mut self) -> Option<Event> {
+        self.0.recv().await
+    }
+
+    /// Returns the next event if it is there already.
+    pub fn try_recv(&mut self) -> Option<Event> {
+        self.0.try_recv().ok()
+    }
+}
+
+impl Stream for EventReceiver {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.0.poll_recv(context)
+    }
+}
+
+impl From<mpsc::Receiver<Event>> for EventReceiver {
+    fn from(events: mpsc::Receiver<Event>) -> Self {
+        Self(events)
+    }
+}
+
 impl Connection {
-    /// Joins the two sides; nobody is told of it.
-    #[must_use]
-    pub fn new(link: Arc<dyn Link>, events: mpsc::Receiver<Event>) -> Self {
-        let watch = ServerObserver::default();
+    /// Joins the two sides.
+    pub fn new(link: Arc<dyn Link>, events: impl Into<EventReceiver>) -> Self {
         Self {
             link,
-            events,
-            watch,
+            events: events.into(),
+            watch: ServerObserver::default(),
         }
     }
 
@@ -54,17 +93,25 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Returns an error if the message did not leave: it may be sent again.
+    ///
+    /// Cancel safety: dropping the future before it is ready may or may not have sent the message,
+    /// but never sends half of it. The connection stays usable.
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>>;
 
     /// Stops waiting for the answer to a request, where the transport itself can say so.
     fn abandon(&self, id: &RequestId);
 
     /// Ends the connection in good order: the session, the stream or the process.
+    ///
+    /// Cancel safety: nothing more is sent once it was called; what is left of the end takes place
+    /// when the connection is dropped.
     fn close(&self) -> BoxFuture<'_, ()>;
 
     /// Ends what the server holds for whoever is signed in, because they sign out.
     ///
-    /// Where the transport can, the next request begins anew; elsewhere this closes.
+    /// Where the transport can, the next request opens another session; elsewhere this closes.
+    ///
+    /// Cancel safety: the session counts as ended, whether or not the server was told.
     fn end_session(&self) -> BoxFuture<'_, ()> {
         self.close()
     }
@@ -104,6 +151,8 @@ pub enum Event {
 ///
 /// The queue counts messages. A large one goes in when nothing else waits, so that what waits is
 /// bounded in bytes as well.
+///
+/// Cancel safety: dropping the future drops the event.
 pub async fn deliver(events: &mpsc::Sender<Event>, event: Event) -> bool {
     let bytes = match &event {
         Event::Frame(frame) => frame.bytes().len(),
@@ -114,6 +163,8 @@ pub async fn deliver(events: &mpsc::Sender<Event>, event: Event) -> bool {
 
 /// Puts something of so many bytes into a queue, as [`deliver`] does; `false` if nobody reads it
 /// any more.
+///
+/// Cancel safety: dropping the future drops the item.
 pub async fn enqueue<T>(queue: &mpsc::Sender<T>, item: T, bytes: usize) -> bool {
     if bytes <= LARGE {
         return queue.send(item).await.is_ok();

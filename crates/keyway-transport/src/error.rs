@@ -104,12 +104,28 @@ pub enum TransportError {
         /// The last lines it wrote to standard error, redacted.
         last_lines: Vec<String>,
     },
-    /// The connection was closed while the request was under way.
+    /// The connection was closed while the request was in flight.
     #[error("the connection was closed")]
     Closed,
-    /// The server dropped its stream while the request was under way; the next one opens another.
-    #[error("the event stream was lost")]
+    /// The connection was lost after the request was sent. It is not sent again.
+    #[error("connection lost after the request was sent; the server may have carried it out")]
+    ResponseLost {
+        /// What the network said, if the response had not begun.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The server dropped its stream while the request was in flight; the next one opens another.
+    #[error("the event stream was lost; the server may have carried the request out")]
     StreamLost,
+    /// The server wants a client certificate, or refuses the one that it got.
+    #[error(
+        "the server {}",
+        if *.is_missing { "requires a client certificate" } else { "rejected the client certificate" }
+    )]
+    ClientCertificate {
+        /// Whether it got none.
+        is_missing: bool,
+    },
 }
 
 impl From<StreamError> for TransportError {
@@ -132,9 +148,11 @@ impl TransportError {
             Self::Status { status, .. } => {
                 matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
             }
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Closed | Self::StreamLost => {
-                true
-            }
+            Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::Closed
+            | Self::ResponseLost { .. }
+            | Self::StreamLost => true,
             _ => false,
         }
     }

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::body_buffer::BodyBuffer;
 use crate::frame::MAX_FRAME_BYTES;
+use crate::times::MAX_HOLD;
 
 /// A reader of one event stream.
 ///
@@ -159,7 +160,7 @@ impl EventStream {
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let number = std::str::from_utf8(value).ok().filter(|_| is_number);
         if let Some(milliseconds) = number.and_then(|text| text.parse().ok()) {
-            self.retry = Some(Duration::from_millis(milliseconds).min(MAX_RETRY));
+            self.retry = Some(Duration::from_millis(milliseconds).min(MAX_HOLD));
         }
     }
 
@@ -246,8 +247,6 @@ pub enum StreamError {
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const MAX_LINE: usize = MAX_FRAME_BYTES + 16;
 const MAX_FIELD: usize = 4 * 1024;
-/// A server cannot put us to sleep for longer.
-const MAX_RETRY: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
 mod tests;

@@ -235,9 +235,6 @@ fn begins_like_a_path(word: &str) -> bool {
         .any(|start| word.starts_with(start))
 }
 
-/// How long a helper may take unless its entry says otherwise.
-pub const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
-
 const OUTPUT_BYTES: usize = 64 * 1024;
 const ERROR_BYTES: usize = 8 * 1024;
 /// What a shell says when it finds a file that it cannot execute.

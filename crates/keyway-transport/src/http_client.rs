@@ -12,13 +12,13 @@ mod proxy;
 mod request_trace;
 mod resolver;
 mod response;
+mod server_address;
 mod stream;
 mod tls;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION, USER_AGENT};
@@ -37,7 +37,7 @@ use self::tls::Tls;
 use crate::error::TransportError;
 
 pub use self::address::{AddressPolicy, AddressScope};
-pub(crate) use self::failure::{Retry, SendError, find_cause, is_tls_failure};
+pub(crate) use self::failure::{Retry, SendError};
 pub use self::proxy::ProxySettings;
 pub use self::resolver::Lookup;
 #[cfg(feature = "ws")]
@@ -356,7 +356,6 @@ pub(crate) fn redirect_target(
 }
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("keyway/", env!("CARGO_PKG_VERSION")));
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 pub(crate) const MAX_REDIRECTS: usize = 10;
 

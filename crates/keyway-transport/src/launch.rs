@@ -15,7 +15,6 @@ mod spec;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use keyway_secret::Secret;
 use thiserror::Error;
@@ -30,6 +29,7 @@ pub(crate) use self::process::{ExitWatch, Process};
 pub use self::report::LaunchStage;
 use self::report::Report;
 pub(crate) use self::spec::LaunchMode;
+use crate::times::LAUNCH_TIMEOUT;
 
 /// The binary that starts children.
 ///
@@ -111,7 +111,7 @@ impl Launcher {
                 None => Err(LaunchError::NoReport),
             }
         };
-        let level = tokio::time::timeout(START_TIME, handshake)
+        let level = tokio::time::timeout(LAUNCH_TIMEOUT, handshake)
             .await
             .map_err(|_| LaunchError::NoReport)??;
         Ok(StartedChild {
@@ -204,7 +204,5 @@ async fn write_all(pipe: &pipe::Sender, mut bytes: &[u8]) -> io::Result<()> {
 /// The first argument that turns our binary into a launcher.
 const LAUNCH_ARG: &str = "__launch";
 
-/// How long the launcher may take; it needs about a millisecond.
-const START_TIME: Duration = Duration::from_secs(10);
 /// The longest line of standard error that is kept in one piece.
 const REPORT_BYTES: usize = 8 * 1024;

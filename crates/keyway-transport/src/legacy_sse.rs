@@ -12,7 +12,6 @@ mod stream;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -25,7 +24,7 @@ use url::Url;
 
 use self::message::Message;
 use self::reader::Reader;
-use self::stream::CurrentStream;
+use self::stream::{CurrentStream, Opening};
 use crate::authorized_client::{AuthorizedClient, OutboundRequest};
 use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
 use crate::error::TransportError;
@@ -34,6 +33,7 @@ use crate::http_client::{HttpClient, Response};
 use crate::in_flight::InFlight;
 use crate::responses::{error_response, with_id, without_line_breaks};
 use crate::send_queue::SendQueue;
+use crate::times::{CLOSE_TIMEOUT, ERROR_BODY_TIMEOUT, OPEN_TIMEOUT};
 
 /// Opens the stream of a server and waits for the address to post to.
 ///
@@ -46,7 +46,7 @@ pub async fn connect_sse(
     authorizer: Arc<dyn Authorizer>,
     client: &HttpClient,
 ) -> Result<Connection, TransportError> {
-    let server = AuthorizedClient::new(client.clone(), client.endpoint(url)?, authorizer);
+    let server = AuthorizedClient::for_url(client.clone(), client.endpoint(url)?, authorizer);
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
     let link = LegacyLink(Arc::new(Shared {
         server,
@@ -55,7 +55,7 @@ pub async fn connect_sse(
         send_queue: SendQueue::new(),
         current: CurrentStream::default(),
     }));
-    link.0.open(None, OPEN_TIME).await?;
+    link.0.open(Opening::First, OPEN_TIMEOUT).await?;
     Ok(Connection::new(Arc::new(link), events))
 }
 
@@ -153,7 +153,7 @@ impl Shared {
         }
         let id = message.id.as_ref();
         let error = response.status_error();
-        let body = timeout(ERROR_TIME, response.collect(MAX_ERROR_BYTES)).await;
+        let body = timeout(ERROR_BODY_TIMEOUT, response.collect(MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         match id.and_then(|id| error_response(body, id)) {
             Some(frame) => {
@@ -178,6 +178,7 @@ impl Shared {
             headers: &[(CONTENT_TYPE, JSON), (ACCEPT, ANY)],
             body: frame.bytes().clone(),
             is_idempotent,
+            is_opening: false,
         };
         self.server.call(&call).await
     }
@@ -248,7 +249,7 @@ impl Shared {
         };
         reading.abort();
         // The server sees the end before anything else happens to the sign-in.
-        drop(timeout(CLOSE_TIME, reading).await);
+        drop(timeout(CLOSE_TIMEOUT, reading).await);
         let (shared, ended) = (Arc::clone(self), self.in_flight.drain());
         // Aside: whoever signs out does not wait for a client that is slow to read.
         drop(tokio::spawn(async move {
@@ -266,9 +267,6 @@ impl Shared {
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ANY: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const OPEN_TIME: Duration = Duration::from_secs(30);
-const CLOSE_TIME: Duration = Duration::from_secs(2);
-const ERROR_TIME: Duration = Duration::from_secs(10);
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 
 #[cfg(test)]

@@ -39,21 +39,23 @@ mod stdio;
 mod streamable;
 #[cfg(test)]
 mod testing;
+mod times;
 #[cfg(feature = "ws")]
 mod websocket;
 
+pub use self::authorized_client::{AuthorizedClient, ResponseBody};
 #[cfg(feature = "callback")]
 pub use self::callback::{CallbackListener, RedirectError, read_redirect};
 pub use self::capture::capture;
 pub use self::child_env::{ChildEnv, ChildKind, EnvRules, HostEnv, Inherit};
 pub use self::child_log::{ChildStream, Log, Verify};
-pub use self::connection::{Connection, Event, Link, deliver, enqueue};
+pub use self::connection::{Connection, Event, EventReceiver, Link, deliver, enqueue};
 pub use self::error::TransportError;
 pub use self::event_stream::{EventStream, StreamError, StreamEvent};
 pub use self::frame::{Envelope, Frame, FrameError, MAX_FRAME_BYTES, Raw, RequestId};
 pub use self::harden::harden_self;
 #[cfg(feature = "stdio")]
-pub use self::helper::{HELPER_TIMEOUT, Helper, HelperCommand};
+pub use self::helper::{Helper, HelperCommand};
 pub use self::http_client::{
     AddressPolicy, AddressScope, ClientIdentity, HttpClient, HttpSettings, Lookup, ProxySettings,
     RootCertificates,
@@ -75,5 +77,6 @@ pub use self::serve::{
 #[cfg(feature = "stdio")]
 pub use self::stdio::StdioServer;
 pub use self::streamable::{RequestMetadata, ToolHeaders, connect_http, read_header_text};
+pub use self::times::{HELPER_TIMEOUT, SHUTDOWN_TIMEOUT};
 #[cfg(feature = "ws")]
 pub use self::websocket::connect_ws;

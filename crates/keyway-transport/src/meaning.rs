@@ -41,7 +41,8 @@ impl TransportError {
             Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
             Self::Changed { .. } => Code::PendingTrust,
             Self::ChildEnded { .. } => Code::ChildEnded,
-            Self::Closed | Self::StreamLost => Code::ConnectionClosed,
+            Self::Closed | Self::ResponseLost { .. } | Self::StreamLost => Code::ConnectionClosed,
+            Self::ClientCertificate { .. } => Code::TlsFailed,
         }
     }
 

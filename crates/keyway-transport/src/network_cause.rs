@@ -6,7 +6,6 @@ use std::io;
 use thiserror::Error as ThisError;
 
 use crate::error::TransportError;
-use crate::http_client::find_cause;
 
 /// What kept a connection from coming about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +19,8 @@ pub enum NetworkCause {
     CertificateUntrusted,
     /// The certificate is made for another name.
     CertificateName,
+    /// The server wants a client certificate, or refuses the one that it got.
+    ClientCertificate,
     /// The two sides could not agree on TLS for another reason.
     Tls,
     /// A proxy did not connect us.
@@ -33,8 +34,10 @@ impl TransportError {
     /// Returns what exactly kept a connection from coming about, if that is known.
     #[must_use]
     pub fn network_cause(&self) -> Option<NetworkCause> {
-        let Self::Unreachable { source, .. } = self else {
-            return None;
+        let source = match self {
+            Self::Unreachable { source, .. } => source,
+            Self::ClientCertificate { .. } => return Some(NetworkCause::ClientCertificate),
+            _ => return None,
         };
         find_cause(source.as_ref(), |cause| {
             if cause.is::<NameNotFound>() {
@@ -72,8 +75,12 @@ fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
 
 const fn of_tls(error: &rustls::Error) -> NetworkCause {
     use rustls::CertificateError as Certificate;
-    let rustls::Error::InvalidCertificate(certificate) = error else {
-        return NetworkCause::Tls;
+    let certificate = match error {
+        rustls::Error::InvalidCertificate(certificate) => certificate,
+        rustls::Error::AlertReceived(alert) if is_about_our_certificate(*alert) => {
+            return NetworkCause::ClientCertificate;
+        }
+        _ => return NetworkCause::Tls,
     };
     match certificate {
         Certificate::Expired
@@ -85,6 +92,48 @@ const fn of_tls(error: &rustls::Error) -> NetworkCause {
         }
         _ => NetworkCause::CertificateUntrusted,
     }
+}
+
+/// What a server says of the certificate of its client (RFC 8446 §6.2).
+const fn is_about_our_certificate(alert: rustls::AlertDescription) -> bool {
+    use rustls::AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+    )
+}
+
+/// Looks for a cause among all that led to an error, the error itself included.
+pub(crate) fn find_cause<'a, T>(
+    error: &'a (dyn Error + 'static),
+    is_it: impl Fn(&'a (dyn Error + 'static)) -> Option<T>,
+) -> Option<T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = is_it(error) {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// Says whether the two sides could not agree on TLS: a certificate does not get better.
+pub(crate) fn is_tls_failure(cause: &(dyn Error + 'static)) -> bool {
+    let mut wrapped = cause.downcast_ref::<std::io::Error>();
+    while let Some(inner) = wrapped.and_then(std::io::Error::get_ref) {
+        if inner.is::<rustls::Error>() {
+            return true;
+        }
+        wrapped = inner.downcast_ref();
+    }
+    false
 }
 
 /// The name service knows no such name, or does not answer.

@@ -5,7 +5,6 @@
 //! every answer is bounded in size and time.
 
 use std::io;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, HeaderValue};
@@ -19,9 +18,10 @@ use url::Url;
 
 use crate::error::TransportError;
 use crate::http_client::{
-    AddressPolicy, HttpClient, MAX_REDIRECTS, Request, Response, SendError, find_cause,
-    is_tls_failure, redirect_target,
+    AddressPolicy, HttpClient, MAX_REDIRECTS, Request, Response, SendError, redirect_target,
 };
+use crate::network_cause::{find_cause, is_tls_failure};
+use crate::times::{DOCUMENT_TIMEOUT, TOKEN_TIMEOUT};
 
 /// The client for everything that one MCP server leads to during sign-in.
 ///
@@ -110,8 +110,8 @@ impl ports::HttpClient for OAuthHttp {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
         Box::pin(async move {
             let limit = match request.method {
-                Method::GET => DOCUMENT_TIME,
-                _ => POST_TIME,
+                Method::GET => DOCUMENT_TIMEOUT,
+                _ => TOKEN_TIMEOUT,
             };
             let answer = timeout(limit, self.exchange(&request)).await;
             answer.unwrap_or_else(|_| {
@@ -229,8 +229,6 @@ fn host_of(url: &Url) -> String {
 }
 
 const MAX_BODY: usize = 1024 * 1024;
-const DOCUMENT_TIME: Duration = Duration::from_secs(5);
-const POST_TIME: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,6 @@ mod timeouts;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -30,6 +29,7 @@ use self::body::ResponseBody;
 use self::protocol::{HttpVersion, PeekedStream};
 use self::sockets::Accepted;
 use self::timeouts::{ActivityClock, TimeoutStream};
+use crate::times::SHUTDOWN_TIMEOUT;
 
 pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply};
 pub use self::sockets::{ListenError, Listener, Peer};
@@ -115,7 +115,7 @@ async fn accept(
         () = stopped_signal(&mut stopped) => {}
     }
     drop(listener);
-    let finished = timeout(FINISH_TIME, async {
+    let finished = timeout(SHUTDOWN_TIMEOUT, async {
         while open.join_next().await.is_some() {}
     });
     drop(finished.await);
@@ -194,8 +194,6 @@ const MAX_CONNECTIONS: usize = 8192;
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEAD_H2: u32 = 64 * 1024;
 const MAX_STREAMS: u32 = 128;
-/// How long requests under way may take when everything else has ended.
-const FINISH_TIME: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,6 @@ mod tests;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
@@ -39,6 +38,7 @@ use crate::frame::{Frame, RequestId};
 use crate::http_client::HttpClient;
 use crate::in_flight::InFlight;
 use crate::send_queue::{MessageClass, SendPermit, SendQueue};
+use crate::times::CLOSE_TIMEOUT;
 
 /// Prepares a connection to a server; nothing is sent before the first message.
 ///
@@ -52,7 +52,7 @@ pub fn connect_http(
 ) -> Result<Connection, TransportError> {
     let url = client.endpoint(url)?;
     let (sender, events) = mpsc::channel(EVENT_QUEUE);
-    let server = AuthorizedClient::new(client.clone(), url, authorizer);
+    let server = AuthorizedClient::for_url(client.clone(), url, authorizer);
     let shared = Shared::new(server, sender);
     let link = Arc::new(StreamableLink(Arc::new(shared)));
     Ok(Connection::new(link, events))
@@ -214,10 +214,9 @@ impl Shared {
             headers: &session.headers(),
             body: Bytes::new(),
             is_idempotent: false,
+            is_opening: false,
         };
         // A server that does not end sessions says 405, or nothing.
-        drop(tokio::time::timeout(CLOSE_TIME, self.server.part(&call)).await);
+        drop(tokio::time::timeout(CLOSE_TIMEOUT, self.server.call_once(&call)).await);
     }
 }
-
-const CLOSE_TIME: Duration = Duration::from_secs(2);

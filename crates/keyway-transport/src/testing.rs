@@ -257,7 +257,7 @@ impl Server {
     pub(crate) fn server(&self) -> AuthorizedClient {
         let client = client();
         let url = client.endpoint(&self.url()).unwrap();
-        AuthorizedClient::new(client, url, Arc::new(Fixed::new(canary_header())))
+        AuthorizedClient::for_url(client, url, Arc::new(Fixed::new(canary_header())))
     }
 
     pub(crate) fn connect_as(&self, authorizer: Arc<dyn Authorizer>) -> Connection {
@@ -340,6 +340,25 @@ pub(crate) fn canary_header() -> Vec<(HeaderName, HeaderValue)> {
 pub(crate) async fn send(connection: &Connection, text: impl Into<String>) {
     let frame = Frame::new(text.into()).unwrap();
     connection.link.send(frame).await.unwrap();
+}
+
+/// Polls a future so many times, then drops it; says whether it came to its end.
+pub(crate) async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
+    let mut future = std::pin::pin!(future);
+    for _ in 0..polls {
+        let mut is_done = false;
+        std::future::poll_fn(|context| {
+            is_done = future.as_mut().poll(context).is_ready();
+            std::task::Poll::Ready(())
+        })
+        .await;
+        if is_done {
+            return true;
+        }
+        // Whatever it waits for continues meanwhile.
+        tokio::time::sleep(Duration::from_micros(200)).await;
+    }
+    false
 }
 
 /// Waits for the next event.

@@ -33,6 +33,7 @@ use crate::error::TransportError;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{HttpClient, Upgraded};
 use crate::in_flight::InFlight;
+use crate::times::{CLOSE_TIMEOUT, OPEN_TIMEOUT, PING_INTERVAL};
 
 /// Connects to a WebSocket server.
 ///
@@ -45,7 +46,7 @@ pub async fn connect_ws(
     authorizer: Arc<dyn Authorizer>,
     client: &HttpClient,
 ) -> Result<Connection, TransportError> {
-    connect(url, authorizer, client, PING_TIME).await
+    connect(url, authorizer, client, PING_INTERVAL).await
 }
 
 async fn connect(
@@ -55,9 +56,9 @@ async fn connect(
     ping_time: Duration,
 ) -> Result<Connection, TransportError> {
     let url = client.upgrade_endpoint(url)?;
-    let server = AuthorizedClient::new(client.for_upgrade()?, url, authorizer);
-    let seconds = OPEN_TIME.as_secs();
-    let upgraded = timeout(OPEN_TIME, handshake::open(&server)).await;
+    let server = AuthorizedClient::for_url(client.for_upgrade()?, url, authorizer);
+    let seconds = OPEN_TIMEOUT.as_secs();
+    let upgraded = timeout(OPEN_TIMEOUT, handshake::open(&server)).await;
     let upgraded = upgraded.unwrap_or(Err(TransportError::Timeout { seconds }))?;
     Ok(start(upgraded, server.origin(), ping_time).await)
 }
@@ -191,9 +192,6 @@ impl fmt::Debug for WsLink {
 
 type Socket = WebSocketStream<CountingStream<Upgraded>>;
 
-const OPEN_TIME: Duration = Duration::from_secs(30);
-const PING_TIME: Duration = Duration::from_secs(30);
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// How many messages may wait for a slow server.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use keyway_auth::{ServerEvent, ServerObserver};
 use keyway_transport::{
-    Connection, Envelope, Event, Frame, FrameError, Link, RequestId, TransportError,
+    Connection, Envelope, Event, EventReceiver, Frame, FrameError, Link, RequestId, TransportError,
 };
 use serde::Deserialize;
 use tokio::runtime::Handle;
@@ -255,7 +255,7 @@ impl UpstreamConnection {
         self.link.close().await;
     }
 
-    async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>, watch: ServerObserver) {
+    async fn pump(self: Arc<Self>, mut events: EventReceiver, watch: ServerObserver) {
         let mut why = TransportError::Closed;
         while let Some(event) = events.recv().await {
             match event {

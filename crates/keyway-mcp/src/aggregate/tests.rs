@@ -340,7 +340,7 @@ impl Client {
     /// Returns what has come by now that is no answer.
     async fn arrived(&mut self) -> Vec<Value> {
         settle().await;
-        while let Ok(Event::Frame(frame)) = self.connection.events.try_recv() {
+        while let Some(Event::Frame(frame)) = self.connection.events.try_recv() {
             let message = serde_json::from_slice(frame.bytes()).unwrap();
             self.others.push(message);
         }

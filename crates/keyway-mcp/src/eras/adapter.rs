@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_transport::{
-    Connection, Event, Frame, FrameError, Link, RequestId, TransportError, deliver, enqueue,
+    Connection, Event, EventReceiver, Frame, FrameError, Link, RequestId, TransportError, deliver,
+    enqueue,
 };
 use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
@@ -217,7 +218,7 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
     };
     Connection {
         link: Arc::new(link),
-        events,
+        events: events.into(),
         watch,
     }
 }
@@ -316,7 +317,7 @@ async fn upwards<F: EraAdapter>(
 
 async fn downwards<F: EraAdapter>(
     running: Arc<Running<F>>,
-    mut from_server: mpsc::Receiver<Event>,
+    mut from_server: EventReceiver,
     client: mpsc::Sender<Event>,
 ) {
     loop {

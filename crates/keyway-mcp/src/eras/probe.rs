@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyway_transport::{Connection, Event, Frame, RequestId};
+use keyway_transport::{Connection, Event, EventReceiver, Frame, RequestId};
 use tokio::sync::mpsc;
 
 /// Asks and waits a while for the answer.
@@ -27,7 +27,7 @@ pub(crate) async fn ask(
 
 async fn answer_to(
     id: &RequestId,
-    events: &mut mpsc::Receiver<Event>,
+    events: &mut EventReceiver,
     kept: &mut Vec<Event>,
 ) -> Option<Frame> {
     while kept.len() < MAX_KEPT {
@@ -74,7 +74,7 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
     }));
     Connection {
         link,
-        events,
+        events: events.into(),
         watch,
     }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use keyway_auth::{ServerEvent, ServerObserver};
-use keyway_transport::{Envelope, Event, Frame, Link, Raw, RequestId, TransportError};
+use keyway_transport::{
+    Envelope, Event, EventReceiver, Frame, Link, Raw, RequestId, TransportError,
+};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -183,7 +185,7 @@ impl Exchange {
     }
 
     /// Reads events until the connection ends.
-    pub(super) async fn pump(self: Arc<Self>, mut events: mpsc::Receiver<Event>) {
+    pub(super) async fn pump(self: Arc<Self>, mut events: EventReceiver) {
         let mut reason = None;
         while let Some(event) = events.recv().await {
             match event {

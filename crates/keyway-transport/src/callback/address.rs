@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
 use keyway_auth::ports::{InteractionError, Redirect};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 use url::{Host, Url};
+
+use crate::times::ACCEPT_RETRY_DELAY;
 
 /// Where an answer is received.
 #[derive(Debug, Clone)]
@@ -141,7 +142,7 @@ impl Sockets {
             match accepted {
                 Ok(stream) => return stream,
                 // Out of descriptors, or a connection that is gone already.
-                Err(_) => sleep(PAUSE).await,
+                Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
             }
         }
     }
@@ -173,4 +174,3 @@ fn listener(why: &str) -> InteractionError {
 const DEFAULT: &str = "http://localhost/callback";
 const MAX_TRIES: usize = 16;
 const BACKLOG: u32 = 256;
-const PAUSE: Duration = Duration::from_millis(50);

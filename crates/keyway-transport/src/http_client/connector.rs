@@ -4,7 +4,6 @@ use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::{HOST, PROXY_AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Method, Uri};
@@ -19,13 +18,14 @@ use url::Host;
 
 use super::body::FullBody;
 use super::failure::ConnectFailure;
-use super::pool::Origin;
 use super::proxy::{Proxies, ProxyRoute};
 use super::resolver::GuardedResolver;
+use super::server_address::ServerAddress;
 use super::stream::Stream;
 use super::tls::{Configs, Tls};
-use super::{AGENT, CONNECT_TIMEOUT, Purpose};
+use super::{AGENT, Purpose};
 use crate::network_cause::{TlsHandshakeFailed, TunnelRefused};
+use crate::times::{CONNECT_TIMEOUT, FAMILY_HEAD_START, TCP_KEEPALIVE};
 
 /// Makes connections for one client.
 #[derive(Debug)]
@@ -38,12 +38,12 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Connects to a server, through a proxy if one stands in between.
-    pub(super) async fn connect(&self, origin: &Origin) -> Result<Stream, ConnectFailure> {
+    pub(super) async fn connect(&self, origin: &ServerAddress) -> Result<Stream, ConnectFailure> {
         let connecting = timeout(CONNECT_TIMEOUT, self.open(origin));
         connecting.await.unwrap_or(Err(ConnectFailure::TimedOut))
     }
 
-    async fn open(&self, origin: &Origin) -> Result<Stream, ConnectFailure> {
+    async fn open(&self, origin: &ServerAddress) -> Result<Stream, ConnectFailure> {
         if !origin.is_encrypted() {
             // Only this machine is reached so, and never through a proxy.
             return self.direct(origin).await.map(Stream::Plain);
@@ -62,7 +62,7 @@ impl Connector {
         tls_handshake(stream, origin.host(), config).await
     }
 
-    async fn direct(&self, origin: &Origin) -> Result<TcpStream, ConnectFailure> {
+    async fn direct(&self, origin: &ServerAddress) -> Result<TcpStream, ConnectFailure> {
         let addresses = self.resolver.addresses(origin.host()).await?;
         dial(&addresses, origin.port()).await
     }
@@ -71,7 +71,7 @@ impl Connector {
     async fn tunnel(
         &self,
         hop: &ProxyRoute,
-        origin: &Origin,
+        origin: &ServerAddress,
         configs: &Configs,
     ) -> Result<Stream, ConnectFailure> {
         let addresses = self.resolver.proxy_addresses(&hop.host).await?;
@@ -115,7 +115,7 @@ async fn race(preferred: &[SocketAddr], other: &[SocketAddr]) -> io::Result<TcpS
             Ok(stream) => return Ok(stream),
             Err(_) => return dial_in_order(other).await,
         },
-        () = sleep(HEAD_START) => {}
+        () = sleep(FAMILY_HEAD_START) => {}
     }
     let second = dial_in_order(other);
     tokio::pin!(second);
@@ -198,6 +198,4 @@ async fn tunnel_through(
     }
 }
 
-const HEAD_START: Duration = Duration::from_millis(300);
-const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 const MAX_TUNNEL_HEAD: usize = 8 * 1024;

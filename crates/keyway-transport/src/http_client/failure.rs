@@ -4,8 +4,9 @@ use std::error::Error;
 
 use url::Url;
 
-use super::CONNECT_TIMEOUT;
 use crate::error::TransportError;
+use crate::network_cause::{find_cause, is_tls_failure};
+use crate::times::CONNECT_TIMEOUT;
 
 /// Why there is no answer, and what that says about sending the request again.
 #[derive(Debug)]
@@ -127,33 +128,6 @@ fn is_too_large(error: &hyper::Error) -> bool {
     return error.is_parse_too_large();
     #[cfg(not(any(feature = "callback", feature = "serve")))]
     return error.to_string().contains("too large");
-}
-
-/// Looks for a cause among all that led to an error, the error itself included.
-pub(crate) fn find_cause<'a, T>(
-    error: &'a (dyn Error + 'static),
-    is_it: impl Fn(&'a (dyn Error + 'static)) -> Option<T>,
-) -> Option<T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = is_it(error) {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
-}
-
-/// Says whether the two sides could not agree on TLS: a certificate does not get better.
-pub(crate) fn is_tls_failure(cause: &(dyn Error + 'static)) -> bool {
-    let mut wrapped = cause.downcast_ref::<std::io::Error>();
-    while let Some(inner) = wrapped.and_then(std::io::Error::get_ref) {
-        if inner.is::<rustls::Error>() {
-            return true;
-        }
-        wrapped = inner.downcast_ref();
-    }
-    false
 }
 
 fn host_of(url: &Url) -> String {

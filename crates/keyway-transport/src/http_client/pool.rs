@@ -4,11 +4,10 @@
 //! been read to the end; one of HTTP/2 is shared by all. Whoever finds none opens one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
+use http::HeaderMap;
 use http::header::HOST;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,8 +17,10 @@ use url::{Position, Url};
 use super::body::FullBody;
 use super::connector::Connector;
 use super::failure::{ConnectFailure, SendError};
+use super::server_address::ServerAddress;
 use super::stream::Stream;
 use super::{MAX_HEADER_BYTES, Purpose, Request};
+use crate::times::{PING_INTERVAL, POOL_IDLE_TIMEOUT};
 
 /// The connections of one client.
 #[derive(Debug)]
@@ -31,11 +32,8 @@ pub(super) struct Pool {
 
 /// One server, and the connections to it that wait for work.
 #[derive(Debug)]
-pub(super) struct Origin {
-    url: Url,
-    /// What goes into `Host`.
-    authority: HeaderValue,
-    port: u16,
+struct Origin {
+    address: ServerAddress,
     state: Mutex<State>,
     /// Held while it is not known yet what the server speaks, so that one connection finds out.
     negotiating: tokio::sync::Mutex<()>,
@@ -152,7 +150,7 @@ impl Pool {
 
     fn origin(&self, url: &Url) -> Result<Arc<Origin>, SendError> {
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = origins.iter().find(|origin| origin.is_of(url)) {
+        if let Some(known) = origins.iter().find(|origin| origin.address.is_of(url)) {
             return Ok(Arc::clone(known));
         }
         let origin = Arc::new(Origin::new(url)?);
@@ -173,7 +171,7 @@ impl Pool {
             // Somebody found out that connections are not shared here: all open theirs at once.
             drop(negotiating.take());
         }
-        let stream = self.connector.connect(origin).await?;
+        let stream = self.connector.connect(&origin.address).await?;
         let sender = if stream.speaks_h2() {
             let sender = http2_handshake(stream).await?;
             origin.lock().shared = Some(sender.clone());
@@ -188,50 +186,17 @@ impl Pool {
 
 impl Origin {
     fn new(url: &Url) -> Result<Self, SendError> {
-        let authority = &url[Position::BeforeHost..Position::AfterPort];
-        let authority = HeaderValue::from_str(authority).ok();
-        let (Some(authority), Some(port)) = (authority, url.port_or_known_default()) else {
-            return Err(SendError::no_host());
-        };
+        let address = ServerAddress::of(url).ok_or_else(SendError::no_host)?;
         let state = State {
-            // Without TLS there is nothing to agree on.
-            protocol_known: url.scheme() != "https",
+            // Without TLS there is nothing to negotiate.
+            protocol_known: !address.is_encrypted(),
             ..State::default()
         };
-        let mut url = url.clone();
-        url.set_path("");
-        url.set_query(None);
-        url.set_fragment(None);
         Ok(Self {
-            url,
-            authority,
-            port,
+            address,
             state: Mutex::new(state),
             negotiating: tokio::sync::Mutex::default(),
         })
-    }
-
-    /// Returns its address, without a path.
-    pub(super) const fn url(&self) -> &Url {
-        &self.url
-    }
-
-    pub(super) fn host(&self) -> &str {
-        self.url.host_str().unwrap_or_default()
-    }
-
-    pub(super) const fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.url.scheme() == "https"
-    }
-
-    fn is_of(&self, url: &Url) -> bool {
-        url.port_or_known_default() == Some(self.port)
-            && url.host_str() == self.url.host_str()
-            && url.scheme() == self.url.scheme()
     }
 
     fn protocol_known(&self) -> bool {
@@ -285,14 +250,14 @@ impl Origin {
     fn set_http1_target(&self, message: &mut http::Request<FullBody>, url: &Url) {
         *message.uri_mut() = target(url).into();
         let headers = message.headers_mut();
-        headers.insert(HOST, self.authority.clone());
+        headers.insert(HOST, self.address.authority().clone());
     }
 
     /// Addresses a request as HTTP/2 has it.
     fn set_http2_target(&self, message: &mut http::Request<FullBody>, url: &Url) {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(http::uri::Scheme::HTTPS);
-        parts.authority = self.authority.as_bytes().try_into().ok();
+        parts.authority = self.address.authority().as_bytes().try_into().ok();
         parts.path_and_query = Some(target(url));
         *message.uri_mut() = parts.try_into().unwrap_or_default();
     }
@@ -311,14 +276,14 @@ impl State {
 
 impl Idle {
     fn is_old(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) > IDLE_TIME
+        now.saturating_duration_since(self.since) > POOL_IDLE_TIMEOUT
     }
 }
 
 /// Closes what nobody has used for long, until nothing is left.
 async fn reap(origin: Weak<Origin>) {
     loop {
-        sleep(IDLE_TIME).await;
+        sleep(POOL_IDLE_TIMEOUT).await;
         let Some(origin) = origin.upgrade() else {
             return;
         };
@@ -367,7 +332,7 @@ async fn http2_handshake(stream: Stream) -> Result<http2::SendRequest<FullBody>,
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .adaptive_window(true)
-        .keep_alive_interval(H2_PING)
+        .keep_alive_interval(PING_INTERVAL)
         .max_header_list_size(MAX_HEADER_BYTES as u32)
         .handshake(TokioIo::new(stream))
         .await
@@ -376,9 +341,7 @@ async fn http2_handshake(stream: Stream) -> Result<http2::SendRequest<FullBody>,
     Ok(sender)
 }
 
-const IDLE_TIME: Duration = Duration::from_secs(90);
 const MAX_IDLE: usize = 128;
-const H2_PING: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use super::pool::{Exchange, Lease};
 use crate::body_buffer::BodyBuffer;
 use crate::error::TransportError;
 use crate::frame::FrameError;
+use crate::times::DRAIN_TIMEOUT;
 
 /// A connection that has changed to another protocol.
 #[cfg(feature = "ws")]
@@ -181,7 +182,7 @@ impl Response {
             }
         };
         // Too slow is as good as too long: the connection is given up.
-        let _ = tokio::time::timeout(DRAIN_TIME, drain).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, drain).await;
     }
 }
 
@@ -202,4 +203,3 @@ const fn protocol(what: &'static str) -> TransportError {
 
 const SWITCHING_PROTOCOLS: u16 = 101;
 const DRAIN_BYTES: usize = 64 * 1024;
-const DRAIN_TIME: std::time::Duration = std::time::Duration::from_millis(500);

@@ -4,6 +4,7 @@ mod h2;
 mod proxies;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use keyway_auth::BoxFuture;
 use keyway_code::Code;

@@ -10,7 +10,6 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::net::unix::pipe;
@@ -19,6 +18,7 @@ use tokio::time::Instant;
 
 use super::LAUNCH_ARG;
 use super::init::LAUNCH_MARK;
+use crate::times::{PIPE_DRAIN_TIMEOUT, TERMINATE_STEP_TIMEOUT};
 
 /// A running child and whatever it starts in its group; killed when dropped.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Process {
             if let Some(signal) = signal {
                 self.group.signal(signal);
             }
-            if tokio::time::timeout(DEADLINE, self.exit_watch().status())
+            if tokio::time::timeout(TERMINATE_STEP_TIMEOUT, self.exit_watch().status())
                 .await
                 .is_ok()
             {
@@ -135,7 +135,7 @@ impl ExitWatch {
     /// the group still holds them.
     pub(crate) async fn exited_and_drained(&mut self) {
         let (_, at) = self.outcome().await;
-        tokio::time::sleep_until(at + GRACE).await;
+        tokio::time::sleep_until(at + PIPE_DRAIN_TIMEOUT).await;
     }
 
     async fn outcome(&mut self) -> (ExitStatus, Instant) {
@@ -192,9 +192,5 @@ impl Group {
     }
 }
 
-/// How long a child may take at each step of [`Process::terminate`].
-const DEADLINE: Duration = Duration::from_secs(2);
-/// How long pipes may stay open after the child ended.
-const GRACE: Duration = Duration::from_millis(300);
 /// The thread does nothing but wait.
 const STACK_BYTES: usize = 128 * 1024;

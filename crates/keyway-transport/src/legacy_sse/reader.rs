@@ -17,13 +17,18 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) async fn open(server: &AuthorizedClient) -> Result<Self, TransportError> {
+    /// Opens the stream; `is_first` for the one that opens the connection.
+    pub(super) async fn open(
+        server: &AuthorizedClient,
+        is_first: bool,
+    ) -> Result<Self, TransportError> {
         let call = OutboundRequest {
             method: Method::GET,
             url: server.url(),
             headers: &[(ACCEPT, EVENTS), (CACHE_CONTROL, NO_STORE)],
             body: Bytes::new(),
             is_idempotent: true,
+            is_opening: is_first,
         };
         let response = server.call(&call).await?;
         if !(200..300).contains(&response.status()) {

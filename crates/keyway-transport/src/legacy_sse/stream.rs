@@ -15,6 +15,7 @@ use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 use crate::responses::{same_id, without_line_breaks};
 use crate::send_queue::MessageClass;
+use crate::times::{MAX_REOPEN_DELAY, REOPEN_DELAY, SIGN_IN_TIMEOUT};
 
 /// The stream in force and what was said to begin its session.
 #[derive(Debug, Default)]
@@ -36,6 +37,15 @@ struct State {
 struct Stream {
     endpoint: Url,
     reading: JoinHandle<()>,
+}
+
+/// Why a stream is opened.
+pub(super) enum Opening {
+    /// The connection begins.
+    First,
+    /// Another was lost; `initialize` and `notifications/initialized` are repeated on it, if the
+    /// client has sent them.
+    Again(Option<(Frame, Option<Frame>)>),
 }
 
 impl CurrentStream {
@@ -86,13 +96,14 @@ impl Shared {
     /// Opens the stream, and begins its session as the client did before, if it did.
     pub(super) async fn open(
         self: &Arc<Self>,
-        handshake_to_repeat: Option<(Frame, Option<Frame>)>,
+        opening: Opening,
         limit: Duration,
     ) -> Result<Url, TransportError> {
         let opening = async {
-            let mut reader = Reader::open(&self.server).await?;
+            let is_first = matches!(opening, Opening::First);
+            let mut reader = Reader::open(&self.server, is_first).await?;
             let endpoint = reader.endpoint(self.server.url()).await?;
-            if let Some((initialize, initialized)) = handshake_to_repeat {
+            if let Opening::Again(Some((initialize, initialized))) = opening {
                 self.initialize_again(&mut reader, &endpoint, &initialize)
                     .await?;
                 if let Some(initialized) = initialized {
@@ -166,7 +177,10 @@ impl Shared {
                 MessageClass::HandshakeRequest => None,
                 _ => self.current.handshake(),
             };
-            let error = match self.open(handshake_to_repeat, ENTRY_TIME).await {
+            let error = match self
+                .open(Opening::Again(handshake_to_repeat), SIGN_IN_TIMEOUT)
+                .await
+            {
                 Ok(endpoint) => return Ok(endpoint),
                 Err(error) => error,
             };
@@ -240,15 +254,12 @@ impl Losses {
             0 | 1 => return Instant::now(),
             count => count.saturating_sub(2).min(16),
         };
-        let pause = FIRST_PAUSE.saturating_mul(1 << doublings);
+        let pause = REOPEN_DELAY.saturating_mul(1 << doublings);
         let last = self.last.unwrap_or_else(Instant::now);
-        last.checked_add(pause.min(LONGEST_PAUSE)).unwrap_or(last)
+        last.checked_add(pause.min(MAX_REOPEN_DELAY))
+            .unwrap_or(last)
     }
 }
 
 /// How often a request tries to open a stream.
 const TRIES: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// As long as a client waits, since a person may have to sign in.
-const ENTRY_TIME: Duration = Duration::from_secs(60);

@@ -1,6 +1,7 @@
 //! The old transport against a server that does as it is told.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use keyway_auth::Fixed;
 
@@ -332,7 +333,10 @@ async fn dropped_stream_fails_pending_requests_and_the_next_request_initializes_
     send(&connection, r#"{"id":2,"method":"tools/call"}"#).await;
     let error = next_error(&mut connection).await;
     assert!(matches!(error, TransportError::StreamLost), "{error}");
-    assert_eq!(error.to_string(), "the event stream was lost");
+    assert_eq!(
+        error.to_string(),
+        "the event stream was lost; the server may have carried the request out"
+    );
     send(&connection, r#"{"id":3,"method":"tools/call"}"#).await;
     assert_eq!(next_text(&mut connection).await, r#"{"id":3,"result":{}}"#);
     let said: Vec<_> = server.journal().iter().map(Seen::rpc).collect();
@@ -370,7 +374,7 @@ async fn stream_that_cannot_be_opened_is_tried_three_times_with_growing_delays()
     }
     errors.sort();
     // One has tried for all of them.
-    let lost = "the event stream was lost";
+    let lost = "the event stream was lost; the server may have carried the request out";
     assert_eq!(errors, [lost, lost, "the server answered HTTP 503"]);
     assert!(started.elapsed() >= Duration::from_millis(750));
     let opened = server.journal().into_iter();
@@ -387,4 +391,18 @@ async fn stream_that_breaks_the_protocol_closes_the_connection_even_with_reopeni
         matches!(end, Event::Closed(Some(TransportError::Frame(_)))),
         "{end:?}"
     );
+}
+
+#[tokio::test]
+async fn connect_dropped_at_any_await_leaves_nothing_behind() {
+    let server = server("/m", "").await;
+    let mut was_done = false;
+    for polls in 0..100 {
+        was_done = crate::testing::drop_after(polls, connect(&server)).await;
+        assert!(connect(&server).await.is_ok(), "after {polls} polls");
+        if was_done {
+            break;
+        }
+    }
+    assert!(was_done, "it never came to its end");
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 
+use std::time::Duration;
 use std::time::Instant;
 
 use keyway_auth::ports::HttpClient as _;

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
@@ -17,6 +16,7 @@ use super::sockets::Peer;
 use super::timeouts::ActiveRequest;
 use super::{SocketPair, peer_user};
 use crate::body_buffer::BodyBuffer;
+use crate::times::BODY_CHUNK_TIMEOUT;
 
 /// A request whose body has not been read yet.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Inbound {
     async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
-            let frame = timeout(PIECE_TIME, frame).await;
+            let frame = timeout(BODY_CHUNK_TIMEOUT, frame).await;
             match frame.map_err(|_| BodyError::TooSlow)? {
                 None => return Ok(None),
                 Some(Err(_)) => return Err(BodyError::Broken),
@@ -175,4 +175,3 @@ pub enum BodyError {
 
 /// The largest body.
 pub const MAX_BODY_BYTES: usize = crate::frame::MAX_FRAME_BYTES;
-const PIECE_TIME: Duration = Duration::from_secs(30);

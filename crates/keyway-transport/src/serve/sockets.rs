@@ -4,11 +4,12 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::time::sleep;
+
+use crate::times::ACCEPT_RETRY_DELAY;
 
 /// Who sent a request, as far as the machine vouches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +209,7 @@ impl Listener {
                 Ok(Some(accepted)) => return accepted,
                 Ok(None) => {}
                 // Out of descriptors, or a connection that is gone already.
-                Err(_) => sleep(PAUSE).await,
+                Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
             }
         }
     }
@@ -318,4 +319,3 @@ pub enum ListenError {
 
 const MAX_TRIES: usize = 16;
 const BACKLOG: u32 = 1024;
-const PAUSE: Duration = Duration::from_millis(50);

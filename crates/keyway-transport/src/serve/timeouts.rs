@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::times::{KEEP_ALIVE_TIMEOUT, REQUEST_HEAD_TIMEOUT, WRITE_TIMEOUT};
 
 /// What a connection is doing, as far as waiting for its peer is concerned.
 #[derive(Debug, Default)]
@@ -78,7 +79,7 @@ impl<S> TimeoutStream<S> {
             stream,
             clock,
             armed: Some(HEAD),
-            read_clock: Box::pin(sleep(HEAD_TIME)),
+            read_clock: Box::pin(sleep(REQUEST_HEAD_TIMEOUT)),
             write_clock: None,
         }
     }
@@ -87,8 +88,8 @@ impl<S> TimeoutStream<S> {
     fn wait_for_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let state = self.clock.state();
         let limit = match state {
-            HEAD => HEAD_TIME,
-            IDLE => IDLE_TIME,
+            HEAD => REQUEST_HEAD_TIMEOUT,
+            IDLE => KEEP_ALIVE_TIMEOUT,
             _ => {
                 self.armed = None;
                 return Poll::Pending;
@@ -106,7 +107,7 @@ impl<S> TimeoutStream<S> {
     fn wait_for_reader(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let clock = self
             .write_clock
-            .get_or_insert_with(|| Box::pin(sleep(WRITE_TIME)));
+            .get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         ready!(clock.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -178,10 +179,3 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
     }
 }
-
-/// For the head of a request, from its first byte on; of the first one, from the beginning.
-const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Between requests.
-const IDLE_TIME: Duration = Duration::from_secs(120);
-/// While an answer waits for its reader.
-const WRITE_TIME: Duration = Duration::from_secs(30);

@@ -21,6 +21,7 @@ use crate::event_stream::EventStream;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{Media, Response};
 use crate::responses::{self, ServerMessage};
+use crate::times::{ERROR_BODY_TIMEOUT, OWN_REQUEST_TIMEOUT, SIGN_IN_TIMEOUT};
 
 impl Shared {
     /// Sends a request and reports its answer or its failure.
@@ -64,13 +65,14 @@ impl Shared {
                 _ => self.sessions.current(),
             };
             if let Some(over) = session.as_ref().filter(|session| session.has_ended()) {
-                Box::pin(self.replace_session(over, ENTRY_TIME)).await?;
+                Box::pin(self.replace_session(over, SIGN_IN_TIMEOUT)).await?;
                 continue;
             }
             let response = self.post(message, session.as_deref()).await?;
             let status = response.status();
             if (200..300).contains(&status) {
-                return self.receive(response, message, id).await;
+                let received = self.receive(response, message, id).await;
+                return received.map_err(|error| message.lost(error));
             }
             // 2025-11-25, "Session Management" 3 and 4: not found means the session has ended, and
             // so the request was not looked at.
@@ -80,7 +82,7 @@ impl Shared {
             {
                 response.finish().await;
                 // Boxed like everything rare here: the task of every call would be as large.
-                Box::pin(self.replace_session(&lost, OWN_TIME)).await?;
+                Box::pin(self.replace_session(&lost, OWN_REQUEST_TIMEOUT)).await?;
                 continue;
             }
             let frame = Box::pin(error_of(response, id)).await?;
@@ -122,6 +124,7 @@ impl Shared {
             headers: &headers,
             body: message.frame.bytes().clone(),
             is_idempotent: message.is_idempotent(),
+            is_opening: message.is_opening(),
         };
         self.server.call(&call).await
     }
@@ -251,7 +254,7 @@ impl Shared {
                 break;
             };
             let Ok(page) = self
-                .own_request(&request, OWN_TIME)
+                .own_request(&request, OWN_REQUEST_TIMEOUT)
                 .await
                 .map(|(page, _)| page)
             else {
@@ -346,9 +349,29 @@ impl Shared {
 /// Reads the JSON-RPC error that an HTTP error carries, or returns the HTTP error.
 async fn error_of(mut response: Response, id: &RequestId) -> Result<Frame, TransportError> {
     let error = response.status_error();
-    let body = timeout(ERROR_TIME, response.collect(MAX_ERROR_BYTES)).await;
+    let body = timeout(ERROR_BODY_TIMEOUT, response.collect(MAX_ERROR_BYTES)).await;
     let body = body.ok().and_then(Result::ok).unwrap_or_default();
+    if let Some(refused) = client_certificate_error(&error, &body) {
+        return Err(refused);
+    }
     responses::error_response(body, id).ok_or(error)
+}
+
+/// Recognises what nginx answers inside TLS when it does not like the client certificate.
+fn client_certificate_error(error: &TransportError, body: &[u8]) -> Option<TransportError> {
+    if !matches!(
+        error,
+        TransportError::Status {
+            status: 400 | 495 | 496,
+            ..
+        }
+    ) {
+        return None;
+    }
+    let says = |text: &str| memchr::memmem::find(body, text.as_bytes()).is_some();
+    let is_missing = says("No required SSL certificate was sent");
+    (is_missing || says("The SSL certificate error"))
+        .then_some(TransportError::ClientCertificate { is_missing })
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -360,8 +383,4 @@ const FIRST_PAGE: Method = Method::ListTools { from_start: true };
 /// 2026-07-28, "Server Validation".
 const HEADER_MISMATCH: i64 = -32020;
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
-const ERROR_TIME: Duration = Duration::from_secs(10);
-const OWN_TIME: Duration = Duration::from_secs(30);
-/// For who signed out, and has to sign in for the next session.
-const ENTRY_TIME: Duration = Duration::from_secs(60);
 const MAX_PAGES: usize = 32;

@@ -18,6 +18,7 @@ use crate::event_stream::EventStream;
 use crate::frame::Frame;
 use crate::http_client::{Media, Response};
 use crate::responses::without_line_breaks;
+use crate::times::{MAX_HOLD, STREAM_HEALTHY_AFTER, STREAM_RETRY_DELAY};
 
 /// Where a stream goes on after its connection ended.
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ impl StreamCursor {
 
     /// Returns how long to wait after so many failures: what the server asked for, then doubled.
     fn delay(&self, failures: u32) -> Duration {
-        let base = self.retry.unwrap_or(FIRST_DELAY);
+        let base = self.retry.unwrap_or(STREAM_RETRY_DELAY);
         base.saturating_mul(1 << failures.min(MAX_FAILURES))
     }
 }
@@ -84,7 +85,7 @@ impl Shared {
                 Ok(Opened::Stream(response)) => {
                     let began = Instant::now();
                     if self.forward_events(response, &mut cursor).await
-                        || began.elapsed() > GOOD_TIME
+                        || began.elapsed() > STREAM_HEALTHY_AFTER
                     {
                         failures = 0;
                     }
@@ -117,13 +118,14 @@ impl Shared {
             headers: &headers,
             body: Bytes::new(),
             is_idempotent: false,
+            is_opening: false,
         };
         let response = self.server.call(&call).await?;
         Ok(match response.status() {
             200..=299 if response.media() == Media::EventStream => Opened::Stream(response),
             408 | 425 | 429 | 500.. if response.status() != 501 => {
                 let wait = Duration::from_secs(response.retry_after().unwrap_or_default());
-                let wait = wait.min(LONGEST_WAIT);
+                let wait = wait.min(MAX_HOLD);
                 Opened::RetryLater { wait }
             }
             _ => Opened::Unsupported,
@@ -179,9 +181,4 @@ enum Opened {
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// A server that wants to be left alone for longer is asked again after this.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// A stream that lasted this long was worth opening.
-const GOOD_TIME: Duration = Duration::from_secs(5);
 const MAX_FAILURES: u32 = 5;

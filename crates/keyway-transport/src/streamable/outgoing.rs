@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::header_value;
 use super::request_metadata::RequestMetadata;
-use crate::authorized_client::is_idempotent;
+use crate::authorized_client::{DISCOVER, is_idempotent};
 use crate::error::TransportError;
 use crate::frame::{Envelope, Frame, Raw, RequestId};
 
@@ -45,8 +45,10 @@ pub(super) enum Method {
     ListTools { from_start: bool },
     /// `tools/call`.
     CallTool,
-    /// Other lists, reads, pings and discovery: may arrive twice.
-    Repeatable,
+    /// `server/discover`.
+    Discover,
+    /// Other lists, reads and pings: may arrive twice.
+    Idempotent,
     /// The rest.
     Other,
 }
@@ -92,7 +94,26 @@ impl Outgoing {
 
     /// Says whether the message does no harm if it arrives twice.
     pub(super) const fn is_idempotent(&self) -> bool {
-        matches!(self.method(), Method::ListTools { .. } | Method::Repeatable)
+        matches!(
+            self.method(),
+            Method::ListTools { .. } | Method::Discover | Method::Idempotent
+        )
+    }
+
+    /// Says whether the message opens a connection or a session.
+    pub(super) const fn is_opening(&self) -> bool {
+        matches!(self.kind, MessageKind::Initialize(_)) || matches!(self.method(), Method::Discover)
+    }
+
+    /// Returns why there is no response although the server began one, and says so if the request
+    /// may have been carried out.
+    pub(super) fn lost(&self, error: TransportError) -> TransportError {
+        match error {
+            TransportError::Closed if !self.is_idempotent() && !self.is_opening() => {
+                TransportError::ResponseLost { source: None }
+            }
+            error => error,
+        }
     }
 
     /// Returns the arguments of a tool call.
@@ -156,7 +177,8 @@ impl Method {
                 from_start: params.cursor.is_none(),
             },
             "tools/call" => Self::CallTool,
-            _ if is_idempotent(method) => Self::Repeatable,
+            DISCOVER => Self::Discover,
+            _ if is_idempotent(method) => Self::Idempotent,
             _ => Self::Other,
         }
     }

@@ -4,6 +4,7 @@ mod hostile;
 mod refusal;
 mod streams;
 
+use std::time::Duration;
 use tokio::sync::Barrier;
 
 use super::*;

@@ -33,6 +33,7 @@ pub(super) async fn open(server: &AuthorizedClient) -> Result<Upgraded, Transpor
         ],
         body: Bytes::new(),
         is_idempotent: true,
+        is_opening: true,
     };
     let response = server.call(&call).await?;
     if response.status() != 101 {

@@ -14,11 +14,12 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::close_reason::CloseReason;
 use super::liveness::LivenessCheck;
-use super::{CLOSE_TIMEOUT, Phase, Shared, Socket};
+use super::{Phase, Shared, Socket};
 use crate::connection::{Event, deliver};
 use crate::error::TransportError;
 use crate::frame::Frame;
 use crate::responses::{with_id, without_line_breaks};
+use crate::times::CLOSE_TIMEOUT;
 
 /// Everything that is read comes through here.
 pub(super) struct Reader {

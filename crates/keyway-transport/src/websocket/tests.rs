@@ -87,7 +87,7 @@ impl WsServer {
     }
 
     async fn connect(&self) -> Connection {
-        self.connect_pinging(PING_TIME).await
+        self.connect_pinging(PING_INTERVAL).await
     }
 
     async fn connect_pinging(&self, ping_time: Duration) -> Connection {

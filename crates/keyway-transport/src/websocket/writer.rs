@@ -12,7 +12,8 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{CLOSE_TIMEOUT, Phase, Shared, Socket};
+use super::{Phase, Shared, Socket};
+use crate::times::CLOSE_TIMEOUT;
 
 /// Everything that is written goes through here.
 pub(super) struct Writer {

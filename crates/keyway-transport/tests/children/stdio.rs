@@ -324,3 +324,42 @@ async fn d11_a_file_changed_before_or_during_the_start_stops_it() {
         assert_eq!(error.code(), Code::PendingTrust);
     }
 }
+
+#[tokio::test]
+async fn open_dropped_at_any_await_kills_the_child() {
+    let mut was_done = false;
+    for polls in 0..100 {
+        let folder = tempfile::TempDir::new().unwrap();
+        let mut started = server();
+        started.program.folder = folder.path().to_owned();
+        let launcher = launcher();
+        let mut opening = std::pin::pin!(started.open(&launcher));
+        for _ in 0..polls {
+            let polled = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(opening.as_mut().poll(context).is_ready())
+            });
+            was_done = polled.await;
+            if was_done {
+                break;
+            }
+            tokio::time::sleep(Duration::from_micros(200)).await;
+        }
+        opening.set(server().open(&launcher));
+        let mut connection = opening.await.unwrap().0;
+        let answer = call(&mut connection, "echo", json!(polls)).await;
+        assert_eq!(answer, json!(polls));
+        let here = folder.path().canonicalize().unwrap();
+        until(|| !is_home_of_a_process(&here)).await;
+        if was_done {
+            break;
+        }
+    }
+    assert!(was_done, "it never came to its end");
+}
+
+/// Says whether any process has this working directory.
+fn is_home_of_a_process(folder: &std::path::Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut homes = processes.filter_map(|process| process.path().join("cwd").read_link().ok());
+    homes.any(|home| home == folder)
+}

@@ -352,6 +352,11 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
             format!("the certificate that {host} shows is made for another name"),
             "put the name that the certificate has into `url`",
         ),
+        NetworkCause::ClientCertificate => (
+            "tls-failed",
+            format!("{host} requires a client certificate, or rejects the one it got"),
+            "set `client_certificate` and `client_key` below `[network]` in `config.toml`, or use `keyway mtls`",
+        ),
         NetworkCause::Tls => (
             Code::TlsFailed,
             format!("{host} was reached, but the TLS handshake failed"),

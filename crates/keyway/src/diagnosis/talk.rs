@@ -55,7 +55,9 @@ pub(super) fn of_transport(
                 format!("do what its last lines say, or {by_hand}; then {again}")
             }
         }
-        TransportError::Closed | TransportError::StreamLost => {
+        TransportError::Closed
+        | TransportError::ResponseLost { .. }
+        | TransportError::StreamLost => {
             format!(
                 "try again: {again}; if it happens each time, {}",
                 next.evidence()

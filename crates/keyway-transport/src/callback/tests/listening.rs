@@ -147,7 +147,7 @@ async fn b8_two_hundred_silent_connections_do_not_keep_the_browser_out() {
     let page = waiting.get(&good()).await;
     assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
     let took = began.elapsed();
-    let if_each_had_its_time = HEAD_TIME * 200 / u32::try_from(MAX_CONNECTIONS).unwrap();
+    let if_each_had_its_time = REQUEST_HEAD_TIMEOUT * 200 / u32::try_from(MAX_CONNECTIONS).unwrap();
     assert!(took < if_each_had_its_time / 2, "{took:?}");
     assert!(waiting.answer().await.code.is_some());
 }
@@ -163,7 +163,7 @@ async fn b8_sixteen_connections_are_open_at_most() {
                 .unwrap(),
         );
     }
-    tokio::time::sleep(GRACE * 3).await;
+    tokio::time::sleep(CALLBACK_EVICT_AFTER * 3).await;
     let mut ended = 0;
     for stream in &mut streams {
         let read = timeout(Duration::from_millis(20), stream.read(&mut [0; 1])).await;
@@ -191,7 +191,7 @@ async fn b8_head_is_bounded_in_size_and_time() {
         }
     };
     timeout(DEADLINE, dripping).await.expect("cut off");
-    assert!(began.elapsed() >= HEAD_TIME);
+    assert!(began.elapsed() >= REQUEST_HEAD_TIMEOUT);
     assert!(waiting.is_waiting().await);
 }
 

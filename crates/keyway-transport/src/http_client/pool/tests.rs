@@ -3,6 +3,7 @@
 use super::*;
 use crate::http_client::HttpClient;
 use crate::testing::{Reply, Server, client};
+use std::time::Duration;
 
 async fn call(client: &HttpClient, server: &Server) {
     let url = Url::parse(&format!("http://localhost:{}/", server.port)).unwrap();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::frame::FrameError;
+use std::time::Duration;
 
 async fn error_for(reply: Reply) -> (TransportError, Server) {
     let server = Server::start(move |_| reply.clone()).await;

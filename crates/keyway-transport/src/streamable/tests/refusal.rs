@@ -1,5 +1,7 @@
 //! 401 and 403: the authorizer is asked, and the request sent again while it has an answer.
 
+use std::time::Duration;
+
 use keyway_auth::Fixed;
 use keyway_code::Code;
 
