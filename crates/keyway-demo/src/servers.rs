@@ -14,6 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use keyway_transport::{Listener, serve};
 use tokio::task::JoinSet;
 
 use self::authority::Authority;
@@ -139,7 +140,8 @@ impl Servers {
         for (port, name, talk, gate) in sites {
             let failed = |source| DemoError::Listen { source };
             let listener = port.listener.try_clone().map_err(failed)?;
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            let listener = Listener::inherited_loopback(listener, None);
+            let listener = listener.map_err(|error| failed(std::io::Error::other(error)))?;
             let site = Site {
                 name,
                 authority: port.authority(),
@@ -147,7 +149,8 @@ impl Servers {
                 gate,
                 journal: journal.clone(),
             };
-            tasks.spawn(http::serve(listener, Arc::new(site)));
+            let forever = std::future::pending();
+            tasks.spawn(serve(vec![listener], Arc::new(site), forever));
         }
         Ok(Self { _tasks: tasks })
     }

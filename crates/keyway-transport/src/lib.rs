@@ -72,7 +72,7 @@ pub use self::oauth_http::OAuthHttp;
 pub use self::redact::Redactor;
 #[cfg(feature = "serve")]
 pub use self::serve::{
-    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, serve,
+    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, Upgrade, serve,
 };
 #[cfg(feature = "stdio")]
 pub use self::stdio::StdioServer;

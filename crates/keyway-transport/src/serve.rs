@@ -31,7 +31,7 @@ use self::sockets::Accepted;
 use self::timeouts::{ActivityClock, TimeoutStream};
 use crate::times::SHUTDOWN_TIMEOUT;
 
-pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply};
+pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply, Upgrade};
 pub use self::sockets::{ListenError, Listener, Peer};
 
 /// The addresses of both ends of a connection, theirs first.
@@ -149,7 +149,8 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             let mut builder = http1::Builder::new();
             builder.header_read_timeout(None).max_buf_size(MAX_HEAD);
             // Boxed, so that what came before it takes no place beside it.
-            let mut connection = Box::pin(builder.serve_connection(stream, answering));
+            let connection = builder.serve_connection(stream, answering);
+            let mut connection = Box::pin(connection.with_upgrades());
             tokio::select! {
                 ended = connection.as_mut() => drop(ended),
                 () = stopped_signal(&mut stopped) => {

@@ -4,14 +4,15 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hyper::header::LOCATION;
-use hyper::{Method, StatusCode};
+use http::header::LOCATION;
+use http::{Method, StatusCode};
 use keyway_secret::Secret;
+use keyway_transport::Reply;
 use serde::Deserialize;
 use serde_json::json;
 use url::{Host, Url};
 
-use super::http::{Answer, Request, empty, json, with};
+use super::http::{Request, empty, json, with};
 use super::page;
 use super::site::MCP;
 use super::tokens::{Asked, Client, Rotation, Tokens};
@@ -54,7 +55,7 @@ impl Authority {
     }
 
     /// Answers all but the resource's own addresses.
-    pub(super) fn answer(&self, request: &Request) -> Answer {
+    pub(super) fn answer(&self, request: &Request) -> Reply {
         match (&request.method, request.path.as_str()) {
             (&Method::GET, path) if path.strip_prefix(RESOURCE_METADATA) == Some(MCP) => {
                 self.resource_metadata()
@@ -78,7 +79,7 @@ impl Authority {
     }
 
     /// RFC 9728 §2
-    fn resource_metadata(&self) -> Answer {
+    fn resource_metadata(&self) -> Reply {
         let metadata = json!({
             "resource": self.resource(),
             "resource_name": "Keyway demo: docs",
@@ -90,7 +91,7 @@ impl Authority {
     }
 
     /// RFC 8414 §2, RFC 9207 §3
-    fn metadata(&self) -> Answer {
+    fn metadata(&self) -> Reply {
         let origin = &self.origin;
         let metadata = json!({
             "issuer": origin,
@@ -110,7 +111,7 @@ impl Authority {
     }
 
     /// RFC 7591 §3; only clients on this machine.
-    fn register(&self, body: &str) -> Answer {
+    fn register(&self, body: &str) -> Reply {
         #[derive(Deserialize)]
         struct Registration {
             redirect_uris: Vec<String>,
@@ -145,7 +146,7 @@ impl Authority {
 
     /// Shows the consent page. Whoever asks wrongly is told here, and sent nowhere (RFC 6749
     /// §4.1.2.1).
-    fn authorize(&self, request: &Request) -> Answer {
+    fn authorize(&self, request: &Request) -> Reply {
         let parameter = |name| request.parameter(name);
         let (client, redirect_uri) = (parameter("client_id"), parameter("redirect_uri"));
         let (challenge, state) = (parameter("code_challenge"), parameter("state"));
@@ -174,7 +175,7 @@ impl Authority {
     }
 
     /// Sends the person back to the client with a code.
-    fn consent(&self, request: &Request) -> Answer {
+    fn consent(&self, request: &Request) -> Reply {
         let Some((asked, code)) = self.tokens().agree(&request.field("question")) else {
             return page::problem("This question was answered already, or never asked.");
         };
@@ -189,7 +190,7 @@ impl Authority {
         with(empty(StatusCode::SEE_OTHER), LOCATION, to.as_str())
     }
 
-    fn token(&self, request: &Request) -> Answer {
+    fn token(&self, request: &Request) -> Reply {
         let field = |name| request.field(name);
         // RFC 8707 §2.2
         if field("resource") != self.resource() {
@@ -231,7 +232,7 @@ impl Authority {
     }
 
     /// RFC 7009 §2.2: what is unknown is answered like what was revoked.
-    fn revoke(&self, request: &Request) -> Answer {
+    fn revoke(&self, request: &Request) -> Reply {
         if self.tokens().revoke(&request.field("token")) {
             self.journal.note(DOCS, Event::Revoked);
         }
@@ -239,7 +240,7 @@ impl Authority {
     }
 }
 
-fn refusal(code: &str) -> Answer {
+fn refusal(code: &str) -> Reply {
     json(StatusCode::BAD_REQUEST, &json!({ "error": code }))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hyper::StatusCode;
+use http::StatusCode;
 use keyway_secret::Secret;
 
 use super::authority::Authority;

@@ -1,15 +1,16 @@
 //! The consent page: what is asked for, by whom, and one button.
 
-use hyper::StatusCode;
-use hyper::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::StatusCode;
+use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use keyway_transport::Reply;
 
-use super::http::{Answer, whole, with};
+use super::http::{whole, with};
 
 /// Where the button leads.
 pub(super) const CONSENT: &str = "/consent";
 
 /// Asks the person; `question` is what the answer is given under.
-pub(super) fn consent(client: &str, resource: &str, question: &str) -> Answer {
+pub(super) fn consent(client: &str, resource: &str, question: &str) -> Reply {
     let client = escaped(client);
     let resource = escaped(resource);
     let main = format!(
@@ -28,7 +29,7 @@ pub(super) fn consent(client: &str, resource: &str, question: &str) -> Answer {
 }
 
 /// Says why there is nothing to agree to.
-pub(super) fn problem(why: &str) -> Answer {
+pub(super) fn problem(why: &str) -> Reply {
     let main = format!(
         "<h1>This does not work</h1>\n<p>{}</p>\n\
          <p class=\"small\">Go back to the program that sent you here, and start again.</p>",
@@ -37,7 +38,7 @@ pub(super) fn problem(why: &str) -> Answer {
     page(StatusCode::BAD_REQUEST, "This does not work", &main)
 }
 
-fn page(status: StatusCode, title: &str, main: &str) -> Answer {
+fn page(status: StatusCode, title: &str, main: &str) -> Reply {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -48,7 +49,7 @@ fn page(status: StatusCode, title: &str, main: &str) -> Answer {
     let answer = whole(status, "text/html; charset=utf-8", html);
     let answer = with(answer, CONTENT_SECURITY_POLICY, POLICY);
     let answer = with(answer, X_CONTENT_TYPE_OPTIONS, "nosniff");
-    let answer = with(answer, hyper::header::CACHE_CONTROL, "no-store");
+    let answer = with(answer, http::header::CACHE_CONTROL, "no-store");
     // The form has to say where it comes from, and only to us.
     with(answer, REFERRER_POLICY, "same-origin")
 }
@@ -103,15 +104,12 @@ form-action 'self' http://localhost:* http://127.0.0.1:*; frame-ancestors 'none'
 
 #[cfg(test)]
 mod tests {
-    use super::super::http::Payload;
     use super::*;
 
     #[test]
     fn the_name_of_a_client_stays_text() {
         let answer = consent("<script>\"'&", "http://127.0.0.1/mcp", "question");
-        let Payload::Whole(html) = answer.into_body() else {
-            panic!("a page is no stream");
-        };
+        let html = answer.whole_body().expect("a page is not a stream");
         let html = String::from_utf8(html.to_vec()).unwrap();
         assert!(!html.contains("<script>"), "{html}");
         assert!(html.contains("&lt;script&gt;&quot;&#39;&amp;"), "{html}");

@@ -1,11 +1,15 @@
 //! One server: who may come in, and how it is talked to.
 
-use hyper::header::{ALLOW, WWW_AUTHENTICATE};
-use hyper::{Method, StatusCode};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::header::{ALLOW, WWW_AUTHENTICATE};
+use http::{Method, StatusCode};
+use keyway_transport::{Inbound, Reply, Service};
 use serde_json::json;
 
 use super::gate::{Gate, Refusal};
-use super::http::{Answer, Request, empty, json, whole, with};
+use super::http::{Request, empty, json, whole, with};
 use super::stream::Streams;
 use super::{mcp, websocket};
 use crate::journal::{Event, Journal};
@@ -39,9 +43,19 @@ impl Talk {
     }
 }
 
+impl Service for Site {
+    fn answer(self: Arc<Self>, request: Inbound) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
+        Box::pin(async move {
+            match Request::read(request).await {
+                Ok(request) => self.respond(request).await,
+                Err(status) => empty(status),
+            }
+        })
+    }
+}
+
 impl Site {
-    /// Answers a request.
-    pub(super) async fn answer(&self, request: Request) -> Answer {
+    async fn respond(&self, request: Request) -> Reply {
         if !self.is_addressed(&request) {
             return empty(StatusCode::FORBIDDEN);
         }
@@ -74,7 +88,7 @@ impl Site {
                 || request.header("origin") == Some(&origin))
     }
 
-    fn refuse(&self, refusal: Refusal) -> Answer {
+    fn refuse(&self, refusal: Refusal) -> Reply {
         let body = json!({ "error": refusal.code, "error_description": refusal.why });
         let answer = json(refusal.status, &body);
         match refusal.challenge {
@@ -83,7 +97,7 @@ impl Site {
         }
     }
 
-    async fn welcome(&self, request: Request) -> Answer {
+    async fn welcome(&self, request: Request) -> Reply {
         if request.method == Method::GET && request.path == HEALTH {
             return json(StatusCode::OK, &json!({ "status": "ok" }));
         }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use keyway_transport::Reply;
 use tokio::sync::mpsc;
 
-use super::http::{Answer, Payload, empty, with};
+use super::http::{empty, with};
 use crate::credentials;
 
 /// The streams that are open.
@@ -17,7 +18,7 @@ pub(super) struct Streams(Mutex<HashMap<String, mpsc::Sender<Bytes>>>);
 
 impl Streams {
     /// Opens a stream, whose first event says where to post.
-    pub(super) async fn open(&self, post_to: &str) -> Answer {
+    pub(super) async fn open(&self, post_to: &str) -> Reply {
         let Some(session) = credentials::random() else {
             return empty(StatusCode::INTERNAL_SERVER_ERROR);
         };
@@ -31,13 +32,11 @@ impl Streams {
             streams.insert(session, sender);
         }
         let answer = with(empty(StatusCode::OK), CONTENT_TYPE, "text/event-stream");
-        let mut answer = with(answer, CACHE_CONTROL, "no-store");
-        *answer.body_mut() = Payload::Stream(receiver);
-        answer
+        with(answer, CACHE_CONTROL, "no-store").pieces(receiver)
     }
 
     /// Says a reply on a stream.
-    pub(super) async fn post(&self, session: &str, reply: Option<String>) -> Answer {
+    pub(super) async fn post(&self, session: &str, reply: Option<String>) -> Reply {
         let sender = {
             let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             streams.get(session).cloned()

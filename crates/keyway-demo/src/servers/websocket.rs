@@ -1,23 +1,24 @@
 //! A WebSocket, taken over from HTTP once the gate let the request in.
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use hyper::StatusCode;
-use hyper::header::{
+use http::StatusCode;
+use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use hyper_util::rt::TokioIo;
+use keyway_transport::Reply;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::http::{Answer, Request, empty, with};
+use super::http::{Request, empty, with};
 
 /// Agrees to a handshake, and answers every message after it with `reply`.
 pub(super) fn open(
     request: Request,
     reply: impl Fn(&str) -> Option<String> + Send + 'static,
-) -> Answer {
+) -> Reply {
     let is_handshake = request
         .header("upgrade")
         .is_some_and(|to| to.eq_ignore_ascii_case("websocket"))
@@ -31,10 +32,12 @@ pub(super) fn open(
     };
     let accept = derive_accept_key(key.as_bytes());
     let speaks_mcp = request.header("sec-websocket-protocol") == Some("mcp");
-    let upgrade = request.upgrade;
+    let Some(upgrade) = request.upgrade else {
+        return empty(StatusCode::UPGRADE_REQUIRED);
+    };
     drop(tokio::spawn(async move {
-        if let Ok(connection) = upgrade.await {
-            converse(TokioIo::new(connection), reply).await;
+        if let Ok(connection) = upgrade.stream().await {
+            converse(connection, reply).await;
         }
     }));
     let answer = empty(StatusCode::SWITCHING_PROTOCOLS);
@@ -49,7 +52,7 @@ pub(super) fn open(
 }
 
 async fn converse(
-    connection: TokioIo<hyper::upgrade::Upgraded>,
+    connection: impl AsyncRead + AsyncWrite + Unpin,
     reply: impl Fn(&str) -> Option<String>,
 ) {
     let bounds = WebSocketConfig::default()

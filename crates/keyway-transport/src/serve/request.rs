@@ -1,13 +1,19 @@
 //! A request as it arrived, and the answer to it.
 
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+};
 use hyper::body::{Body as _, Incoming};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
 use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -31,6 +37,25 @@ pub struct Inbound {
     pub headers: HeaderMap,
     body: Incoming,
     addresses: Option<SocketPair>,
+    /// Holds what hyper keeps of a connection that may change its protocol.
+    extensions: Extensions,
+}
+
+/// A connection that changes its protocol once the answer with status 101 was sent.
+#[derive(Debug)]
+pub struct Upgrade(OnUpgrade);
+
+impl Upgrade {
+    /// Waits for the answer to be sent, and returns the connection. No time limit holds on it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is none: another status was sent, or the peer went away.
+    ///
+    /// Cancel safety: dropping the future closes the connection.
+    pub async fn stream(self) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + Send + 'static> {
+        self.0.await.map(TokioIo::new).map_err(io::Error::other)
+    }
 }
 
 impl Inbound {
@@ -46,7 +71,17 @@ impl Inbound {
             uri: head.uri,
             headers: head.headers,
             body,
+            extensions: head.extensions,
         }
+    }
+
+    /// Takes the connection over, if the request asks for another protocol and is answered with
+    /// status 101.
+    #[must_use]
+    pub fn on_upgrade(&mut self) -> Upgrade {
+        let mut head = Request::new(());
+        *head.extensions_mut() = std::mem::take(&mut self.extensions);
+        Upgrade(hyper::upgrade::on(head))
     }
 
     /// Says whether the kernel tells that somebody else than our own user, or the superuser, sent
@@ -68,6 +103,8 @@ impl Inbound {
     ///
     /// Returns [`BodyError::TooLarge`] above [`MAX_BODY_BYTES`], and [`BodyError::TooSlow`] if
     /// nothing comes for half a minute.
+    ///
+    /// Cancel safety: what was read so far is lost.
     pub async fn body(&mut self) -> Result<Bytes, BodyError> {
         let told = self.headers.get(CONTENT_LENGTH);
         let told = told.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -150,7 +187,19 @@ impl Reply {
         self.status
     }
 
+    /// Returns the body, unless it is sent in pieces.
+    #[must_use]
+    pub const fn whole_body(&self) -> Option<&Bytes> {
+        match &self.content {
+            Content::Whole(bytes) => Some(bytes),
+            Content::Pieces(_) => None,
+        }
+    }
+
     pub(super) fn into_response(self, busy: ActiveRequest) -> Response<ResponseBody> {
+        if self.status == StatusCode::SWITCHING_PROTOCOLS {
+            busy.upgrade();
+        }
         let mut response = Response::new(ResponseBody::new(self.content, busy));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;

@@ -1,4 +1,4 @@
-//! Guests that are slow, greedy or not from here.
+//! Clients that are slow, greedy or of another user.
 
 use std::time::Duration;
 
@@ -301,3 +301,58 @@ async fn socket_file_is_owner_only_and_replaced_only_if_unused() {
 
 /// More than the system takes on its own.
 const BIG: usize = 32 * 1024 * 1024;
+
+/// Changes to a protocol that returns every byte.
+struct Echo;
+
+impl Service for Echo {
+    fn answer(self: Arc<Self>, mut request: Inbound) -> BoxFuture<'static, Reply> {
+        Box::pin(async move {
+            let upgrade = request.on_upgrade();
+            drop(tokio::spawn(async move {
+                let mut stream = upgrade.stream().await.unwrap();
+                let mut bytes = [0; 64];
+                while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+                    stream.write_all(&bytes[..count]).await.unwrap();
+                }
+            }));
+            let upgrade = http::HeaderValue::from_static("echo");
+            Reply::new(StatusCode::SWITCHING_PROTOCOLS)
+                .header(
+                    http::header::CONNECTION,
+                    http::HeaderValue::from_static("upgrade"),
+                )
+                .header(http::header::UPGRADE, upgrade)
+        })
+    }
+}
+
+#[tokio::test]
+async fn upgraded_connection_has_no_time_limit() {
+    let listener = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = listener.port().unwrap();
+    let serving = tokio::spawn(serve(
+        vec![listener],
+        Arc::new(Echo),
+        std::future::pending(),
+    ));
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let head = "GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        stream.read_buf(&mut answer).await.unwrap();
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101 "));
+    for text in ["first", "after a long time"] {
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut echoed = vec![0; text.len()];
+        stream.read_exact(&mut echoed).await.unwrap();
+        assert_eq!(echoed, text.as_bytes());
+        // Paused only here: with a clock that jumps, the sockets would be too slow.
+        tokio::time::pause();
+        tokio::time::sleep(Duration::from_secs(1000)).await;
+        tokio::time::resume();
+    }
+    serving.abort();
+}

@@ -13,6 +13,14 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::times::{KEEP_ALIVE_TIMEOUT, REQUEST_HEAD_TIMEOUT, WRITE_TIMEOUT};
 
 /// What a connection is doing, as far as waiting for its peer is concerned.
+///
+/// ```text
+/// HEAD ──head read──▶ BUSY ──response sent──▶ IDLE ──first byte──▶ HEAD
+///   └── HTTP/2 ──▶ UNTIMED ◀── status 101 ──┘
+/// ```
+///
+/// Relaxed is enough: the stream and the service of one connection are polled by one task, and
+/// nothing else is read on the strength of the state.
 #[derive(Debug, Default)]
 pub(super) struct ActivityClock(AtomicU8);
 
@@ -22,14 +30,14 @@ const HEAD: u8 = 0;
 const BUSY: u8 = 1;
 /// The peer may send another request.
 const IDLE: u8 = 2;
-/// Requests come side by side, so that nothing can be told from silence.
-const MULTIPLEXED: u8 = 3;
+/// Requests come side by side, or it is no HTTP any more: silence means nothing.
+const UNTIMED: u8 = 3;
 
 impl ActivityClock {
     /// Notes that a head has been read; the request lasts until the value is dropped.
     pub(super) fn begin(self: &Arc<Self>, version: Version) -> ActiveRequest {
         let state = if version == Version::HTTP_2 {
-            MULTIPLEXED
+            UNTIMED
         } else {
             BUSY
         };
@@ -52,6 +60,13 @@ impl ActivityClock {
 /// A request that is being answered.
 #[derive(Debug)]
 pub(super) struct ActiveRequest(Arc<ActivityClock>);
+
+impl ActiveRequest {
+    /// Notes that the connection speaks another protocol from now on, with limits of its own.
+    pub(super) fn upgrade(&self) {
+        self.0.0.store(UNTIMED, Ordering::Relaxed);
+    }
+}
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
