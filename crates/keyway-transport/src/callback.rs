@@ -64,6 +64,8 @@ impl CallbackListener {
     /// # Errors
     ///
     /// Returns [`InteractionError::Timeout`] after `timeout_after`.
+    ///
+    /// Cancel safety: dropping the future closes the port; a redirect that comes later is lost.
     pub async fn wait(
         self,
         state: &Secret<String>,
@@ -74,6 +76,7 @@ impl CallbackListener {
         let deadline = Instant::now() + timeout_after;
         loop {
             let room = connections.room();
+            // In this order: a redirect that came counts even if the time is over by now.
             tokio::select! {
                 biased;
                 answer = connections.next() => {

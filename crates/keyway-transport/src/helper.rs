@@ -211,6 +211,7 @@ async fn read_output(pipe: &pipe::Receiver, ended: &mut ExitWatch) -> io::Result
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
+        // A grandchild may hold the pipe open: what comes after the exit is not waited for.
         tokio::select! {
             ready = pipe.readable() => ready?,
             () = ended.exited_and_drained() => return Ok(Secret::new(output)),

@@ -10,7 +10,7 @@ use crate::frame::RequestId;
 #[cfg(any(feature = "sse", feature = "ws"))]
 use crate::responses::same_id;
 
-/// The requests under way on one connection.
+/// The requests in flight on one connection. The lock is never held across an await.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(Mutex<State>);
 

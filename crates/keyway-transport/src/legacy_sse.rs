@@ -41,6 +41,8 @@ use crate::times::{CLOSE_TIMEOUT, ERROR_BODY_TIMEOUT, OPEN_TIMEOUT};
 ///
 /// Returns [`TransportError::Protocol`] if that address is in another origin, and otherwise why
 /// there is no stream.
+///
+/// Cancel safety: dropping the future closes the stream; nothing was posted.
 pub async fn connect_sse(
     url: &Secret<String>,
     authorizer: Arc<dyn Authorizer>,

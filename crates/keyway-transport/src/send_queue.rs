@@ -1,4 +1,4 @@
-//! Whose turn it is: how many messages may be under way, and which wait for the handshake.
+//! How many messages may be in flight, and which wait for the handshake.
 
 use std::sync::Arc;
 

@@ -43,7 +43,10 @@ pub trait Service: Send + Sync + 'static {
     fn answer(self: Arc<Self>, request: Inbound) -> BoxFuture<'static, Reply>;
 }
 
-/// Serves until `stop` is done, and then until the requests under way have been answered.
+/// Serves until `stop` is done, and then until the requests in flight have been answered, for
+/// [`SHUTDOWN_TIMEOUT`] at most.
+///
+/// Cancel safety: dropping the future closes all connections at once.
 pub async fn serve(
     listeners: Vec<Listener>,
     service: Arc<dyn Service>,
@@ -110,6 +113,7 @@ async fn accept(
             }
         }
     };
+    // Dropping `accepting` loses at most a connection that was accepted and not begun.
     tokio::select! {
         () = accepting => {}
         () = stopped_signal(&mut stopped) => {}
@@ -130,6 +134,7 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 ) {
     let clock = Arc::new(ActivityClock::default());
     let stream = TimeoutStream::new(stream, Arc::clone(&clock));
+    // Before the first byte there is nothing to finish: stopping may drop the connection.
     let peeked = tokio::select! {
         peeked = PeekedStream::of(stream) => peeked,
         () = stopped_signal(&mut stopped) => return,
@@ -143,7 +148,7 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         let answer = Arc::clone(&service).answer(Inbound::new(from, request));
         async move { Ok::<_, Infallible>(answer.await.into_response(busy)) }
     });
-    // A peer that broke off is nobody's concern.
+    // A peer that broke off has no one to report to.
     match version {
         HttpVersion::Http1 => {
             let mut builder = http1::Builder::new();
@@ -151,6 +156,7 @@ async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             // Boxed, so that what came before it takes no place beside it.
             let connection = builder.serve_connection(stream, answering);
             let mut connection = Box::pin(connection.with_upgrades());
+            // Stopping lets the request in flight finish and closes after its response.
             tokio::select! {
                 ended = connection.as_mut() => drop(ended),
                 () = stopped_signal(&mut stopped) => {
@@ -176,6 +182,7 @@ where
         .max_concurrent_streams(MAX_STREAMS);
     let connection = builder.serve_connection(stream, answering);
     tokio::pin!(connection);
+    // Stopping sends GOAWAY and lets the streams that are open finish.
     tokio::select! {
         ended = connection.as_mut() => drop(ended),
         () = stopped_signal(&mut stopped) => {

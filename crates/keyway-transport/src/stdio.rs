@@ -46,7 +46,11 @@ impl StdioServer {
     /// # Errors
     ///
     /// Returns [`TransportError::Spawn`] if it could not be started and
-    /// [`TransportError::Changed`] if a file that it runs is not the one approved.
+    /// [`TransportError::Changed`] if a file that it runs is not the one approved, and
+    /// [`TransportError::LauncherNotInitialized`] if `main` did not call
+    /// [`take_over`](crate::take_over).
+    ///
+    /// Cancel safety: dropping the future kills the child, if it was started.
     pub async fn open(
         self,
         launcher: &Launcher,

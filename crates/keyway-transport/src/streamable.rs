@@ -69,7 +69,10 @@ struct Shared {
     tools: ToolHeaders,
     in_flight: InFlight,
     send_queue: SendQueue,
+    /// The task of the `GET` stream; held for a look only.
     listener: Mutex<Option<AbortHandle>>,
+    /// Whether the last request was of 2026-07-28 or later. Acquire and release order it with the
+    /// session that `initialize` puts in force, which another task may read next.
     is_modern: AtomicBool,
 }
 

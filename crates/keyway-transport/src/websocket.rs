@@ -41,6 +41,8 @@ use crate::times::{CLOSE_TIMEOUT, OPEN_TIMEOUT, PING_INTERVAL};
 ///
 /// Returns [`TransportError::Protocol`] if the server answers with another subprotocol than `mcp`
 /// or with an extension, and otherwise why there is no connection.
+///
+/// Cancel safety: dropping the future closes the connection.
 pub async fn connect_ws(
     url: &Secret<String>,
     authorizer: Arc<dyn Authorizer>,
@@ -149,6 +151,7 @@ impl WsLink {
         };
         let text =
             Utf8Bytes::try_from(frame.bytes().clone()).map_err(|_| FrameError::NotJsonRpc)?;
+        // A server that does not read must not hold a sender back once the connection ends.
         let place = tokio::select! {
             place = self.queue.reserve() => place.map_err(|_| TransportError::Closed)?,
             _ = self.shared.ending() => return Err(TransportError::Closed),

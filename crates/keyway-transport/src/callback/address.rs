@@ -135,6 +135,7 @@ impl Sockets {
     /// Waits for the next connection.
     pub(super) async fn accept(&self) -> TcpStream {
         loop {
+            // `accept` is cancel safe: what the other socket has stays in its backlog.
             let accepted = tokio::select! {
                 accepted = accept(self.v4.as_ref()) => accepted,
                 accepted = accept(self.v6.as_ref()) => accepted,

@@ -110,6 +110,7 @@ async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, ConnectFailu
 async fn race(preferred: &[SocketAddr], other: &[SocketAddr]) -> io::Result<TcpStream> {
     let first = dial_in_order(preferred);
     tokio::pin!(first);
+    // The preferred family has a head start; the loser is dropped, which closes its socket.
     tokio::select! {
         stream = &mut first => match stream {
             Ok(stream) => return Ok(stream),
@@ -119,6 +120,7 @@ async fn race(preferred: &[SocketAddr], other: &[SocketAddr]) -> io::Result<TcpS
     }
     let second = dial_in_order(other);
     tokio::pin!(second);
+    // Either may be first now; only if both fail does the connection.
     tokio::select! {
         stream = &mut first => match stream {
             Ok(stream) => Ok(stream),

@@ -27,6 +27,7 @@ use crate::times::{PING_INTERVAL, POOL_IDLE_TIMEOUT};
 pub(super) struct Pool {
     pub(super) connector: Connector,
     pub(super) purpose: Purpose,
+    /// Held for a look only. A list, because a client talks to a handful of servers.
     origins: Mutex<Vec<Arc<Origin>>>,
 }
 
@@ -34,6 +35,7 @@ pub(super) struct Pool {
 #[derive(Debug)]
 struct Origin {
     address: ServerAddress,
+    /// Held for a look only, never across an await.
     state: Mutex<State>,
     /// Held while it is not known yet what the server speaks, so that one connection finds out.
     negotiating: tokio::sync::Mutex<()>,

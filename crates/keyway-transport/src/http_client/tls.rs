@@ -146,6 +146,7 @@ impl RootCertificates {
 /// The client certificate in force, which may be replaced while connections are open.
 #[derive(Debug, Default)]
 struct Identity {
+    /// Read at every handshake, written when the files were rotated.
     current: RwLock<Option<Arc<CertifiedKey>>>,
 }
 

@@ -85,6 +85,7 @@ impl Lines {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
+            // A grandchild may hold the pipe open: what comes after the exit is not waited for.
             tokio::select! {
                 ready = self.pipe.readable() => ready?,
                 () = self.ended.exited_and_drained() => return Ok(false),

@@ -18,8 +18,16 @@ use crate::send_queue::MessageClass;
 use crate::times::{MAX_REOPEN_DELAY, REOPEN_DELAY, SIGN_IN_TIMEOUT};
 
 /// The stream in force and what was said to begin its session.
+///
+/// ```text
+/// open ──sign-out──────────────────▶ none ──next request──▶ opening ──▶ open
+///   ├─ lost, reopening enabled ──────▲                          └─ 3 failures ──▶ none
+///   └─ lost otherwise, or close ──▶ closed
+/// ```
 #[derive(Debug, Default)]
 pub(super) struct CurrentStream {
+    /// Held for a look only. Taken before the lock of [`InFlight`](crate::in_flight::InFlight),
+    /// never after it.
     state: Mutex<State>,
     /// Held while another stream is opened, so that one serves all.
     opening: tokio::sync::Mutex<()>,

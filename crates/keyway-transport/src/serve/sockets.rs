@@ -191,6 +191,8 @@ impl Listener {
     }
 
     /// Waits for the next process of the same user; never returns for a port.
+    ///
+    /// Cancel safety: cancel safe; no connection is lost.
     pub async fn same_user(&self) -> UnixStream {
         if self.port().is_some() {
             return std::future::pending().await;
@@ -221,6 +223,7 @@ impl Listener {
                 second,
                 port,
             } => {
+                // `accept` is cancel safe: what the other socket has stays in its backlog.
                 let (stream, _) = tokio::select! {
                     accepted = first.accept() => accepted?,
                     accepted = accept_maybe(second.as_ref()) => accepted?,

@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, watch};
 /// The child's standard input.
 #[derive(Debug)]
 pub(super) struct Writer {
+    /// Held across writes, so that two messages never mix. `None` once closed.
     pipe: Mutex<Option<Pipe>>,
     is_closed: watch::Sender<bool>,
 }
@@ -71,6 +72,7 @@ impl Writer {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let mut closed = self.is_closed.subscribe();
+                    // Closing must not wait for a child that does not read.
                     tokio::select! {
                         ready = pipe.sender.writable() => ready?,
                         _ = closed.wait_for(|is_closed| *is_closed) => {}

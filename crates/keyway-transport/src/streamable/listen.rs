@@ -76,6 +76,13 @@ impl Shared {
         Err(TransportError::Closed)
     }
 
+    /// Keeps the `GET` stream open.
+    ///
+    /// ```text
+    /// opening ──2xx──▶ open ──ended──▶ waiting (1 s, doubled) ──▶ opening, 5 failures in a row at most
+    ///    ├─ 408 425 429 5xx ──▶ waiting (`Retry-After`) ──▶ opening
+    ///    └─ any other status, 501 ──▶ none: the server offers no stream
+    /// ```
     async fn keep_listening(&self) {
         let mut cursor = StreamCursor::default();
         let mut failures = 0;

@@ -37,6 +37,7 @@ impl Session {
 
     /// Notes that we ended it; says whether nobody did before.
     pub(super) fn end(&self) -> bool {
+        // The swap makes sure that one of several callers tells the server.
         !self.has_ended.swap(true, Ordering::AcqRel)
     }
 
@@ -54,8 +55,18 @@ impl Session {
 }
 
 /// The session in force and what is needed to begin another.
+///
+/// ```text
+/// none ──initialize answered──▶ in force ──404──▶ replaced (one task for all, `replacing`)
+///                                  │                  └──▶ in force
+///                                  └─end_session──▶ ended ──next request──▶ replaced
+/// ```
+///
+/// Requests carry the session that was in force when they were sent, so a late 404 to an old
+/// session replaces nothing.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
+    /// Held for a look only, never across an await.
     state: Mutex<State>,
     /// Held while a lost session is replaced, so that one replacement serves all.
     pub(super) replacing: tokio::sync::Mutex<()>,

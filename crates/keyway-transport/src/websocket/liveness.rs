@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much a connection has moved.
+///
+/// Relaxed is enough: the counters are looked at every half a minute, and only for a change.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     read: AtomicU64,

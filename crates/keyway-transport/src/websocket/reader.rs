@@ -82,6 +82,7 @@ impl Reader {
             let Ok(room) = room else {
                 return CloseReason::normal();
             };
+            // `next` is cancel safe: a message that is half read stays in the socket's buffer.
             let read = tokio::select! {
                 phase = &mut ending => return ended(phase),
                 read = self.next() => read,
@@ -90,6 +91,7 @@ impl Reader {
                 Ok(Some(frame)) => {
                     // A large one may need more than this place.
                     drop(room);
+                    // The frame first: what was read is delivered even if the end has begun.
                     tokio::select! {
                         biased;
                         _ = deliver(&events, Event::Frame(frame)) => {}
@@ -104,6 +106,7 @@ impl Reader {
 
     /// Waits for a message to pass on; `None` is one that concerns nobody else.
     async fn next(&mut self) -> Result<Option<Frame>, CloseReason> {
+        // Messages first: while they come, nobody has to ask whether the server is alive.
         let message = tokio::select! {
             biased;
             message = self.stream.next() => message,

@@ -42,6 +42,7 @@ impl Writer {
     pub(super) async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let phase = loop {
+            // The end first: `next` keeps its batch, and `send_close` writes the rest of it.
             let written = tokio::select! {
                 biased;
                 phase = shared.ending() => break phase,
@@ -59,6 +60,7 @@ impl Writer {
 
     /// Writes a ping, or all that waits at once.
     async fn next(&mut self) -> Result<(), Error> {
+        // Pings first: a queue that never empties must not hide that the server is gone.
         tokio::select! {
             biased;
             () = self.shared.ping.notified() => {
