@@ -61,10 +61,10 @@ impl CurrentStream {
     pub(super) fn note(&self, message: &Message) {
         match message.class {
             MessageClass::HandshakeRequest => {
-                self.lock().initialize = Some(message.frame.detached())
+                self.lock().initialize = Some(message.frame.detached());
             }
             MessageClass::HandshakeNotification => {
-                self.lock().initialized = Some(message.frame.detached())
+                self.lock().initialized = Some(message.frame.detached());
             }
             _ => {}
         }
