@@ -4,7 +4,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::disallowed_methods,
     reason = "a program for tests: it fails loudly and prints"
 )]
 
