@@ -29,7 +29,7 @@ impl TransportError {
                 Some(NetworkCause::CertificateExpired) => Code::CertificateExpired,
                 Some(NetworkCause::CertificateUntrusted) => Code::CertificateUntrusted,
                 Some(NetworkCause::CertificateName) => Code::CertificateName,
-                Some(NetworkCause::Tls) => Code::TlsFailed,
+                Some(NetworkCause::Tls | NetworkCause::ClientCertificate) => Code::TlsFailed,
                 Some(NetworkCause::Proxy { .. }) => Code::ProxyRefused,
                 None => Code::Unreachable,
             },

@@ -104,7 +104,10 @@ async fn request_of_a_host_never_leaves_the_origin() {
     }
     assert!(server.journal().is_empty());
     let redirected = authorized.send(request(Method::GET, "/", "")).await;
-    assert_eq!(redirected.unwrap_err().code().as_str(), "cross-origin-redirect");
+    assert_eq!(
+        redirected.unwrap_err().code().as_str(),
+        "cross-origin-redirect"
+    );
     assert_eq!((server.journal().len(), other.connections()), (1, 0));
 }
 
