@@ -353,7 +353,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
             "put the name that the certificate has into `url`",
         ),
         NetworkCause::ClientCertificate => (
-            "tls-failed",
+            Code::TlsFailed,
             format!("{host} requires a client certificate, or rejects the one it got"),
             "set `client_certificate` and `client_key` below `[network]` in `config.toml`, or use `keyway mtls`",
         ),
