@@ -11,6 +11,7 @@ use keyway::variables::KeepError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
+use keyway_config::source::Location;
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
@@ -238,6 +239,22 @@ impl CliError {
         match self {
             Self::Host(error) => error.server(),
             Self::UnknownTool { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Returns where in a file it is.
+    pub(crate) fn location(&self) -> Option<&Location> {
+        match self {
+            Self::Host(error) => error.location(),
+            _ => None,
+        }
+    }
+
+    /// Returns what an HTTP server answered.
+    pub(crate) fn http(&self) -> Option<(u16, Option<String>, Option<String>)> {
+        match self {
+            Self::Host(error) => error.http(),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use self::output::Output;
 use self::traffic_observer::TrafficObserver;
+use crate::explain::Explainer;
 
 /// Serves a client until it goes away, and then ends the connection in good order.
 ///
@@ -32,6 +33,21 @@ pub async fn bridge(
     connection: Connection,
 ) -> io::Result<()> {
     resume(Input::new(input), Output::new(output), connection).await
+}
+
+/// The same for a server about which more is known than an error alone says.
+///
+/// # Errors
+///
+/// Returns what kept the client from being read or written to.
+pub async fn bridge_explained(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send,
+    connection: Connection,
+    explainer: Explainer,
+) -> io::Result<()> {
+    let output = Output::new(output).explained(explainer);
+    resume(Input::new(input), output, connection).await
 }
 
 /// The same for a client of whom somebody notes what it asks.

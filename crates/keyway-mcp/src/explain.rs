@@ -1,9 +1,11 @@
 //! Errors in a person's words: what happened, under which code, and what to do next.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use keyway_auth::AuthError;
 use keyway_code::Code;
+use keyway_secret::shell_word;
 use keyway_transport::TransportError;
 
 use crate::session::SessionError;
@@ -18,6 +20,9 @@ pub struct Explained {
     /// What to do next.
     pub hint: Option<String>,
 }
+
+/// Explains an error of one server, with what is known about its entry.
+pub type Explainer = Arc<dyn Fn(&TransportError) -> Explained + Send + Sync>;
 
 /// Explains why there is no credential.
 #[must_use]
@@ -43,12 +48,13 @@ pub fn explain_session(error: &SessionError) -> Explained {
 }
 
 /// Puts the names of a server into a hint, so that its commands can be copied as they are; names
-/// that a shell would take apart are left out.
+/// that a shell would take apart are quoted, and those that it would take for flags are left out.
 #[must_use]
 pub fn naming(hint: &str, plugin: Option<&str>, server: &str) -> String {
-    if !is_plain(server) {
+    if server.is_empty() || server.starts_with('-') {
         return hint.to_owned();
     }
+    let word = shell_word(server);
     let mut named = String::new();
     let mut rest = hint;
     while let Some((before, after)) = rest.split_once(PLACE) {
@@ -56,7 +62,12 @@ pub fn naming(hint: &str, plugin: Option<&str>, server: &str) -> String {
         // A variable may be named like the place.
         let is_place = before.ends_with([' ', ':'])
             && (after.is_empty() || after.starts_with([' ', ',', ';', '"']));
-        named.push_str(if is_place { server } else { PLACE });
+        let is_key = before.ends_with("\"PLUGIN:");
+        named.push_str(match is_place {
+            true if is_key => server,
+            true => &word,
+            false => PLACE,
+        });
         rest = after;
     }
     named.push_str(rest);
@@ -112,7 +123,11 @@ mod tests {
                 "a.b",
                 "`x` below `[servers.\"p:a.b\".oauth]`: keyway doctor --server a.b; then a.b",
             ),
-            ("keyway login SERVER", "my server", "keyway login SERVER"),
+            (
+                "keyway login SERVER",
+                "my server",
+                "keyway login 'my server'",
+            ),
             ("keyway login SERVER", "-x", "keyway login SERVER"),
             ("keyway login SERVER", "", "keyway login SERVER"),
             (

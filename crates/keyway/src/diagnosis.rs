@@ -11,7 +11,7 @@ use keyway_auth::ports::Redirect;
 use keyway_transport::CallbackListener;
 
 pub use self::credential::credential_variables;
-pub use self::refine::{Evidence, Finding, Speaks, refine, refine_session};
+pub use self::refine::{Diagnosis, Evidence, Speaks, explainer, refine, refine_session};
 
 /// Finds out whether the browser could come back to a fixed port. Has to be called inside a Tokio
 /// runtime.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use keyway::connect::Connection;
+use keyway::diagnosis::explainer;
 use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Approved, Host, Plan, Plugin};
@@ -17,7 +18,7 @@ use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_gateway::shared_gateway::SharedGateway;
 use keyway_gateway::sharing::relay;
 use keyway_mcp::aggregate::{AggregateSettings, Member, Naming, aggregate};
-use keyway_mcp::bridge::bridge;
+use keyway_mcp::bridge::{bridge, bridge_explained};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
@@ -105,11 +106,15 @@ impl Runner {
             let alone = async move || self.alone().await;
             tokio::spawn(async move { relay(input, output, stream, alone).await })
         } else {
-            let connection = match only {
-                Some(server) if server.is_open().await => lasting(server.open().await?.connection),
-                _ => self.together(),
-            };
-            tokio::spawn(bridge(input, output, connection))
+            match only {
+                Some(server) if server.is_open().await => {
+                    let site = self.plugin.declaration_site(&server.spec().name);
+                    let explainer = explainer(server.spec().clone(), site);
+                    let connection = lasting(server.open().await?.connection);
+                    tokio::spawn(bridge_explained(input, output, connection, explainer))
+                }
+                _ => tokio::spawn(bridge(input, output, self.together())),
+            }
         };
         Ok(bridging.await.map_err(io::Error::other).flatten())
     }

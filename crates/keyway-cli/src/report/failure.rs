@@ -2,12 +2,12 @@
 
 use std::error::Error as _;
 
-use keyway::connect::TransportError;
 use keyway_code::Code;
 use keyway_secret::printable;
 use serde::Serialize;
 
 use super::json::to_text;
+use super::mask::in_name;
 use crate::error::CliError;
 
 /// One diagnostic object of the contract.
@@ -16,11 +16,19 @@ pub(crate) struct Failure {
     code: Code,
     severity: &'static str,
     server: Option<String>,
-    source: Option<()>,
+    source: Option<Source>,
     message: String,
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     http: Option<Http>,
+}
+
+#[derive(Serialize)]
+struct Source {
+    file: String,
+    line: u32,
+    column: u32,
+    pointer: String,
 }
 
 #[derive(Serialize)]
@@ -33,28 +41,22 @@ struct Http {
 impl Failure {
     /// Words an error.
     pub(crate) fn of(error: &CliError) -> Self {
-        let http = error.transport().and_then(|error| match error {
-            TransportError::Refused {
-                status,
-                error,
-                scope,
-            } => Some(Http {
-                status: *status,
-                error: error.clone(),
-                scope: scope.clone(),
-            }),
-            TransportError::Status { status, .. } => Some(Http {
-                status: *status,
-                error: None,
-                scope: None,
-            }),
-            _ => None,
+        let http = error.http().map(|(status, error, scope)| Http {
+            status,
+            error,
+            scope,
+        });
+        let source = error.location().map(|location| Source {
+            file: location.file.to_string(),
+            line: location.start.line,
+            column: location.start.column,
+            pointer: in_name(location.pointer.as_str()),
         });
         Self {
             code: error.code(),
             severity: "error",
             server: error.server().map(str::to_owned),
-            source: None,
+            source,
             message: chain(error),
             hint: error.hint(),
             http,

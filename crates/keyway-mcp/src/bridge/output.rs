@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::traffic_observer::TrafficObserver;
-use crate::explain::explain;
+use crate::explain::{Explained, Explainer, explain};
 use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::whereabouts::Whereabouts;
 
@@ -19,6 +19,8 @@ pub struct Output<W> {
     /// The request whose answer the client has already.
     muted: Option<RequestId>,
     observer: Option<Arc<dyn TrafficObserver>>,
+    /// Words errors, if more is known about the server than the error says.
+    explainer: Option<Explainer>,
 }
 
 impl<W> std::fmt::Debug for Output<W> {
@@ -36,12 +38,19 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             buffer: Vec::new(),
             muted: None,
             observer: None,
+            explainer: None,
         }
     }
 
     /// Lets somebody note what the client is written.
     pub(super) fn observed_by(mut self, observer: Arc<dyn TrafficObserver>) -> Self {
         self.observer = Some(observer);
+        self
+    }
+
+    /// Words errors with what is known about the server.
+    pub(super) fn explained(mut self, explainer: Explainer) -> Self {
+        self.explainer = Some(explainer);
         self
     }
 
@@ -61,7 +70,13 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         }
         match event {
             Event::Frame(frame) => self.line(frame.bytes()),
-            Event::Failed { id, error } => self.line(failure(&id, &error, None).as_bytes()),
+            Event::Failed { id, error } => {
+                let explained = match &self.explainer {
+                    Some(explainer) => explainer(&error),
+                    None => explain(&error),
+                };
+                self.line(answer(&id, &explained).as_bytes());
+            }
             _ => {}
         }
     }
@@ -103,6 +118,10 @@ pub fn failure(id: &RequestId, error: &TransportError, server: Option<&Whereabou
     if let Some(server) = server {
         explained.hint = explained.hint.map(|hint| server.word(&hint));
     }
+    answer(id, &explained)
+}
+
+fn answer(id: &RequestId, explained: &Explained) -> String {
     let body = json!({
         "code": LOCAL_ERROR,
         "message": explained.message,

@@ -1,9 +1,10 @@
 //! The commands that a person may run next, with the name of the server in them.
 
+use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 
 use super::credential::Fed;
-use keyway_mcp::explain::is_plain;
+use keyway_secret::shell_word;
 
 /// Words the commands that a person may run next.
 pub(super) struct Next {
@@ -11,17 +12,15 @@ pub(super) struct Next {
     pub(super) server: String,
     /// Whether it is a program on this machine.
     pub(super) is_local: bool,
+    /// How it is authenticated to.
+    pub(super) method: Method,
 }
 
 impl Next {
     pub(super) fn about(spec: &ServerSpec) -> Self {
-        let server = if is_plain(&spec.name) {
-            spec.name.clone()
-        } else {
-            "SERVER".to_owned()
-        };
         Self {
-            server,
+            server: shell_word(&spec.name),
+            method: spec.method,
             is_local: matches!(spec.endpoint, SpecEndpoint::Local(_)),
         }
     }

@@ -1,9 +1,13 @@
 //! From an error and what was seen beside it to the one code that says what is wrong.
 
+use std::fmt;
+use std::sync::Arc;
+
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;
 use keyway_code::Code;
 use keyway_config::declared::Transport;
+use keyway_config::method::Method;
 use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
 use keyway_transport::{NetworkCause, TransportError};
 
@@ -11,7 +15,9 @@ use super::credential::{Fed, Flaw, credentials, tenant};
 use super::next::Next;
 use super::talk;
 use crate::health::now;
+use keyway_mcp::explain::{Explained, Explainer, explain, explain_session, naming};
 use keyway_mcp::session::{Era, SessionError};
+use keyway_mcp::whereabouts::Whereabouts;
 
 /// What was seen beside an error.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +39,10 @@ pub struct Speaks {
     pub era: Era,
 }
 
-/// What is wrong, more precisely than the error alone says.
+/// What is wrong with a server: the one form in which commands, the dashboard and MCP errors tell
+/// it. Its text is the message, so that it stands among the causes of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct Diagnosis {
     /// The code used in every format.
     pub code: Code,
     /// What was found out, in one line; names variables, never values.
@@ -44,9 +51,60 @@ pub struct Finding {
     pub hint: String,
 }
 
+impl Diagnosis {
+    /// Says what is wrong with a session, from the error and the entry alone: nothing is asked.
+    #[must_use]
+    pub fn of_session(error: &SessionError, spec: &ServerSpec) -> Self {
+        let evidence = Evidence {
+            spec,
+            skew: None,
+            speaks: None,
+        };
+        refine_session(error, evidence).unwrap_or_else(|| {
+            let explained = explain_session(error);
+            let hint = explained.hint.unwrap_or_default();
+            Self {
+                code: explained.code,
+                message: explained.message,
+                hint: naming(&hint, None, &spec.name),
+            }
+        })
+    }
+}
+
+/// Explains errors of a server to its client, with the commands that help wherever they are typed.
+#[must_use]
+pub fn explainer(spec: ServerSpec, site: Whereabouts) -> Explainer {
+    Arc::new(move |error| {
+        let evidence = Evidence {
+            spec: &spec,
+            skew: None,
+            speaks: None,
+        };
+        let mut explained = explain(error);
+        if let Some(found) = refine(error, evidence) {
+            explained = Explained {
+                code: found.code,
+                message: found.message,
+                hint: Some(found.hint),
+            };
+        }
+        explained.hint = explained.hint.map(|hint| site.word(&hint));
+        explained
+    })
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Diagnosis {}
+
 /// Says what is wrong, where more is known than the error itself says.
 #[must_use]
-pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding> {
+pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Diagnosis> {
     let next = Next::about(evidence.spec);
     if let Some(speaks) = evidence.speaks {
         return Some(wrong_transport(evidence.spec, speaks, &next));
@@ -98,7 +156,7 @@ pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding>
 
 /// The same for a conversation, which may fail after the connection came about.
 #[must_use]
-pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Finding> {
+pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Diagnosis> {
     if let SessionError::Transport(error) = error {
         return refine(error, evidence);
     }
@@ -109,7 +167,7 @@ pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Fi
     }
 }
 
-fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
+fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Diagnosis {
     let Speaks { transport, era } = speaks;
     let declared = spec.transport;
     let scheme = match (declared, *transport) {
@@ -119,7 +177,7 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
     };
     let (declared, speaks) = (declared.as_str(), transport.as_str());
     let again = next.again();
-    Finding {
+    Diagnosis {
         code: Code::WrongTransport,
         message: format!(
             "the entry says `{declared}`, and the server answers as `{speaks}`, with {era}"
@@ -128,11 +186,11 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
     }
 }
 
-fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding {
+fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Diagnosis {
     if let Some(skew) = skew.filter(|skew| skew.abs() > MAX_SKEW) {
         let which = if skew > 0 { "ahead of" } else { "behind" };
         let by = skew.abs();
-        return Finding {
+        return Diagnosis {
             code: Code::ClockSkew,
             message: format!(
                 "the server refused the credential with HTTP 401, and its clock is {by} s {which} this one"
@@ -145,6 +203,9 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
     }
     let all = credentials(remote, now());
     let first = all.first();
+    if first.is_none() && next.method != Method::OAuth {
+        return no_credential(remote, next);
+    }
     let source = first.map(described).unwrap_or_default();
     let (code, what) = match first.and_then(|fed| fed.flaw) {
         Some(Flaw::Placeholder) => (Code::TokenPlaceholder, "it is a placeholder"),
@@ -155,16 +216,17 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
         ),
         Some(Flaw::Blank) => (Code::WhitespaceInValue, "it has a blank where none belongs"),
         Some(Flaw::Expired { ago }) => {
-            return Finding {
+            return Diagnosis {
                 code: Code::TokenExpired,
                 message: format!(
-                    "the server refused the credential with HTTP 401{source}: it ended {ago} s ago"
+                    "the server refused the credential with HTTP 401{source}: it ended {} ago",
+                    in_words(ago)
                 ),
                 hint: next.renew(first),
             };
         }
         None => {
-            return Finding {
+            return Diagnosis {
                 code: Code::AuthRejected,
                 message: format!("the server refused the credential with HTTP 401{source}"),
                 hint: next.renew(first),
@@ -183,10 +245,40 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding 
         }
         _ => next.renew(first),
     };
-    Finding {
+    Diagnosis {
         code,
         message: format!("the server refused the credential with HTTP 401{source}: {what}"),
         hint,
+    }
+}
+
+/// The entry sends nothing that the server could have refused, or a helper made it.
+fn no_credential(remote: &RemoteSpec, next: &Next) -> Diagnosis {
+    let again = next.again();
+    let (message, hint) = match remote.helper {
+        Some(_) => (
+            "the server refused the headers of `headersHelper` with HTTP 401",
+            format!("run the helper by hand and look at the headers that it prints; then {again}"),
+        ),
+        None => (
+            "the server wants a credential (HTTP 401), and the entry sends none",
+            format!("put a reference to a token into `headers` of the entry; then {again}"),
+        ),
+    };
+    Diagnosis {
+        code: Code::AuthRejected,
+        message: message.to_owned(),
+        hint,
+    }
+}
+
+/// Words a time span as a person would.
+fn in_words(seconds: i64) -> String {
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min", seconds / 60),
+        7200..=172_799 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -208,13 +300,13 @@ fn forbidden(
     status: u16,
     (told, scope): (&str, Option<&str>),
     next: &Next,
-) -> Finding {
+) -> Diagnosis {
     let told = told.to_ascii_lowercase();
     if ["admin", "approval", "consent_required"]
         .iter()
         .any(|word| told.contains(word))
     {
-        return Finding {
+        return Diagnosis {
             code: Code::AdminApprovalNeeded,
             message: "the server answered HTTP 403: an administrator has to approve this first"
                 .to_owned(),
@@ -233,7 +325,7 @@ fn forbidden(
         } else {
             format!("with the scope `{scope}`: {}", next.renew(all.first()))
         };
-        return Finding {
+        return Diagnosis {
             code: Code::InsufficientScope,
             message: format!(
                 "the server answered HTTP {status}: the credential lacks the scope `{scope}`"
@@ -242,7 +334,7 @@ fn forbidden(
         };
     }
     if let Some((place, variable)) = tenant(remote) {
-        return Finding {
+        return Diagnosis {
             code: Code::WrongTenant,
             message: format!(
                 "the server answered HTTP 403; {place} is made of `{variable}`, which may be that of another account"
@@ -259,14 +351,14 @@ fn forbidden(
     } else {
         format!("with more permissions: {}", next.renew(all.first()))
     };
-    Finding {
+    Diagnosis {
         code: Code::Forbidden,
         message: format!("the server answered HTTP 403{source}: it lacks a permission"),
         hint,
     }
 }
 
-fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
+fn limited(retry_after: Option<u64>, next: &Next) -> Diagnosis {
     let again = next.again();
     let (wait, hint) = match retry_after {
         Some(seconds) => (
@@ -275,19 +367,19 @@ fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
         ),
         None => (String::new(), format!("wait a minute; then {again}")),
     };
-    Finding {
+    Diagnosis {
         code: Code::RateLimited,
         message: format!("the server answered HTTP 429{wait}"),
         hint,
     }
 }
 
-fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
+fn of_oauth(error: &OAuthError, next: &Next) -> Option<Diagnosis> {
     let server = &next.server;
     let (code, hint) = match error {
         OAuthError::SignInRequired { scopes, .. } if error.code() == Code::InsufficientScope => {
             let scopes = keyway_secret::printable(&scopes.join(","));
-            return Some(Finding {
+            return Some(Diagnosis {
                 code: Code::InsufficientScope,
                 message: format!("the server wants more scopes than were agreed to: {scopes}"),
                 hint: format!("keyway login {server} --scopes {scopes}"),
@@ -313,7 +405,7 @@ fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
         ),
         _ => return None,
     };
-    Some(Finding {
+    Some(Diagnosis {
         code,
         message: keyway_secret::printable(&error.to_string()),
         hint,
@@ -327,7 +419,7 @@ fn host_of(error: &TransportError) -> String {
     }
 }
 
-fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
+fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Diagnosis> {
     let again = next.again();
     let (code, message, hint) = match cause {
         NetworkCause::Name => (
@@ -369,7 +461,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
         ),
         _ => return None,
     };
-    Some(Finding {
+    Some(Diagnosis {
         code,
         message,
         hint: format!("{hint}; then {again}"),
@@ -378,3 +470,20 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
 
 /// Clocks that differ by less are no reason for a refusal, in seconds.
 const MAX_SKEW: i64 = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_span_is_told_as_a_person_would() {
+        for (seconds, words) in [
+            (90, "90 s"),
+            (600, "10 min"),
+            (7200, "2 h"),
+            (94_822_926, "1097 days"),
+        ] {
+            assert_eq!(in_words(seconds), words);
+        }
+    }
+}

@@ -6,22 +6,33 @@ use keyway_transport::TransportError;
 use url::{Host, Url};
 
 use super::next::Next;
-use super::refine::Finding;
+use super::refine::Diagnosis;
 use keyway_mcp::eras::names::{LEGACY, MODERN};
 use keyway_mcp::session::{RpcError, SessionError};
 
 /// Says what is wrong with a conversation.
-pub(super) fn of_session(error: &SessionError, spec: &ServerSpec, next: &Next) -> Option<Finding> {
+pub(super) fn of_session(
+    error: &SessionError,
+    spec: &ServerSpec,
+    next: &Next,
+) -> Option<Diagnosis> {
     let hint = match error {
         SessionError::Rpc(error) => of_rpc(error, next),
         SessionError::Protocol { .. } => broken(next),
         SessionError::NoCommonVersion { offered } => {
             return Some(of_versions(offered, next));
         }
+        SessionError::Timeout { seconds, method } if method == "tools/call" => {
+            let more = seconds.saturating_mul(4).clamp(MORE_TIME, LONGEST);
+            format!(
+                "the call may still run at the server; give it more time: --timeout {more}; if other calls work, {} has to look",
+                next.owner()
+            )
+        }
         SessionError::Timeout { seconds, .. } => late(*seconds, spec, next),
         _ => return None,
     };
-    Some(Finding {
+    Some(Diagnosis {
         code: error.code(),
         message: keyway_secret::printable(&error.to_string()),
         hint,
@@ -33,7 +44,7 @@ pub(super) fn of_transport(
     error: &TransportError,
     spec: &ServerSpec,
     next: &Next,
-) -> Option<Finding> {
+) -> Option<Diagnosis> {
     let again = next.again();
     let hint = match error {
         TransportError::Protocol { .. } | TransportError::Frame(_) => broken(next),
@@ -88,7 +99,7 @@ pub(super) fn of_transport(
         message = format!("{message}: {below}");
         cause = below.source();
     }
-    Some(Finding {
+    Some(Diagnosis {
         code: error.code(),
         message: keyway_secret::printable(&message),
         hint,
@@ -133,7 +144,7 @@ fn of_rpc(error: &RpcError, next: &Next) -> String {
     }
 }
 
-fn of_versions(offered: &str, next: &Next) -> Finding {
+fn of_versions(offered: &str, next: &Next) -> Diagnosis {
     let oldest = LEGACY.last().copied().unwrap_or(MODERN);
     let dates = offered.split(", ").filter(|text| is_date(text));
     let newest = dates.max();
@@ -153,7 +164,7 @@ fn of_versions(offered: &str, next: &Next) -> Finding {
     };
     let legacy = LEGACY.join(", ");
     let offered = if offered.is_empty() { "none" } else { offered };
-    Finding {
+    Diagnosis {
         code: Code::NoCommonVersion,
         message: format!(
             "the server offers {offered}, and Keyway speaks {MODERN} (modern) and {legacy} (legacy)"
@@ -228,12 +239,15 @@ const LONGEST: u64 = 600;
 
 #[cfg(test)]
 mod tests {
+    use keyway_config::method::Method;
+
     use super::*;
 
     fn next() -> Next {
         Next {
             server: "s".to_owned(),
             is_local: false,
+            method: Method::Static,
         }
     }
 

@@ -1,10 +1,12 @@
 //! Why a server could not be used, and what to do next.
 
+use keyway_auth::oauth::{OAuthError, SignInCause};
 use keyway_auth::{AuthError, HelperFault};
 use keyway_code::{Code, Exit};
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
-use keyway_mcp::explain::{explain, explain_auth, explain_session, naming};
+use keyway_config::source::Location;
+use keyway_mcp::explain::{explain, explain_auth, naming};
 use keyway_mcp::session::SessionError;
 use keyway_mcp::states::Trouble;
 use keyway_secret::{printable, shell_word};
@@ -13,6 +15,7 @@ use keyway_vault::VaultError;
 use thiserror::Error;
 
 use crate::connect::ConnectError;
+use crate::diagnosis::Diagnosis;
 use crate::error::LoadError;
 use crate::withheld::may_be_missed;
 
@@ -85,8 +88,10 @@ pub enum Error {
         /// How its program ended, if one did.
         ended: Option<Box<ChildEnd>>,
         /// What went wrong.
-        #[source]
         error: SessionError,
+        /// What is known about it without asking again.
+        #[source]
+        diagnosis: Box<Diagnosis>,
     },
     /// The server is not signed in to by OAuth.
     #[error("server `{}` is not signed in to by OAuth", printable(server))]
@@ -141,6 +146,7 @@ impl Error {
             server: spec.name.clone(),
             method: spec.method,
             ended: None,
+            diagnosis: Box::new(Diagnosis::of_session(&error, spec)),
             error,
         }
     }
@@ -162,6 +168,7 @@ impl Error {
                 missed: may_be_missed(&output.withheld, &lines),
                 lines,
             })),
+            diagnosis: Box::new(Diagnosis::of_session(&error, spec)),
             error,
         }
     }
@@ -181,7 +188,7 @@ impl Error {
             }
             Self::Vault(error) => error.code(),
             Self::Connect(error) => error.code(),
-            Self::Talk { error, .. } => error.code(),
+            Self::Talk { diagnosis, .. } => diagnosis.code,
             Self::SignIn { error, .. } => error.code(),
             Self::Cancelled => Code::Cancelled,
             Self::NoHome | Self::NotOAuth { .. } | Self::Harden { .. } => Code::ConfigError,
@@ -213,6 +220,41 @@ impl Error {
             | Self::TooLarge { server }
             | Self::Disabled { server }
             | Self::Unresolved { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Returns where in a file it is.
+    #[must_use]
+    pub fn location(&self) -> Option<&Location> {
+        match self {
+            Self::Unresolved { errors, .. } => errors.iter().next().map(|first| &first.location),
+            _ => None,
+        }
+    }
+
+    /// Returns what an HTTP server answered: the status, the `error` and the scope of its challenge.
+    #[must_use]
+    pub fn http(&self) -> Option<(u16, Option<String>, Option<String>)> {
+        match self.transport()? {
+            TransportError::Refused {
+                status,
+                error,
+                scope,
+            } => Some((*status, error.clone(), scope.clone())),
+            TransportError::Status { status, .. } => Some((*status, None, None)),
+            // The server said so, and the sign-in that would answer it was not begun.
+            TransportError::Auth(AuthError::OAuth(error)) => match &**error {
+                OAuthError::SignInRequired {
+                    cause: SignInCause::Scope,
+                    scopes,
+                }
+                | OAuthError::ScopeLimit { scopes, .. } => {
+                    let told = "insufficient_scope".to_owned();
+                    Some((403, Some(told), Some(scopes.join(" "))))
+                }
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -260,7 +302,13 @@ impl Error {
         let problem = match self {
             Self::Connect(ConnectError::Transport(error)) => return Trouble::from(error),
             Self::SignIn { error, .. } => return Trouble::from(error),
-            Self::Talk { error, .. } => Trouble::from(error),
+            Self::Talk {
+                error, diagnosis, ..
+            } => Trouble {
+                code: diagnosis.code,
+                message: diagnosis.message.clone(),
+                ..Trouble::from(error)
+            },
             error => Trouble {
                 standing: error.code().state(),
                 code: error.code(),
@@ -326,6 +374,7 @@ impl Error {
             method,
             ended,
             error,
+            diagnosis,
         } = self
         else {
             return None;
@@ -342,11 +391,11 @@ impl Error {
                     shell_word(server)
                 ));
             }
-            if is_sign_in(error, *method) {
+            if is_sign_in(error, *method) && diagnosis.code != Code::InsufficientScope {
                 return Some(naming(OTHER_ACCOUNT, None, server));
             }
         }
-        named(server, explain_session(error).hint)
+        Some(diagnosis.hint.clone())
     }
 }
 

@@ -1,10 +1,10 @@
 //! What was found out about one server.
 
-use keyway::connect::TransportError;
 use keyway::diagnosis::{Evidence, refine, refine_session};
 use keyway_code::Exit;
 use keyway_code::{Code, Stage};
 use keyway_config::diagnostic::Diagnostic;
+use keyway_config::source::Location;
 use keyway_mcp::session::Era;
 use keyway_mcp::states::{Reason, Standing, State};
 use serde_json::value::RawValue;
@@ -83,6 +83,17 @@ pub(crate) struct Place {
     pub(super) pointer: String,
 }
 
+impl Place {
+    fn of(location: &Location) -> Self {
+        Self {
+            file: location.file.to_string(),
+            line: location.start.line,
+            column: location.start.column,
+            pointer: location.pointer.as_str().to_owned(),
+        }
+    }
+}
+
 /// What an HTTP server answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
@@ -94,12 +105,7 @@ pub(crate) struct Http {
 impl Fault {
     /// Words a finding of the rules.
     pub(super) fn of_finding(stage: Stage, finding: &Diagnostic) -> Self {
-        let place = finding.location.as_ref().map(|location| Place {
-            file: location.file.to_string(),
-            line: location.start.line,
-            column: location.start.column,
-            pointer: location.pointer.as_str().to_owned(),
-        });
+        let place = finding.location.as_ref().map(Place::of);
         Self {
             stage,
             code: finding.code,
@@ -138,8 +144,12 @@ impl Fault {
             hint: hint.unwrap_or_else(|| REPORT.to_owned()),
             exit: error.exit(),
             standing: error.trouble().standing,
-            place: None,
-            http: error.transport().and_then(Http::of),
+            place: error.location().map(Place::of),
+            http: error.http().map(|(status, error, scope)| Http {
+                status,
+                error,
+                scope,
+            }),
             lines: error.last_lines().to_vec(),
         }
     }
@@ -155,25 +165,3 @@ const REPORT: &str = "mend what the message names; if it names nothing of yours,
 
 /// The state of a server whose entry cannot be used.
 const UNUSABLE: Standing = Standing::new(State::Failed, Reason::ConfigError);
-
-impl Http {
-    fn of(error: &TransportError) -> Option<Self> {
-        match error {
-            TransportError::Refused {
-                status,
-                error,
-                scope,
-            } => Some(Self {
-                status: *status,
-                error: error.clone(),
-                scope: scope.clone(),
-            }),
-            TransportError::Status { status, .. } => Some(Self {
-                status: *status,
-                error: None,
-                scope: None,
-            }),
-            _ => None,
-        }
-    }
-}
