@@ -247,6 +247,77 @@ fn a_rejected_static_token_is_never_followed_by_discovery() {
     assert_eq!(only.header("authorization"), Some("Bearer CANARY-4711"));
 }
 
+/// The explanations of `doctor`, where people meet the error; nothing more is asked for them.
+#[test]
+fn a_refused_credential_is_explained_by_every_command() {
+    let server = Upstream::start(|_| Answer::empty(401));
+    let folder = folder_for(
+        &server,
+        r#", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
+    );
+    for (token, words) in [
+        ("CANARY-4711", "made of `TOKEN`, which is set"),
+        ("Bearer CANARY-4711", "its scheme stands twice"),
+        // A JWT of 1970.
+        ("eyJhbGciOiJub25lIn0.eyJleHAiOjB9.c2ln", " days ago"),
+    ] {
+        for command in ["tools", "probe"] {
+            let outcome = keyway(&folder)
+                .args([command, "s", "--trust"])
+                .env("TOKEN", token)
+                .run();
+            let said = outcome.everything();
+            assert!(said.contains(words), "{command}: {said}");
+            assert!(said.contains("export TOKEN=…"), "{command}: {said}");
+            assert!(!said.contains("SERVER"), "{command}: {said}");
+            assert!(!said.contains("CANARY"), "{command}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_without_a_credential_speaks_of_no_variable() {
+    let server = Upstream::start(|_| Answer::empty(401));
+    let folder = folder_for(&server, r#", "oauth": false"#);
+    let outcome = keyway(&folder).args(["tools", "s", "--trust"]).run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    let said = &outcome.stderr;
+    assert!(said.contains("the entry sends none"), "{said}");
+    assert!(!said.contains("variable behind"), "{said}");
+}
+
+#[test]
+fn a_limit_of_requests_is_no_trouble_of_the_server() {
+    let server = Upstream::start(|_| Answer::empty(429).with("retry-after", "7"));
+    let folder = folder_for(
+        &server,
+        r#", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
+    );
+    let call = keyway(&folder).args(["tools", "s", "--trust", "--format", "json"]);
+    let outcome = call.env("TOKEN", "t0").run();
+    let said = outcome.everything();
+    assert!(said.contains("rate-limited"), "{said}");
+    assert!(said.contains("wait 7 s"), "{said}");
+    assert!(!said.contains("in trouble"), "{said}");
+}
+
+#[test]
+fn an_unset_variable_is_told_with_its_place_and_under_its_own_code() {
+    let server = Upstream::start(|_| Answer::empty(401));
+    let folder = folder_for(
+        &server,
+        r#", "headers": {"Authorization": "Bearer ${NO_SUCH_TOKEN}"}"#,
+    );
+    let call = keyway(&folder).args(["tools", "s", "--trust", "--format", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&call.run().stdout).unwrap();
+    let found = &told["diagnostics"][0];
+    assert_eq!(found["code"], "unresolved-variable", "{told}");
+    assert!(found["source"]["line"].is_u64(), "{told}");
+    let pointer = found["source"]["pointer"].as_str().unwrap_or_default();
+    assert!(pointer.ends_with("/headers/Authorization"), "{told}");
+    assert!(server.seen().is_empty());
+}
+
 #[test]
 fn a_server_that_is_not_there_is_a_network_error() {
     let port = free_port();

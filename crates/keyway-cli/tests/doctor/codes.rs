@@ -198,8 +198,8 @@ const PROVOKED: &[Row] = &[
         &["invalid-setting"],
     ),
     (
-        "keyway-cli/tests/doctor/plain.rs",
-        "a_folder_that_others_can_enter_is_not_used_and_the_command_that_closes_it_is_named",
+        "keyway-cli/tests/status.rs",
+        "json_is_the_object_of_the_contract",
         &["config-error"],
     ),
     (
@@ -323,7 +323,7 @@ const PROVOKED: &[Row] = &[
         &["connecting"],
     ),
     (
-        "keyway-auth/src/oauth/whose.rs",
+        "keyway-auth/src/oauth/account_pin.rs",
         "a_conversation_of_one_account_gets_no_token_of_another",
         &["other-account"],
     ),

@@ -202,7 +202,7 @@ fn a_folder_that_others_can_enter_is_not_used_and_the_command_that_closes_it_is_
         call.env("K", "CANARY-k").args(words.iter().copied()).run()
     };
     let outcome = run(&["doctor", "--format", "json"]);
-    assert_fault(&outcome, "config-error", 1, "chmod 0700");
+    assert_fault(&outcome, "vault-exposed", 1, "chmod 0700");
     let folder = folder.mode("home/data", 0o700);
     drop(std::fs::remove_file(folder.at("home/data/x")));
     let run = |words: &[&str]| {
