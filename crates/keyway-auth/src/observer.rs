@@ -12,6 +12,11 @@ pub trait Observer: Send + Sync + fmt::Debug {
     /// Receives an event of a server or of its credential.
     fn emit(&self, server: &str, event: ServerEvent);
 
+    /// Receives an event of a connection that serves a client, named as it introduced itself.
+    fn emit_for_client(&self, server: &str, _client: &str, event: ServerEvent) {
+        self.emit(server, event);
+    }
+
     /// Says whether notes about a topic are wanted.
     fn wants(&self, topic: Topic) -> bool;
 
@@ -100,6 +105,7 @@ pub struct ServerObserver(Option<Observed>);
 struct Observed {
     observer: Arc<dyn Observer>,
     server: Arc<str>,
+    client: Option<Arc<str>>,
 }
 
 impl ServerObserver {
@@ -107,7 +113,21 @@ impl ServerObserver {
     #[must_use]
     pub fn new(observer: Arc<dyn Observer>, server: &str) -> Self {
         let server = server.into();
-        Self(Some(Observed { observer, server }))
+        Self(Some(Observed {
+            observer,
+            server,
+            client: None,
+        }))
+    }
+
+    /// Returns the observer of a connection that serves this client.
+    #[must_use]
+    pub fn for_client(&self, client: &str) -> Self {
+        let mut observed = self.0.clone();
+        if let Some(observed) = &mut observed {
+            observed.client = Some(client.into());
+        }
+        Self(observed)
     }
 
     /// Says whether there is an observer.
@@ -118,18 +138,23 @@ impl ServerObserver {
 
     /// Sends an event.
     pub fn emit(&self, event: ServerEvent) {
-        if let Some(watching) = &self.0 {
-            watching.observer.emit(&watching.server, event);
+        if let Some(observed) = &self.0 {
+            match &observed.client {
+                Some(client) => observed
+                    .observer
+                    .emit_for_client(&observed.server, client, event),
+                None => observed.observer.emit(&observed.server, event),
+            }
         }
     }
 
     /// Sends a note; `line` is called only if notes about the topic are wanted.
     pub fn note(&self, topic: Topic, line: impl FnOnce() -> String) {
-        if let Some(watching) = &self.0
-            && watching.observer.wants(topic)
+        if let Some(observed) = &self.0
+            && observed.observer.wants(topic)
         {
             let line = keyway_secret::printable(&line());
-            watching.observer.note(topic, Some(&watching.server), &line);
+            observed.observer.note(topic, Some(&observed.server), &line);
         }
     }
 }

@@ -212,7 +212,8 @@ impl Desk {
         }
         with_ledger(&self.profile, |ledger| store_approval(ledger, &question))?;
         let server = Some(id.name.as_str());
-        self.context.events.emit(Kind::TrustDecided, server, None);
+        let events = self.context.events.for_plugin(&id.plugin);
+        events.emit(Kind::TrustDecided, server, None);
         Ok(true)
     }
 }

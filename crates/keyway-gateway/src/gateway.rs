@@ -54,9 +54,9 @@ use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::dashboard::Dashboard;
 use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
-use keyway_mcp::eras::{ClientEra, names::MODERN};
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
+use keyway_mcp::version::{ClientEra, MODERN};
 
 /// The gateway.
 #[derive(Debug)]
@@ -192,9 +192,6 @@ impl Gateway {
     async fn handle(&self, request: Inbound) -> Reply {
         if !guard::is_ours(request.peer, &request.uri, &request.headers) {
             return reply::forbidden();
-        }
-        if guard::has_two_lengths(&request.headers) {
-            return reply::two_lengths();
         }
         let path = request.uri.path();
         if path == "/healthz" {

@@ -36,6 +36,7 @@ pub use self::request_target::RequestTarget;
 pub use self::sign_in::SignInPort;
 use crate::session::{ClientInfo, OfferedEras};
 use crate::states::{Standing, Trouble};
+use crate::timeouts::{LIST_TIMEOUT, SIGN_IN_TIMEOUT};
 use crate::whereabouts::Whereabouts;
 
 /// Puts all members behind one connection. Nothing is opened yet.
@@ -125,8 +126,8 @@ impl AggregateSettings {
     pub fn new(info: ClientInfo) -> Self {
         Self {
             info,
-            list_wait: LIST_WAIT,
-            sign_in_wait: SIGN_IN_WAIT,
+            list_wait: LIST_TIMEOUT,
+            sign_in_wait: SIGN_IN_TIMEOUT,
             naming: Naming::Prefixed,
             observer: Arc::new(NoObserver),
         }
@@ -156,12 +157,6 @@ pub struct NoObserver;
 impl Observer for NoObserver {
     fn changed(&self, _: &str, _: Standing, _: Option<&Trouble>) {}
 }
-
-/// Less than the minute that most clients wait for a call.
-const SIGN_IN_WAIT: Duration = Duration::from_secs(45);
-
-/// How long a list waits for a server, unless told otherwise.
-pub const LIST_WAIT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

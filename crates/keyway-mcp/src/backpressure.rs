@@ -5,8 +5,8 @@
 //! as it may, its server is read no further.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
+use crate::timeouts::CLIENT_READ_TIMEOUT;
 use bytes::Bytes;
 use keyway_transport::Frame;
 use tokio::sync::Semaphore;
@@ -39,7 +39,7 @@ impl ByteBudget {
 
     async fn acquire(&self, frame: &Frame) -> Option<Frame> {
         let taking = Arc::clone(self.permits()).acquire_many_owned(units(frame));
-        let permits = timeout(READ_TIME, taking).await.ok()?.ok()?;
+        let permits = timeout(CLIENT_READ_TIMEOUT, taking).await.ok()?.ok()?;
         Some(frame.along_with(permits))
     }
 
@@ -87,8 +87,6 @@ pub const BUDGET_EXHAUSTED: &str = "too much waits to be read";
 pub const SMALL_FRAME_BYTES: usize = 64 * 1024;
 /// 16 MiB; a message that is larger takes all of it.
 const BUDGET_UNITS: usize = 256;
-/// As long as a reader may take who is given something.
-const READ_TIME: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

@@ -4,9 +4,8 @@
 //! speak the same protocol era. Every request of the client gets exactly one answer: the server's,
 //! or an error that says what happened and what to do.
 
-pub mod opening;
+mod opening;
 pub mod output;
-pub mod settling;
 pub mod traffic_observer;
 
 use std::collections::VecDeque;

@@ -1,58 +1,33 @@
-//! Client and server of different protocol eras: a connection that speaks the other one.
+//! Adapters between a client and a server of different protocol eras.
 //!
-//! A face takes a [`Connection`] to a server of one era and is itself a connection that speaks the
-//! other; whoever uses it cannot tell. Where both speak the same, there is no face.
+//! An adapter takes a [`Connection`] to a server of one era and is itself a connection that speaks
+//! the other; its user sees no difference. If both sides speak the same era, there is no adapter.
 
 mod adapter;
 mod capability;
 mod legacy_client;
 mod message;
 mod modern_client;
-pub mod names;
+pub(crate) mod names;
 mod probe;
 
-use keyway_transport::{Connection, Envelope, Frame};
+use keyway_transport::{Connection, Frame};
 
 use self::adapter::attach;
 use crate::splice::RawObject;
+use crate::version::{ClientEra, Discovery};
 
-/// Which era a client speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ClientEra {
-    /// 2026-07-28: every request carries its version.
-    Modern,
-    /// Before: `initialize` comes first.
-    Legacy,
-}
-
-impl ClientEra {
-    /// Reads the era from a client's first request; `None` if it could be of either.
-    #[must_use]
-    pub fn of(envelope: &Envelope<'_>) -> Option<Self> {
-        match envelope.method.as_deref()? {
-            "initialize" => Some(Self::Legacy),
-            "server/discover" => Some(Self::Modern),
-            _ => {
-                let params = envelope.params?.get();
-                params
-                    .contains(names::PROTOCOL_VERSION)
-                    .then_some(Self::Modern)
-            }
-        }
-    }
-}
-
-/// Greets the server in the era that the client does not speak, and puts a face in front of it.
+/// Opens a session in the era that the client does not speak, and attaches an adapter.
 ///
 /// `first` is the client's first request, which the server did not understand; it is still to be
-/// sent, to the connection that this returns. The server has ten seconds to answer the greeting.
+/// sent, to the connection that this returns. The server has
+/// [`PROBE_TIMEOUT`](crate::timeouts::PROBE_TIMEOUT) to answer.
 ///
 /// # Errors
 ///
 /// Gives the connection back if the server does not understand the other era either. What it said
 /// meanwhile is not lost.
-pub async fn translate(
+pub(crate) async fn translate(
     connection: Connection,
     client: ClientEra,
     first: &Frame,
@@ -93,16 +68,9 @@ pub(crate) async fn answers_discovery(
     }
 }
 
-/// Says whether an answer to `server/discover` comes from a modern server.
 fn is_modern(answer: &Frame) -> bool {
-    let Ok(envelope) = answer.envelope() else {
-        return false;
-    };
-    let result = envelope.result.and_then(|body| RawObject::read(body.get()));
-    let error = envelope.error.and_then(|body| RawObject::read(body.get()));
-    let code = error.as_ref().and_then(|error| error.get("code"));
-    result.is_some_and(|result| result.get("supportedVersions").is_some())
-        || code.is_some_and(|code| names::MODERN_CODES.contains(&code))
+    let envelope = answer.envelope();
+    envelope.is_ok_and(|envelope| Discovery::of(&envelope) != Discovery::Legacy)
 }
 
 #[cfg(test)]

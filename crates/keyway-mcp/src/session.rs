@@ -25,6 +25,8 @@ use tokio::task::JoinHandle;
 
 pub use keyway_transport::Frame;
 
+pub use crate::timeouts::REQUEST_TIMEOUT as DEFAULT_TIMEOUT;
+
 pub use self::era::{Era, OfferedEras, ServerFacts};
 pub use self::error::{RpcError, SessionError};
 pub use self::handler::{Handler, NoHandler};
@@ -292,9 +294,6 @@ fn request_frame(id: &RequestId, method: &str, params: &str) -> Result<Frame, Se
     let text = jsonrpc::request(id, method, Some(params));
     Frame::new(text).map_err(|error| SessionError::Transport(error.into()))
 }
-
-/// How long a request may take, unless the entry says otherwise.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 const MAX_PAGES: usize = 1000;
 

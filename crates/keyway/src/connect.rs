@@ -104,7 +104,10 @@ impl Host {
         &self,
         target: Target<'_>,
     ) -> Result<Connected, ConnectError> {
-        let watch = self.events.watch(&target.spec.name);
+        let watch = self
+            .events
+            .for_plugin(target.plugin)
+            .watch(&target.spec.name);
         self.note_values(target);
         let connected = match &target.spec.endpoint {
             SpecEndpoint::Local(local) => self.start(local, target).await,
@@ -149,7 +152,10 @@ impl Host {
             log: self.log.clone(),
             verify: target.verify(),
         };
-        let watch = self.events.watch(&target.spec.name);
+        let watch = self
+            .events
+            .for_plugin(target.plugin)
+            .watch(&target.spec.name);
         watch.note(Topic::Transport, || {
             let names = server.program.env.names();
             let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
@@ -171,7 +177,10 @@ impl Host {
         remote: &RemoteSpec,
         target: Target<'_>,
     ) -> Result<Connected, ConnectError> {
-        let watch = self.events.watch(&target.spec.name);
+        let watch = self
+            .events
+            .for_plugin(target.plugin)
+            .watch(&target.spec.name);
         for (name, value) in &remote.headers {
             watch.note(Topic::Transport, || {
                 format!("header {name}: {}", sanitized(value))
@@ -223,7 +232,10 @@ impl Host {
         remote: &RemoteSpec,
         target: Target<'_>,
     ) -> Arc<dyn Authorizer> {
-        let watch = self.events.watch(&target.spec.name);
+        let watch = self
+            .events
+            .for_plugin(target.plugin)
+            .watch(&target.spec.name);
         let authorizer = self.plain_authorizer(remote, target);
         Watched::wrap(authorizer, watch, remote.helper.is_some())
     }

@@ -43,7 +43,17 @@ pub trait Listener: Send + Sync + fmt::Debug {
 
 /// Where events go; nowhere by default, which costs one branch.
 #[derive(Debug, Clone, Default)]
-pub struct Events(Option<Arc<Hub>>);
+pub struct Events {
+    hub: Option<Arc<Hub>>,
+    scope: Scope,
+}
+
+/// What every event of a handle says.
+#[derive(Debug, Clone, Default)]
+struct Scope {
+    plugin: Option<Arc<str>>,
+    client: Option<Arc<str>>,
+}
 
 #[derive(Debug)]
 struct Hub {
@@ -62,12 +72,24 @@ impl Events {
     /// Events for these listeners, and for whoever [subscribes](Self::subscribe).
     #[must_use]
     pub fn new(listeners: Vec<Arc<dyn Listener>>) -> Self {
-        Self(Some(Arc::new(Hub {
+        let hub = Hub {
             seq: Mutex::new(0),
             listeners,
             stream: broadcast::Sender::new(STREAM),
             plugins: Mutex::default(),
-        })))
+        };
+        Self {
+            hub: Some(Arc::new(hub)),
+            scope: Scope::default(),
+        }
+    }
+
+    /// Returns a handle whose events name a plugin.
+    #[must_use]
+    pub fn for_plugin(&self, plugin: &str) -> Self {
+        let mut scoped = self.clone();
+        scoped.scope.plugin = self.hub.as_ref().map(|_| shown(plugin));
+        scoped
     }
 
     /// Tells what was read of a plugin.
@@ -84,7 +106,7 @@ impl Events {
     /// Returns the same with one listener more; events are counted anew.
     #[must_use]
     pub fn with(&self, listener: Arc<dyn Listener>) -> Self {
-        let before = self.0.iter().flat_map(|hub| &hub.listeners);
+        let before = self.hub.iter().flat_map(|hub| &hub.listeners);
         let listeners = before.cloned().chain([listener]);
         Self::new(listeners.collect())
     }
@@ -92,24 +114,27 @@ impl Events {
     /// Reads events from now on; of who reads slowly the oldest are dropped, and counted.
     #[must_use]
     pub fn subscribe(&self) -> EventStream {
-        EventStream::new(self.0.as_ref().map(|hub| hub.stream.subscribe()))
+        EventStream::new(self.hub.as_ref().map(|hub| hub.stream.subscribe()))
     }
 
     /// Says whether anybody listens.
     #[must_use]
     pub const fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.hub.is_some()
     }
 
     /// Tells of an event.
     pub fn emit(&self, kind: Kind, server: Option<&str>, code: Option<Code>) {
-        let Some(hub) = &self.0 else { return };
+        let Some(hub) = &self.hub else { return };
         let mut seq = hub.seq.lock().unwrap_or_else(PoisonError::into_inner);
         let event = Event {
             seq: *seq,
+            pid: std::process::id(),
             at: SystemClock.wall(),
             kind,
+            plugin: self.scope.plugin.clone(),
             server: server.map(shown),
+            client: self.scope.client.clone(),
             code,
         };
         *seq = seq.saturating_add(1);
@@ -128,7 +153,7 @@ impl Events {
     /// Tells which entries of a plugin are used and which are left out, and why; of a plugin that
     /// is read again, what is new.
     pub fn plugin(&self, plugin: &Plugin) {
-        let Some(hub) = &self.0 else { return };
+        let Some(hub) = &self.hub else { return };
         let entries = plugin.entries().map(|(document, entry)| {
             let id = (document.source.shared_path(), entry.name.clone());
             (id, left_out(document.is_usable(), entry))
@@ -138,6 +163,7 @@ impl Events {
         let mut plugins = hub.plugins.lock().unwrap_or_else(PoisonError::into_inner);
         let before = plugins.insert(plugin.root.clone(), now).unwrap_or_default();
         drop(plugins);
+        let events = self.for_plugin(&plugin.name());
         for (id, code) in entries {
             if before.get(&id) == Some(&code) {
                 continue;
@@ -146,15 +172,15 @@ impl Events {
                 None => Kind::ConfigLoaded,
                 Some(_) => Kind::ConfigSkipped,
             };
-            self.emit(kind, Some(&id.1), code);
+            events.emit(kind, Some(&id.1), code);
         }
     }
 
     /// Returns who is to be told of one server.
     #[must_use]
     pub fn watch(&self, server: &str) -> ServerObserver {
-        match &self.0 {
-            Some(hub) => ServerObserver::new(Arc::new(Bound(Arc::clone(hub))), server),
+        match &self.hub {
+            Some(_) => ServerObserver::new(Arc::new(Bound(self.clone())), server),
             None => ServerObserver::default(),
         }
     }
@@ -163,20 +189,20 @@ impl Events {
     /// reads about them.
     #[must_use]
     pub fn observer(&self) -> Option<Arc<dyn keyway_auth::Observer>> {
-        let hub = self.0.as_ref()?;
+        let hub = self.hub.as_ref()?;
         let is_read = hub.wants(Topic::Transport);
-        is_read.then(|| Arc::new(Bound(Arc::clone(hub))) as _)
+        is_read.then(|| Arc::new(Bound(self.clone())) as _)
     }
 
     /// Says whether somebody reads notes of a topic.
     #[must_use]
     pub fn wants(&self, topic: Topic) -> bool {
-        self.0.as_ref().is_some_and(|hub| hub.wants(topic))
+        self.hub.as_ref().is_some_and(|hub| hub.wants(topic))
     }
 
     /// Writes a note; the line is made only if somebody reads it.
     pub fn note(&self, topic: Topic, server: Option<&str>, line: impl FnOnce() -> String) {
-        if let Some(hub) = &self.0
+        if let Some(hub) = &self.hub
             && hub.wants(topic)
         {
             hub.note(topic, server, &keyway_secret::printable(&line()));
@@ -199,25 +225,19 @@ impl Hub {
 
 /// What authorizers and transports tell.
 #[derive(Debug)]
-struct Bound(Arc<Hub>);
+struct Bound(Events);
 
 impl keyway_auth::Observer for Bound {
-    fn emit(&self, server: &str, happening: ServerEvent) {
-        let (kind, code) = match happening {
-            ServerEvent::Connected => (Kind::ServerConnected, None),
-            ServerEvent::NotConnected { code } => (Kind::ServerFailed, Some(code)),
-            ServerEvent::Required { code } => (Kind::AuthRequired, Some(code)),
-            ServerEvent::Started => (Kind::AuthStarted, None),
-            ServerEvent::Completed => (Kind::AuthCompleted, None),
-            ServerEvent::Failed { code } => (Kind::AuthFailed, Some(code)),
-            ServerEvent::Refreshed => (Kind::TokenRefreshed, None),
-            ServerEvent::RefreshFailed { code } => (Kind::TokenRefreshFailed, Some(code)),
-            ServerEvent::Cleared => (Kind::TokenCleared, None),
-            ServerEvent::HelperRan => (Kind::HelperRan, None),
-            ServerEvent::HelperFailed { code } => (Kind::HelperFailed, Some(code)),
-            _ => return,
-        };
-        Events(Some(Arc::clone(&self.0))).emit(kind, Some(server), code);
+    fn emit(&self, server: &str, event: ServerEvent) {
+        if let Some((kind, code)) = kind_of(event) {
+            self.0.emit(kind, Some(server), code);
+        }
+    }
+
+    fn emit_for_client(&self, server: &str, client: &str, event: ServerEvent) {
+        let mut scoped = self.0.clone();
+        scoped.scope.client = Some(shown(client));
+        Self(scoped).emit(server, event);
     }
 
     fn wants(&self, topic: Topic) -> bool {
@@ -225,8 +245,28 @@ impl keyway_auth::Observer for Bound {
     }
 
     fn note(&self, topic: Topic, server: Option<&str>, line: &str) {
-        self.0.note(topic, server, line);
+        if let Some(hub) = &self.0.hub {
+            hub.note(topic, server, line);
+        }
     }
+}
+
+/// Returns the contract's word for an event of a server, and its code.
+const fn kind_of(event: ServerEvent) -> Option<(Kind, Option<Code>)> {
+    Some(match event {
+        ServerEvent::Connected => (Kind::ServerConnected, None),
+        ServerEvent::NotConnected { code } => (Kind::ServerFailed, Some(code)),
+        ServerEvent::Required { code } => (Kind::AuthRequired, Some(code)),
+        ServerEvent::Started => (Kind::AuthStarted, None),
+        ServerEvent::Completed => (Kind::AuthCompleted, None),
+        ServerEvent::Failed { code } => (Kind::AuthFailed, Some(code)),
+        ServerEvent::Refreshed => (Kind::TokenRefreshed, None),
+        ServerEvent::RefreshFailed { code } => (Kind::TokenRefreshFailed, Some(code)),
+        ServerEvent::Cleared => (Kind::TokenCleared, None),
+        ServerEvent::HelperRan => (Kind::HelperRan, None),
+        ServerEvent::HelperFailed { code } => (Kind::HelperFailed, Some(code)),
+        _ => return None,
+    })
 }
 
 /// Returns why an entry is left out, whatever the variables are.

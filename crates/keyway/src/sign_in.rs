@@ -90,7 +90,10 @@ impl Host {
             records: Arc::clone(&accounts.stores.registrations),
             documents: Arc::clone(&accounts.stores.documents),
             interaction: accounts.interaction.clone(),
-            observer: self.events.watch(&target.spec.name),
+            observer: self
+                .events
+                .for_plugin(target.plugin)
+                .watch(&target.spec.name),
             account_pin: accounts.whose.clone(),
         };
         let settings = engine::settings(self, accounts, target, remote);

@@ -198,7 +198,7 @@ fn grant(
             }
             Ok(())
         })?;
-        let events = &context.events;
+        let events = context.events.for_plugin(&plugin.name());
         events.emit(Kind::TrustDecided, Some(&question.server), None);
         context.print_aside("approved\n");
     }
@@ -218,7 +218,8 @@ fn revoke(
         let existed = with_ledger(&profile, |ledger| Ok(ledger.revoke(plugin.root(), name)?))?;
         if existed {
             let code = Some(Code::PendingTrust);
-            context.events.emit(Kind::TrustDecided, Some(name), code);
+            let events = context.events.for_plugin(&plugin.name());
+            events.emit(Kind::TrustDecided, Some(name), code);
         }
         let name = printable(name);
         context.print_aside(&if existed {

@@ -24,9 +24,9 @@ use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::upstream_connection::{CloseOnDrop, Delivery, RequestInfo, UpstreamConnection};
 use keyway::sign_in::AccountPin;
-use keyway_mcp::eras::ClientEra;
 use keyway_mcp::jsonrpc;
 use keyway_mcp::splice::with_member;
+use keyway_mcp::version::ClientEra;
 
 /// One client, and the room that it is in.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Which requests are ours at all: neither a page of somebody else's nor a name of somebody else's
 //! may reach the gateway (threat B6).
 
-use http::header::{CONTENT_LENGTH, HOST, HeaderName, ORIGIN, TRANSFER_ENCODING};
+use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Uri};
 use keyway_transport::Peer;
 
@@ -21,14 +21,6 @@ pub(super) fn is_ours(peer: Peer, uri: &Uri, headers: &HeaderMap) -> bool {
         }
     };
     names_us && has_no_foreign_origin(headers, port)
-}
-
-/// Says whether a request gives its length twice, which is how requests are smuggled past a proxy.
-///
-/// A `Content-Length` that follows `Transfer-Encoding` is dropped by hyper before it can be seen
-/// here; the body is read as chunked then.
-pub(super) fn has_two_lengths(headers: &HeaderMap) -> bool {
-    headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH)
 }
 
 fn has_no_foreign_origin(headers: &HeaderMap, port: u16) -> bool {

@@ -17,8 +17,8 @@ use super::routes::Route;
 use super::session_store::SessionKind;
 use super::upstream_connection::{CloseOnDrop, Delivery};
 use crate::activity;
-use keyway_mcp::eras::names::{LEGACY, NEWEST_LEGACY};
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
+use keyway_mcp::version::{LEGACY, NEWEST_LEGACY};
 
 impl Gateway {
     /// Serves a message of a legacy client.

@@ -15,8 +15,8 @@ use super::event_streams::EventStreams;
 use super::exchange::{Exchange, OnDisconnect, ToolHeaderUpdate};
 use super::reply;
 use super::upstream_connection::UpstreamConnection;
-use keyway_mcp::eras::ClientEra;
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
+use keyway_mcp::version::ClientEra;
 
 impl Gateway {
     /// Serves a message of a modern client.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 
@@ -35,13 +35,6 @@ pub(super) fn token_missing() -> Reply {
 /// the same answer, so that the token's owner does not learn which servers there are.
 pub(super) fn token_too_narrow() -> Reply {
     plain(StatusCode::FORBIDDEN, TOKEN_TOO_NARROW)
-}
-
-/// Refuses a request whose length is given twice, and closes the connection: a proxy in front may
-/// have read another end of the request than we do (RFC 9112, 6.3).
-pub(super) fn two_lengths() -> Reply {
-    plain(StatusCode::BAD_REQUEST, TWO_LENGTHS)
-        .header(CONNECTION, HeaderValue::from_static("close"))
 }
 
 /// Turns a method away.
@@ -131,7 +124,6 @@ const TOKEN_MISSING: &str = "forbidden: send a gateway token as \"Authorization:
                              make one with: keyway token new --name NAME\n";
 const TOKEN_TOO_NARROW: &str = "forbidden: this gateway token does not open this path\n\
                                 make one that does with: keyway token new --name NAME\n";
-const TWO_LENGTHS: &str = "Content-Length and Transfer-Encoding must not be sent together\n";
 
 /// How long a client waits before it takes up a stream again.
 const RETRY_MS: u32 = 1000;

@@ -600,3 +600,66 @@ fn modern(method: &str, params: &str) -> String {
 }
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+
+#[tokio::test]
+async fn a_refusal_says_how_to_get_a_token_and_not_which_servers_exist() {
+    let running = Running::start(&[]);
+    let post = async |token: Option<&str>, path: &str| {
+        let client = running.client().await;
+        let client = token.into_iter().fold(client, Client::token);
+        let answer = client.post(path, HELLO).await;
+        assert_eq!(answer.status, 403, "{path}");
+        answer.body
+    };
+    let without = post(None, "/mcp/a/one").await;
+    assert!(
+        without.contains("keyway token new --name NAME"),
+        "{without}"
+    );
+    assert_eq!(post(Some("wrong"), "/mcp/a/one").await, without);
+    assert_eq!(post(None, "/mcp/a/missing").await, without);
+    let narrow = post(Some("only-a"), "/mcp/b/two").await;
+    assert!(narrow.contains("does not open this path"), "{narrow}");
+    assert_eq!(post(Some("only-a"), "/mcp/b/missing").await, narrow);
+    // A foreign page may read its answer.
+    let foreign = running.client().await.host("evil.test");
+    let foreign = foreign.post("/mcp/a/one", HELLO).await;
+    assert_eq!(foreign.body, "forbidden\n");
+}
+
+#[tokio::test]
+async fn metrics_need_a_token_that_opens_every_server() {
+    let running = Running::start(&[]);
+    for (token, status) in [("all", 200), ("only-a", 403)] {
+        let client = running.client().await.token(token);
+        assert_eq!(client.send("GET", "/metrics", "").await.status, status);
+    }
+}
+
+/// A proxy in front could see another end of the request than we do (RFC 9112, 6.3): chunks count,
+/// and what follows them on the connection is never read as a request.
+#[tokio::test]
+async fn nothing_is_read_after_a_request_with_two_lengths() {
+    let running = Running::start(&[]);
+    let host = format!("Host: 127.0.0.1:{}\r\n", running.port);
+    let head = format!(
+        "POST /mcp/a/one HTTP/1.1\r\n{host}Authorization: Bearer all\r\n\
+         Content-Type: application/json\r\n"
+    );
+    let next = format!("GET /healthz HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    for (lengths, answers) in [
+        (format!("Content-Length: 5\r\n{chunked}"), 1),
+        (chunked.to_owned(), 2),
+    ] {
+        let mut client = running.client().await;
+        let text = format!("{head}{lengths}\r\n0\r\n\r\n{next}");
+        client.write_raw(&text).await;
+        let text = client.read_all().await;
+        assert_eq!(
+            text.matches("HTTP/1.1 ").count(),
+            answers,
+            "{lengths}: {text}"
+        );
+    }
+}

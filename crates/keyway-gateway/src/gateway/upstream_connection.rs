@@ -5,6 +5,7 @@ mod early_events;
 mod pending_requests;
 mod related_request;
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,9 +33,10 @@ use crate::activity::{self, RequestRecorder};
 use keyway_mcp::aggregate::AggregateMembers;
 use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
 use keyway_mcp::bridge::output::failure;
-use keyway_mcp::bridge::settling::settle;
-use keyway_mcp::eras::ClientEra;
 use keyway_mcp::jsonrpc::{self, INTERNAL_ERROR, LOCAL_ERROR};
+use keyway_mcp::negotiation::{FirstAnswer, FirstRequest, Negotiated, Outcome, negotiate};
+use keyway_mcp::timeouts::DISCOVERY_TIMEOUT;
+use keyway_mcp::version::ClientEra;
 
 /// A connection and who uses it.
 #[derive(Debug)]
@@ -101,18 +103,35 @@ impl UpstreamConnection {
     pub(super) async fn open(
         bound: BoundConnection,
         frame: Frame,
-        spoken: ClientEra,
+        era: ClientEra,
         asked: &RequestInfo,
         streams: Arc<EventStreams>,
     ) -> io::Result<(Arc<Self>, mpsc::Receiver<Delivery>)> {
         let mut early = EarlyEvents::default();
-        let first = (frame, asked.id.clone(), spoken);
-        let settled = settle(bound.connection, first, &mut early).await?;
+        let first = FirstRequest {
+            frame,
+            id: asked.id.clone(),
+            era,
+        };
+        let never = std::future::pending::<io::Result<Infallible>>();
+        let negotiated = negotiate(bound.connection, first, &mut early, never).await?;
+        let Outcome::Done(Negotiated { connection, answer }) = negotiated;
+        let answer = match answer {
+            FirstAnswer::Given(answer) => Some(answer),
+            FirstAnswer::Pending => None,
+            // An HTTP client is answered now; what the server says later is dropped.
+            FirstAnswer::Silent => Some(Event::Failed {
+                id: asked.id.clone(),
+                error: TransportError::Timeout {
+                    seconds: DISCOVERY_TIMEOUT.as_secs(),
+                },
+            }),
+        };
         let Connection {
             link,
             events,
             watch,
-        } = settled.connection;
+        } = connection;
         let connection = Arc::new(Self {
             link,
             binding: bound.binding,
@@ -124,7 +143,7 @@ impl UpstreamConnection {
             list_changed: OnceLock::new(),
         });
         let deliveries = connection.lock().wait(asked);
-        for event in early.0.into_iter().chain(settled.answer) {
+        for event in early.0.into_iter().chain(answer) {
             connection.take(event).await;
         }
         drop(tokio::spawn(Arc::clone(&connection).pump(events, watch)));

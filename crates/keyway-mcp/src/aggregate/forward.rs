@@ -8,12 +8,13 @@ use tokio::time::sleep;
 use super::client::progress_token;
 use super::list_kind::ListKind;
 use super::result_text::ResultText;
-use super::server::{FOREVER, Server, backoff};
+use super::server::{Server, backoff};
 use super::sign_in::SignInOutcome;
 use crate::jsonrpc::{self, LOCAL_ERROR};
-use crate::session::{DEFAULT_TIMEOUT, Era, Forward, Progress, RpcError, Session, SessionError};
+use crate::session::{Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
 use crate::states::Trouble;
+use crate::timeouts::{NO_TIMEOUT, REQUEST_TIMEOUT};
 
 impl Server {
     /// Passes a request on; `params` is an object, names already as the server knows them.
@@ -224,7 +225,11 @@ fn plain<'a>(method: &'a str, params: &'a str) -> Forward<'a> {
     Forward {
         method,
         params,
-        timeout: if is_endless { FOREVER } else { DEFAULT_TIMEOUT },
+        timeout: if is_endless {
+            NO_TIMEOUT
+        } else {
+            REQUEST_TIMEOUT
+        },
         progress: None,
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
-use std::time::Duration;
 
 use keyway_auth::BoxFuture;
 use keyway_transport::{Frame, Link, RequestId, TransportError};
@@ -10,6 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::hub::Hub;
 use super::{Member, RequestTarget};
+use crate::timeouts::{REMOVE_POLL, REMOVE_TIMEOUT};
 
 /// The client's end: what it says goes to the servers as they are now.
 pub(super) struct AggregateLink(RwLock<Arc<Hub>>);
@@ -65,9 +65,9 @@ impl AggregateMembers {
         after.announce(&before);
         drop(tokio::spawn(async move {
             let under_way = before.under_way();
-            let deadline = Instant::now() + GRACE;
+            let deadline = Instant::now() + REMOVE_TIMEOUT;
             while before.is_any_under_way(&under_way) && Instant::now() < deadline {
-                sleep(PAUSE).await;
+                sleep(REMOVE_POLL).await;
             }
             before.close_all_but(&after).await;
         }));
@@ -105,7 +105,3 @@ impl Drop for AggregateLink {
         self.hub().cancel_all();
     }
 }
-
-/// How long requests under way may take when their server goes away.
-const GRACE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(20);

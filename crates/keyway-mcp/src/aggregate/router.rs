@@ -13,11 +13,12 @@ use super::resources::offers;
 use super::result_text::ResultText;
 use super::server::Server;
 use super::sign_in::SignInOutcome;
-use crate::eras::names::{LEGACY, LOG_LEVELS, NEWEST_LEGACY};
+use crate::eras::names::LOG_LEVELS;
 use crate::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::{State, Trouble};
+use crate::version::{LEGACY, NEWEST_LEGACY};
 
 impl Hub {
     /// Returns the result of a request, as JSON.

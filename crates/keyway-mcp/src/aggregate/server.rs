@@ -19,6 +19,9 @@ use super::sign_in::{SignInPort, SignInProgress};
 use super::{AggregateSettings, Connector, Member};
 use crate::session::{ClientInfo, Session, SessionError};
 use crate::states::{Standing, State, Trouble};
+use crate::timeouts::{
+    CONNECT_TIMEOUT, MAX_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY, STABLE_CONNECTION,
+};
 use crate::whereabouts::Whereabouts;
 
 /// One server.
@@ -84,7 +87,7 @@ impl Server {
             server_id: member.server_id,
             client,
             settings,
-            timeout: member.timeout.unwrap_or(FOREVER),
+            timeout: member.timeout.unwrap_or(NO_TIMEOUT),
             connector: member.connector,
             inner: Mutex::default(),
         }
@@ -207,10 +210,13 @@ impl Server {
                 return;
             }
             inner.session = None;
-            if inner.connected_at.is_some_and(|at| at.elapsed() >= STABLE) {
+            if inner
+                .connected_at
+                .is_some_and(|at| at.elapsed() >= STABLE_CONNECTION)
+            {
                 inner.tries = 0;
             }
-            inner.quiet_until = (inner.tries >= MAX_TRIES).then(|| Instant::now() + QUIET);
+            inner.quiet_until = (inner.tries >= MAX_TRIES).then(|| Instant::now() + RETRY_DELAY);
             inner.trouble = Some(trouble.clone());
             inner.stop_listening();
         }
@@ -279,8 +285,8 @@ impl Server {
     }
 
     async fn connect(self: &Arc<Self>) -> Outcome {
-        let opened = timeout(CONNECT_TIME, self.connector.connect()).await;
-        let seconds = CONNECT_TIME.as_secs();
+        let opened = timeout(CONNECT_TIMEOUT, self.connector.connect()).await;
+        let seconds = CONNECT_TIMEOUT.as_secs();
         let late = |_| Trouble::from(&TransportError::Timeout { seconds });
         let opened = opened.map_err(late)??;
         let ClientInfo { name, version } = &self.settings.info;
@@ -313,7 +319,10 @@ impl Server {
                 inner.tries = 0;
                 inner.connected_at = None;
                 inner.trouble = Some(trouble.clone());
-                let wait = trouble.wait.unwrap_or_default().clamp(QUIET, LONGEST_QUIET);
+                let wait = trouble
+                    .wait
+                    .unwrap_or_default()
+                    .clamp(RETRY_DELAY, MAX_RETRY_DELAY);
                 inner.quiet_until = Some(Instant::now() + wait);
                 drop(inner);
                 self.changed(trouble.standing, Some(trouble));
@@ -355,19 +364,5 @@ pub(super) fn backoff(tries: u32) -> Duration {
     Duration::from_millis(full / 2 + random % (full / 2 + 1))
 }
 
-/// The client decides how long it waits, unless the entry does.
-pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
 /// How often a server that went away is connected to anew (contract §8).
 const MAX_TRIES: u32 = 5;
-
-/// How long a connection must last for the next one to be made at once.
-const STABLE: Duration = Duration::from_secs(30);
-
-/// How long lists leave a server alone that could not be connected to.
-const QUIET: Duration = Duration::from_secs(30);
-/// Nobody is left alone for longer, whatever they ask for.
-const LONGEST_QUIET: Duration = Duration::from_secs(3600);
-
-/// How long a connection may take before its first message.
-const CONNECT_TIME: Duration = Duration::from_secs(60);

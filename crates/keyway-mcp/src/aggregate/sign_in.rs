@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_auth::BoxFuture;
 use serde_json::json;
@@ -15,6 +14,7 @@ use super::server::Server;
 use crate::jsonrpc::{self, LOCAL_ERROR, URL_ELICITATION_REQUIRED};
 use crate::session::RpcError;
 use crate::states::{Reason, Standing, State, Trouble};
+use crate::timeouts::SIGN_IN_PROGRESS_INTERVAL;
 
 /// The way into a server that wants a sign-in.
 pub trait SignInPort: Send + Sync + fmt::Debug {
@@ -61,7 +61,7 @@ impl Server {
         let token = progress_token(params);
         let late = sleep_until(Instant::now() + self.settings.sign_in_wait);
         tokio::pin!(late);
-        let mut tick = interval(PROGRESS);
+        let mut tick = interval(SIGN_IN_PROGRESS_INTERVAL);
         let mut steps = 0_u32;
         loop {
             tokio::select! {
@@ -194,5 +194,3 @@ fn elicitation_required(server: &str, page: &str, message: &str) -> RpcError {
         ..RpcError::new(URL_ELICITATION_REQUIRED, message)
     }
 }
-
-const PROGRESS: Duration = Duration::from_secs(5);

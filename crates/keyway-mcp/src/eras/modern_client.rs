@@ -19,10 +19,11 @@ use self::facts::{RequestMeta, Server};
 use self::subscriptions::Subscriptions;
 use super::adapter::{EraAdapter, Message, Outbox};
 use super::message;
-use super::names::{LOG_LEVELS, MAX_PENDING, MODERN};
+use super::names::{LOG_LEVELS, MAX_PENDING};
 use super::probe;
 use crate::jsonrpc;
 use crate::splice::{RawObject, quoted};
+use crate::version::MODERN;
 
 /// Opens a session with the server; gives the connection back if it does not take part.
 pub(super) async fn greet(

@@ -1,24 +1,11 @@
-//! Versions and names that the two eras give to things.
-
-/// The modern version that we speak.
-pub const MODERN: &str = "2026-07-28";
-
-/// The legacy versions that we speak, newest first.
-pub const LEGACY: [&str; 4] = [NEWEST_LEGACY, "2025-06-18", "2025-03-26", "2024-11-05"];
-
-/// The newest of them.
-pub const NEWEST_LEGACY: &str = "2025-11-25";
+//! Names that the two eras give to things.
 
 /// `_meta` keys of the modern era.
-pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-
-/// Error codes that only a modern server sends, as written: headers, capabilities, version.
-pub(crate) const MODERN_CODES: [&str; 3] = ["-32020", "-32021", "-32022"];
 
 /// Severities of log lines.
 pub(crate) const LOG_LEVELS: [&str; 8] = [

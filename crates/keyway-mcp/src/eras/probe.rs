@@ -1,9 +1,9 @@
-//! One question to a server before a face is put on, with nothing lost that comes in between.
-
-use std::time::Duration;
+//! One question to a server before an adapter is attached; no event that comes meanwhile is lost.
 
 use keyway_transport::{Connection, Event, EventReceiver, Frame, RequestId};
 use tokio::sync::mpsc;
+
+use crate::timeouts::PROBE_TIMEOUT;
 
 /// Asks and waits a while for the answer.
 ///
@@ -18,7 +18,10 @@ pub(crate) async fn ask(
         connection.link.send(question).await.ok()?;
         answer_to(id, &mut connection.events, &mut kept).await
     };
-    let answer = tokio::time::timeout(WAIT, answer).await.ok().flatten();
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, answer)
+        .await
+        .ok()
+        .flatten();
     if answer.is_none() {
         connection.link.abandon(id);
     }
@@ -79,5 +82,4 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
     }
 }
 
-const WAIT: Duration = Duration::from_secs(10);
 const MAX_KEPT: usize = 256;

@@ -11,11 +11,10 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::pump::{Call, Exchange};
-use super::{ClientInfo, DEFAULT_TIMEOUT, Handler, RpcError, SessionError};
-use crate::eras::names::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION, SERVER_INFO,
-};
+use super::{ClientInfo, DEFAULT_TIMEOUT, Handler, SessionError};
+use crate::eras::names::{CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO};
 use crate::splice::{member, with_member};
+use crate::version::{Discovery, LEGACY, MODERN, MODERN_CODES, NEWEST_LEGACY, PROTOCOL_VERSION};
 
 /// The protocol era in force, with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,48 +168,52 @@ async fn discover(
         of: None,
     };
     let mut answer = exchange.call(exchange.next_id(), call.clone()).await;
+    let refused = |answer: &Result<Box<RawValue>, SessionError>| match answer {
+        Err(SessionError::Rpc(error)) => {
+            Some(Discovery::of_error(error.code, error.data.as_deref()))
+        }
+        _ => None,
+    };
     // The specification: after an unsupported version, pick one from the server's list and retry. Of
     // the stateless versions we know one, so the retry is with the same; such a list comes from
     // servers that are upgraded one after another behind one address. None of the servers that
     // we test with does it, but the official suite requires the retry.
-    if let Err(SessionError::Rpc(error)) = &answer
-        && MODERN_CODES.contains(&error.code)
-        && supported(error).iter().any(|version| version == MODERN)
+    if let Some(Discovery::OtherVersion { supported }) = refused(&answer)
+        && supported.iter().any(|version| version == MODERN)
     {
         answer = exchange.call(exchange.next_id(), call).await;
     }
-    match answer {
-        Ok(result) => discovered(&result),
-        Err(SessionError::Rpc(error)) if MODERN_CODES.contains(&error.code) => {
-            choose_legacy(&supported(&error))
-        }
-        Err(SessionError::Rpc(_) | SessionError::Timeout { .. }) => Ok(None),
+    match (refused(&answer), answer) {
+        (_, Ok(result)) => discovered(&result),
+        (Some(Discovery::OtherVersion { supported }), _) => choose_legacy(&supported),
+        (_, Err(SessionError::Rpc(_) | SessionError::Timeout { .. })) => Ok(None),
         // An old server may even break at a question that it does not know.
-        Err(SessionError::Transport(TransportError::Status { status, .. })) if status <= 501 => {
+        (_, Err(SessionError::Transport(TransportError::Status { status, .. })))
+            if status <= 501 =>
+        {
             Ok(None)
         }
-        Err(error) => Err(error),
+        (_, Err(error)) => Err(error),
     }
 }
 
-#[derive(Deserialize)]
-struct Discovered {
-    #[serde(rename = "supportedVersions")]
-    versions: Vec<String>,
-    capabilities: Value,
-    instructions: Option<String>,
-    #[serde(rename = "_meta", default)]
-    meta: Map<String, Value>,
-}
-
-/// A reply that is no valid discovery result comes from a legacy server.
+/// Reads a discovery result; `None` means that the server is a legacy one.
 fn discovered(result: &RawValue) -> Result<Option<ServerFacts>, SessionError> {
+    #[derive(Deserialize)]
+    struct Discovered {
+        capabilities: Value,
+        instructions: Option<String>,
+        #[serde(rename = "_meta", default)]
+        meta: Map<String, Value>,
+    }
+    match Discovery::of_result(result.get()) {
+        Discovery::Modern => {}
+        Discovery::OtherVersion { supported } => return choose_legacy(&supported),
+        Discovery::Legacy => return Ok(None),
+    }
     let Ok(found) = serde_json::from_str::<Discovered>(result.get()) else {
         return Ok(None);
     };
-    if !found.versions.iter().any(|version| version == MODERN) {
-        return choose_legacy(&found.versions);
-    }
     let server_info = found.meta.get(SERVER_INFO).cloned().unwrap_or(Value::Null);
     Ok(Some(ServerFacts {
         era: Era::Modern {
@@ -220,20 +223,6 @@ fn discovered(result: &RawValue) -> Result<Option<ServerFacts>, SessionError> {
         server_info,
         instructions: found.instructions,
     }))
-}
-
-/// Returns the versions that a modern server names when it refuses ours.
-fn supported(error: &RpcError) -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Data {
-        #[serde(default)]
-        supported: Vec<String>,
-    }
-    let data = error
-        .data
-        .as_ref()
-        .and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
-    data.map(|data| data.supported).unwrap_or_default()
 }
 
 fn choose_legacy(offered: &[String]) -> Result<Option<ServerFacts>, SessionError> {
@@ -299,6 +288,3 @@ fn modern_meta(version: &str, client: &ClientInfo, handler: &dyn Handler) -> Map
         (CLIENT_CAPABILITIES.to_owned(), handler.capabilities()),
     ])
 }
-
-/// Error codes that only a modern server sends: headers, capabilities, version.
-const MODERN_CODES: &[i64] = &[-32020, -32021, -32022];

@@ -22,6 +22,7 @@ use super::{Handler, Progress, RpcError, SessionError, request_frame};
 use crate::backpressure::{BUDGET_EXHAUSTED, SMALL_FRAME_BYTES};
 use crate::jsonrpc::{self, INTERNAL_ERROR};
 use crate::splice::member;
+use crate::timeouts::FLUSH_TIMEOUT;
 
 /// The requests under way on one connection.
 pub(super) struct Exchange {
@@ -130,7 +131,9 @@ impl Exchange {
         if let Err(error) = self.link.send(frame).await {
             // Whoever reads the events knows why, and may be about to say so.
             let told = match error {
-                TransportError::Closed => tokio::time::timeout(LEAVE, &mut answered).await.ok(),
+                TransportError::Closed => tokio::time::timeout(FLUSH_TIMEOUT, &mut answered)
+                    .await
+                    .ok(),
                 _ => None,
             };
             self.lock().answers.remove(&id);
@@ -180,7 +183,7 @@ impl Exchange {
                 let _failed = task.await;
             }
         };
-        let _late = tokio::time::timeout(LEAVE, told).await;
+        let _late = tokio::time::timeout(FLUSH_TIMEOUT, told).await;
         self.link.close().await;
     }
 
@@ -352,6 +355,3 @@ fn result_of(frame: &Frame) -> Result<Box<RawValue>, SessionError> {
         (None, None) => Err(bad),
     }
 }
-
-/// How long cancellations, and the reason for an end, are waited for.
-const LEAVE: Duration = Duration::from_secs(1);

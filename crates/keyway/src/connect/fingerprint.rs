@@ -1,15 +1,18 @@
-//! Whether two connections would be the same, told without telling what they are.
+//! A fingerprint of a connection: two processes can compare what they would connect to without
+//! showing it.
 //!
-//! Everything that decides about a connection goes into one keyed hash: the resolved entry, and
-//! where a program runs also all that it would see. Values are secret, and a hash of a short one
-//! could be guessed; without the key nobody can check a guess.
+//! Everything that decides about a connection goes into one MAC: the resolved entry and, where a
+//! program runs, all that it would see. Values are secret, and a plain hash of a short one could be
+//! guessed; without the key no guess can be checked. Specs are taken apart field by field, so that
+//! a new field does not compile until it is decided here whether it counts.
 
 use std::fmt;
 
 use blake2::digest::consts::U32;
-use blake2::{Blake2b, Digest as _};
+use blake2::digest::{CtOutput, KeyInit as _, Mac as _};
+use blake2::{Blake2b, Blake2bMac, Digest as _};
 use keyway_config::declared::{Helper, HelperCommand, Refresh};
-use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, SpecEndpoint};
+use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
 use keyway_secret::Secret;
 use keyway_transport::ChildKind;
 
@@ -17,18 +20,18 @@ use super::{Target, exposed, host_env};
 use crate::approval::Files;
 use crate::host::Host;
 
-/// What guesses are kept from by.
+/// The key of fingerprints: those made with different keys cannot be compared.
 #[derive(Debug, Clone)]
 pub struct FingerprintKey(Secret<[u8; 32]>);
 
 impl FingerprintKey {
-    /// Takes charge of 32 random bytes.
+    /// Takes 32 random bytes as the key.
     #[must_use]
     pub const fn new(bytes: Secret<[u8; 32]>) -> Self {
         Self(bytes)
     }
 
-    /// Makes a key of this process alone; `None` without randomness.
+    /// Makes a key for this process alone; `None` without randomness.
     #[must_use]
     pub fn random() -> Option<Self> {
         let token = keyway_auth::oauth::random_token().ok()?;
@@ -36,7 +39,7 @@ impl FingerprintKey {
         Some(Self(Secret::new(bytes)))
     }
 
-    /// Hashes words under the key, for a purpose that tells it apart from all others.
+    /// Authenticates words under the key; MACs for different purposes never match.
     #[must_use]
     pub fn hash(&self, purpose: &str, words: &[&[u8]]) -> ConnectionFingerprint {
         let mut hasher = Hasher::new(self);
@@ -48,7 +51,7 @@ impl FingerprintKey {
     }
 }
 
-/// What a connection depends on, as a number.
+/// The MAC of all that a connection depends on.
 #[derive(Clone, Copy)]
 pub struct ConnectionFingerprint([u8; 32]);
 
@@ -62,9 +65,8 @@ impl ConnectionFingerprint {
     /// Says whether bytes are the same, in a time that does not depend on them.
     #[must_use]
     pub fn matches(&self, other: &[u8; 32]) -> bool {
-        let pairs = self.0.iter().zip(other);
-        let differing = pairs.fold(0, |seen, (a, b)| std::hint::black_box(seen | (a ^ b)));
-        differing == 0
+        let output = |bytes: [u8; 32]| CtOutput::<Blake2bMac<U32>>::new(bytes.into());
+        output(self.0) == output(*other)
     }
 }
 
@@ -85,14 +87,34 @@ impl Host {
         key: &FingerprintKey,
     ) -> ConnectionFingerprint {
         let mut hasher = Hasher::new(key);
-        let spec = target.spec;
-        hasher.field("plugin", target.plugin.as_bytes());
-        hasher.field("server", spec.name.as_bytes());
-        hasher.field("transport", spec.transport.as_str().as_bytes());
-        hasher.field("method", spec.method.as_str().as_bytes());
-        hasher.number("timeout", spec.timeout_ms);
-        hasher.pairs("env", &spec.env);
-        let reader = match &spec.endpoint {
+        let Target {
+            plugin,
+            spec,
+            // These count where a program runs, see `hash_child`.
+            host: _,
+            grants: _,
+            files: _,
+            confinement: _,
+        } = target;
+        let ServerSpec {
+            name,
+            transport,
+            method,
+            endpoint,
+            env,
+            timeout_ms,
+            // The values stand in the fields that they were filled into.
+            values: _,
+            // For a person alone.
+            notes: _,
+        } = spec;
+        hasher.field("plugin", plugin.as_bytes());
+        hasher.field("server", name.as_bytes());
+        hasher.field("transport", transport.as_str().as_bytes());
+        hasher.field("method", method.as_str().as_bytes());
+        hasher.number("timeout", *timeout_ms);
+        hasher.pairs("env", env);
+        let reader = match endpoint {
             SpecEndpoint::Local(local) => {
                 hasher.local(local);
                 Some(ChildKind::Server)
@@ -147,24 +169,26 @@ impl Host {
 }
 
 /// Hashes labelled fields with their lengths, so that no two inputs look alike.
-struct Hasher(Blake2b<U32>);
+struct Hasher(Blake2bMac<U32>);
 
 impl Hasher {
+    #[expect(
+        clippy::expect_used,
+        reason = "BLAKE2b takes keys of up to 64 bytes; this has 32"
+    )]
     fn new(key: &FingerprintKey) -> Self {
-        let mut hasher = Self(Blake2b::new());
-        // The function has no length extension, so that a key of fixed length in front is a MAC.
-        hasher.0.update(key.0.expose());
-        hasher
+        let mac = Blake2bMac::new_from_slice(key.0.expose());
+        Self(mac.expect("a key of 32 bytes"))
     }
 
     fn finish(self) -> ConnectionFingerprint {
-        ConnectionFingerprint(self.0.finalize().into())
+        ConnectionFingerprint(self.0.finalize().into_bytes().into())
     }
 
     fn field(&mut self, label: &str, bytes: &[u8]) {
-        self.0.update(label.len().to_le_bytes());
-        self.0.update(label);
-        self.0.update(bytes.len().to_le_bytes());
+        self.0.update(&label.len().to_le_bytes());
+        self.0.update(label.as_bytes());
+        self.0.update(&bytes.len().to_le_bytes());
         self.0.update(bytes);
     }
 
@@ -187,30 +211,50 @@ impl Hasher {
     }
 
     fn local(&mut self, local: &LocalSpec) {
-        self.value("command", &local.command);
-        for arg in &local.args {
+        let LocalSpec { command, args, cwd } = local;
+        self.value("command", command);
+        for arg in args {
             self.value("arg", arg);
         }
-        if let Some(cwd) = &local.cwd {
+        if let Some(cwd) = cwd {
             self.value("cwd", cwd);
         }
     }
 
     fn remote(&mut self, remote: &RemoteSpec) {
-        self.field("url", remote.address.url().expose().as_bytes());
-        self.pairs("header", &remote.headers);
-        self.pairs("oauth", &remote.oauth);
-        for scope in &remote.scopes {
+        let RemoteSpec {
+            address,
+            headers,
+            helper,
+            oauth,
+            scopes,
+            callback_port,
+            // The address is what the template became.
+            template: _,
+        } = remote;
+        self.field("url", address.url().expose().as_bytes());
+        self.pairs("header", headers);
+        self.pairs("oauth", oauth);
+        for scope in scopes {
             self.field("scope", scope.as_bytes());
         }
-        self.number("callback", remote.callback_port.map(u64::from));
-        if let Some(helper) = &remote.helper {
+        self.number("callback", callback_port.map(u64::from));
+        if let Some(helper) = helper {
             self.helper(helper);
         }
     }
 
     fn helper(&mut self, helper: &Helper) {
-        let (form, words) = match &helper.command {
+        let Helper {
+            command,
+            refresh,
+            ttl_ms,
+            timeout_ms,
+            // Where it stands in the file decides nothing.
+            span: _,
+            pointer: _,
+        } = helper;
+        let (form, words) = match command {
             HelperCommand::Program(field) => ("program", std::slice::from_ref(field)),
             HelperCommand::Shell(field) => ("shell", std::slice::from_ref(field)),
             HelperCommand::Words(words) => ("words", words.as_slice()),
@@ -218,13 +262,13 @@ impl Hasher {
         for word in words {
             self.field(form, word.template.as_str().as_bytes());
         }
-        let refresh = match helper.refresh {
+        let refresh = match refresh {
             Refresh::Request => "request",
-            _ => "connection",
+            Refresh::Connection => "connection",
         };
         self.field("refresh", refresh.as_bytes());
-        self.number("ttl", helper.ttl_ms);
-        self.number("timeout", helper.timeout_ms);
+        self.number("ttl", *ttl_ms);
+        self.number("timeout", *timeout_ms);
     }
 }
 

@@ -7,8 +7,8 @@ use url::{Host, Url};
 
 use super::next::Next;
 use super::refine::Diagnosis;
-use keyway_mcp::eras::names::{LEGACY, MODERN};
 use keyway_mcp::session::{RpcError, SessionError};
+use keyway_mcp::version::{LEGACY, MODERN};
 
 /// Says what is wrong with a conversation.
 pub(super) fn of_session(

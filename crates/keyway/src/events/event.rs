@@ -10,28 +10,41 @@ use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// Counts from 0 without a gap.
+    /// Counts from 0 without a gap, in each process: several may append to one file.
     pub seq: u64,
+    /// The process that emitted it.
+    pub pid: u32,
     /// When it happened, by the clock of this machine.
     pub at: SystemTime,
     /// What happened.
     pub kind: Kind,
+    /// The plugin of the server: two plugins may have servers of one name.
+    pub plugin: Option<Arc<str>>,
     /// The server that it is about.
     pub server: Option<Arc<str>>,
+    /// The client that uses the connection, as it introduced itself: `name/version`.
+    pub client: Option<Arc<str>>,
     /// Why, where something went wrong.
     pub code: Option<Code>,
 }
 
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Event", 6)?;
+        let mut object = serializer.serialize_struct("Event", 9)?;
         object.serialize_field("schema_version", &SCHEMA_VERSION)?;
         object.serialize_field("seq", &self.seq)?;
+        object.serialize_field("pid", &self.pid)?;
         object.serialize_field("ts", &in_milliseconds(self.at))?;
         object.serialize_field("event", self.kind.as_str())?;
-        match &self.server {
-            Some(server) => object.serialize_field("server", &**server)?,
-            None => object.skip_field("server")?,
+        for (name, value) in [
+            ("plugin", &self.plugin),
+            ("server", &self.server),
+            ("client", &self.client),
+        ] {
+            match value {
+                Some(value) => object.serialize_field(name, &**value)?,
+                None => object.skip_field(name)?,
+            }
         }
         match self.code {
             Some(code) => object.serialize_field("code", &code)?,

@@ -173,3 +173,28 @@ fn told(diary: &Diary) -> Vec<String> {
     });
     told.collect()
 }
+
+#[test]
+fn events_name_their_plugin_client_and_process() {
+    let (events, diary) = observed();
+    let scoped = events.for_plugin("p");
+    scoped.failed("s", Code::Timeout);
+    let client = scoped.watch("s").for_client("c/1.2");
+    client.emit(ServerEvent::Connected);
+    scoped.watch("s").emit(ServerEvent::Refreshed);
+    events.failed("s", Code::Timeout);
+    let lines: Vec<Value> = diary
+        .lines()
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let pid = std::process::id();
+    for (at, line) in lines.iter().enumerate() {
+        assert_eq!((&line["seq"], &line["pid"]), (&at.into(), &pid.into()));
+    }
+    let said = |at: usize| (lines[at]["plugin"].as_str(), lines[at]["client"].as_str());
+    assert_eq!(said(0), (Some("p"), None));
+    assert_eq!(said(1), (Some("p"), Some("c/1.2")));
+    assert_eq!(said(2), (Some("p"), None));
+    assert_eq!(said(3), (None, None));
+}

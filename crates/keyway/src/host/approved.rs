@@ -145,7 +145,8 @@ impl Approved<Plan> {
         let opened = Session::open(connection, host.client.clone(), handler, offer).await;
         // By now a script has been read by whatever runs it.
         if let Err(changed) = self.verify() {
-            host.events.failed(self.server(), changed.code());
+            let events = host.events.for_plugin(self.plugin());
+            events.failed(self.server(), changed.code());
             return Err(changed);
         }
         match opened {

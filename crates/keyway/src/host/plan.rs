@@ -15,7 +15,7 @@ use super::approved::Approved;
 use super::error::Error;
 use super::variable_scope::VariableScope;
 use crate::approval::{EntryContext, Question};
-use crate::events::{Kind, Topic};
+use crate::events::{Events, Kind, Topic};
 use crate::load::Loaded;
 use crate::settings::Confinement;
 
@@ -186,7 +186,7 @@ impl Plan {
         let Some(question) = self.question() else {
             return self.approved(Vec::new());
         };
-        let events = &self.host.events;
+        let events = self.events();
         let server = Some(self.server());
         events.emit(Kind::TrustRequested, server, None);
         let refused = |error: Error| {
@@ -224,7 +224,7 @@ impl Plan {
         if let Some(approved) = self.find_approval()? {
             return Ok(approved);
         }
-        let events = &self.host.events;
+        let events = self.events();
         let (server, question) = (self.server().to_owned(), self.question());
         events.emit(Kind::TrustRequested, Some(&server), None);
         events.emit(Kind::TrustDecided, Some(&server), Some(Code::PendingTrust));
@@ -267,6 +267,10 @@ impl Plan {
         self.approved(granted.unwrap_or_default())
     }
 
+    fn events(&self) -> Events {
+        self.host.events.for_plugin(self.plugin())
+    }
+
     /// Returns the variables granted to an entry that was approved as it is now.
     fn granted(&self, question: &Question) -> Result<Option<Vec<String>>, Error> {
         let store = self.host.approvals.store.as_ref().ok_or(Error::NoHome)?;
@@ -277,7 +281,7 @@ impl Plan {
 
     /// Fills in the entry for one that is approved.
     fn approved(&self, grants: Vec<String>) -> Result<Approved<Self>, Error> {
-        let (events, server) = (&self.host.events, self.server());
+        let (events, server) = (self.events(), self.server());
         let mut spec = match &self.inner.resolved {
             Ok(spec) => spec.clone(),
             Err(errors) => {

@@ -7,8 +7,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::super::reply::VERSION;
-use keyway_mcp::eras::names::MODERN;
 use keyway_mcp::jsonrpc::{self, HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION};
+use keyway_mcp::version::MODERN;
 
 /// Compares a request with its headers, and returns the client's capabilities as written; `tools`
 /// knows which arguments are repeated.

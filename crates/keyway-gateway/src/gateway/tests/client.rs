@@ -124,6 +124,19 @@ impl Client {
         }
     }
 
+    /// Sends these bytes.
+    pub(super) async fn write_raw(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Reads until the other side closes the connection.
+    pub(super) async fn read_all(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = self.stream.read_to_end(&mut bytes);
+        timeout(PATIENCE, read).await.expect("the end").unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
     async fn write(&mut self, method: &str, path: &str, body: &str) {
         let (host, headers, length) = (&self.host, &self.headers, body.len());
         let text = format!(

@@ -4,7 +4,7 @@ use std::io;
 
 use keyway_transport::Event;
 
-use keyway_mcp::bridge::settling::Aside;
+use keyway_mcp::negotiation::Aside;
 
 /// Its messages, and how many bytes they have; what is too much is left out.
 #[derive(Default)]

@@ -3,11 +3,9 @@
 use keyway_transport::{Frame, FrameError};
 
 use super::super::message;
-use super::super::names::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, LOG_LEVEL, LOG_LEVELS, MODERN, NEWEST_LEGACY,
-    PROTOCOL_VERSION, SERVER_INFO,
-};
+use super::super::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, LOG_LEVELS, SERVER_INFO};
 use crate::splice::{RawObject, quoted};
+use crate::version::{LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION};
 
 /// What the client said of itself, as written.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Questions inside a result, put to the client one by one until the request can be repeated.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use keyway_transport::{Event, Frame, RequestId};
 use tokio::time::Instant;
@@ -12,6 +11,7 @@ use super::super::{capability, message};
 use super::Call;
 use super::facts::Client;
 use crate::splice::{RawObject, quoted};
+use crate::timeouts::INPUT_RETRY_DELAY;
 
 /// The requests that wait for answers of the client.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl InputRequests {
         if self.questions.len() + questions.len() > MAX_PENDING {
             return Err("it asks too much at once");
         }
-        let pause = PAUSE.saturating_mul(call.rounds);
+        let pause = INPUT_RETRY_DELAY.saturating_mul(call.rounds);
         let repeat_at = questions.is_empty().then(|| out.now() + pause);
         call.rounds += 1;
         for question in &questions {
@@ -250,6 +250,3 @@ const MALFORMED: &str = "a malformed `input_required`";
 
 /// How often a request may come back with questions.
 const MAX_ROUNDS: u32 = 10;
-
-/// What to wait, times the rounds so far, if a request comes back without a question.
-const PAUSE: Duration = Duration::from_millis(500);

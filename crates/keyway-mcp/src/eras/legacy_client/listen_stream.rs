@@ -4,7 +4,6 @@
 //! only when the server has acknowledged it, so that nothing falls in between.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use keyway_code::Code;
 use keyway_transport::RequestId;
@@ -15,6 +14,7 @@ use super::super::capability::offers;
 use super::super::message;
 use super::super::names::{LISTS, MAX_PENDING};
 use crate::splice::quoted;
+use crate::timeouts::LISTEN_RETRY_DELAY;
 
 /// What is listened to.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl ListenStream {
         let error = match ending {
             Ending::Refused(error) => error,
             Ending::Broken if self.failures <= MAX_FAILURES => {
-                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(MAX_FAILURES));
+                let pause = LISTEN_RETRY_DELAY.saturating_mul(1 << self.failures.min(MAX_FAILURES));
                 self.reopen_at = Some(out.now() + pause);
                 return;
             }
@@ -207,5 +207,4 @@ fn end(stream: &RequestId, out: &mut Outbox) {
     out.note(message::cancelled(stream));
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_FAILURES: u32 = 7;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
 
 use keyway_transport::{Event, Frame, RequestId, TransportError};
 use tokio::time::Instant;
@@ -14,6 +13,7 @@ use super::facts::RequestMeta;
 use super::results;
 use crate::jsonrpc;
 use crate::splice::{RawObject, quoted};
+use crate::timeouts::PARKED_CALL_TIMEOUT;
 
 /// The requests under way, by the id that the server knows.
 #[derive(Debug, Default)]
@@ -135,7 +135,7 @@ impl Calls {
             let result = message::result(&client, &call.input_required(&state));
             out.client(message::to_event(&client, result));
         }
-        let until = out.now() + PARKING_TIME;
+        let until = out.now() + PARKED_CALL_TIMEOUT;
         call.parked = Some(Parked { state, until });
         self.all.insert(upstream, call);
     }
@@ -302,9 +302,6 @@ impl Call {
 
 /// The requests that may be answered with questions (2026-07-28, "Supported Requests").
 const CARRIERS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
-
-/// How long a client may take for its answers.
-const PARKING_TIME: Duration = Duration::from_secs(600);
 
 /// How many questions one call may carry.
 const MAX_QUESTIONS: usize = 64;

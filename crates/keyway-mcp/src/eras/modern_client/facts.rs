@@ -3,11 +3,9 @@
 use keyway_transport::Frame;
 
 use super::super::capability::is_set;
-use super::super::names::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LEGACY, LOG_LEVEL, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION,
-    SERVER_INFO,
-};
+use super::super::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, SERVER_INFO};
 use crate::splice::{RawObject, quoted};
+use crate::version::{LEGACY, MODERN, NEWEST_LEGACY, PROTOCOL_VERSION};
 
 /// What a request says of the client that sent it.
 #[derive(Debug)]

@@ -114,6 +114,8 @@ async fn entries_that_say_something_else_differ() {
         r#"{"type": "http", "url": "https://h.example/mcp", "headersHelper": "./h"}"#,
         r#"{"type": "http", "url": "https://h.example/mcp", "headersHelper": "./i"}"#,
         r#"{"type": "http", "url": "https://h.example/mcp", "oauth": {"scopes": "a"}}"#,
+        r#"{"type": "http", "url": "https://h.example/mcp", "oauth": {"scopes": "a", "callbackPort": 4000}}"#,
+        r#"{"type": "http", "url": "https://h.example/mcp", "timeout": 2000}"#,
         r#"{"command": "run", "args": ["${TENANT}", "x"], "env": {"T": "x"}}"#,
         r#"{"command": "run", "args": ["${TENANT}"], "env": {"T": "y"}}"#,
         r#"{"command": "run", "args": ["${TENANT}"], "env": {"T": "x"}, "cwd": "sub"}"#,
@@ -123,7 +125,7 @@ async fn entries_that_say_something_else_differ() {
 }
 
 #[test]
-fn only_the_same_bytes_are_like() {
+fn only_the_same_bytes_match() {
     let key = FingerprintKey::new(Secret::new([0; 32]));
     let one = key.hash("a", &[b"x"]);
     assert!(one.matches(key.hash("a", &[b"x"]).as_bytes()));
