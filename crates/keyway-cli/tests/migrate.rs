@@ -57,7 +57,7 @@ fn seed_5_7_7_a_literal_becomes_a_variable_that_is_listed_and_kept() {
 
     export SUPABASE_ACCESS_TOKEN=…
     --- stderr
-    warning[rotate-token]: the value of `SUPABASE_ACCESS_TOKEN` was written down in `.mcp.json`, which is in version control: whoever has its history has the value
+    warning[rotate-token]: the value of `SUPABASE_ACCESS_TOKEN` was written down in `.mcp.json`, which is in version control: everyone with its history has the value
       help: get a new one from the issuer, put it in the place of the old, and revoke the old
     moved 1 literal to 1 variable
     `set -a; . ./.env; set +a` loads the values into the shell

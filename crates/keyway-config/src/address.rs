@@ -106,7 +106,7 @@ pub enum AddressError {
     /// A variable is unset, or the template has another host's syntax.
     #[error(transparent)]
     Expand(#[from] ExpandError),
-    /// There is no scheme and host.
+    /// The scheme and the host are missing.
     #[error("the address is not absolute; it must begin with `https://` or `wss://`")]
     NotAbsolute,
     /// The scheme does not fit the transport.
@@ -132,7 +132,7 @@ pub enum AddressError {
     /// A blank, a backslash or a control character.
     #[error("the address has a blank, a backslash or a control character")]
     BadCharacter,
-    /// The host or the port is no valid one.
+    /// The host or the port is not valid.
     #[error("the host or port of the address is not valid")]
     BadHost,
     /// The host is written in a form that readers normalise differently.
@@ -153,7 +153,7 @@ pub enum AddressError {
         /// The variable.
         name: String,
     },
-    /// The value is no port.
+    /// The value is not a port.
     #[error("the value of `{name}` is not a port")]
     PortValue {
         /// The variable.
@@ -171,7 +171,7 @@ pub enum AddressError {
         /// The variable.
         name: String,
     },
-    /// The value of a variable that stands for the whole beginning is no plain address.
+    /// The value of a variable that stands for the whole beginning is not a plain address.
     #[error("the value of `{name}` is not a plain address (scheme, host, path and nothing else)")]
     BaseValue {
         /// The variable.

@@ -3,6 +3,11 @@
 //! Nothing is expanded here. An entry that breaks the contract's grammar never becomes a
 //! [`DeclaredServer`]; what is wrong with it is an [`EntryFault`].
 
+#![expect(
+    clippy::exhaustive_enums,
+    reason = "rules, approvals and transports decide about every variant; a new one must not compile unnoticed"
+)]
+
 mod read;
 
 use std::ops::Range;
@@ -329,7 +334,7 @@ pub enum EntryFault {
         /// Where.
         span: Span,
     },
-    /// Its `type` is no transport.
+    /// Its `type` is not a transport.
     UnknownType {
         /// As written.
         found: String,

@@ -24,7 +24,7 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// Another place that explains this one.
     pub related: Option<Related>,
-    /// A change that would mend it.
+    /// A change that would fix it.
     pub fix: Option<Fix>,
 }
 

@@ -59,7 +59,7 @@ pub enum Wrapper {
     Absent,
     /// The file holds no object.
     NotAnObject,
-    /// `mcpServers` is there but is no object.
+    /// `mcpServers` is there but is not an object.
     BadServers {
         /// Where its value stands.
         span: Span,
@@ -216,7 +216,7 @@ impl Document {
     }
 }
 
-/// Finds the wrapper of another host; a server that happens to have such a name is none.
+/// Finds the wrapper of another host; a server that happens to have such a name does not count.
 fn foreign_wrapper(root: &Object) -> Option<Wrapper> {
     FOREIGN_WRAPPERS.iter().find_map(|&(key, host)| {
         let member = root.get(key)?;

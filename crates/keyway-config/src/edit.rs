@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::json::{Object, quote};
 use crate::source::{Source, Span};
 
-/// A change that mends a finding.
+/// A change that fixes a finding.
 #[derive(Debug, Clone)]
 pub struct Fix {
     /// What it does, in the imperative.

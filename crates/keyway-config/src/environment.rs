@@ -137,7 +137,7 @@ impl HostVariables {
     }
 }
 
-/// Says whether the host, and nobody else, supplies `name`.
+/// Says whether only the host supplies `name`.
 #[must_use]
 pub fn is_host_variable(name: &str) -> bool {
     HOST_VARIABLES
@@ -272,7 +272,7 @@ fn likeness(word: &str, other: &str) -> f64 {
 const ALIKE: f64 = 0.88;
 const SLIP: f64 = 0.9;
 const SHORTEST_SLIP: usize = 4;
-/// Comparing two words takes the product of their lengths; nobody mistypes a longer one.
+/// Comparing two words takes the product of their lengths; longer names are not typed by hand.
 const LONGEST_WORD: usize = 128;
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub enum FieldKind {
     OAuth,
     /// A string of words or an array of strings.
     Words,
-    /// Anything: kept, shown to nobody, never an error.
+    /// Anything: kept on rewrite, never shown, never an error.
     Note,
 }
 

@@ -17,7 +17,7 @@ pub fn is_token(name: &str) -> bool {
 /// Says whether a header of this name carries a credential, so that the entry needs no OAuth.
 ///
 /// These are `Authorization`, `Cookie` and names with a part such as `Key` or `Token`; a tenant, a
-/// workspace or a user id is none, nor is a header that the transport owns: it is never sent.
+/// workspace or a user id does not, nor does a header that the transport owns: it is never sent.
 #[must_use]
 pub fn is_credential_header(name: &str) -> bool {
     let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());

@@ -1,5 +1,10 @@
 //! Which of the ways of authenticating an entry uses; the order is the contract's.
 
+#![expect(
+    clippy::exhaustive_enums,
+    reason = "rules, approvals and transports decide about every variant; a new one must not compile unnoticed"
+)]
+
 use crate::declared::{DeclaredServer, Endpoint, NamedField, OAuth, Remote, Transport};
 use crate::headers::is_credential_header;
 

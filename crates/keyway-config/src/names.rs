@@ -22,7 +22,7 @@ pub fn path_segment(name: impl AsRef<[u8]>) -> String {
     percent_encode(name.as_ref(), ENCODED).to_string()
 }
 
-/// Returns the name that a part of a path stands for; `None` if that is no text.
+/// Returns the name that a part of a path stands for; `None` if that is not UTF-8.
 #[must_use]
 pub fn of_path_segment(segment: &str) -> Option<String> {
     let name = percent_decode_str(segment).decode_utf8().ok()?;

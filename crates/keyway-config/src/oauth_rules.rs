@@ -1,5 +1,10 @@
 //! What an `oauth` or `headersHelper` setting may be; the linter words it, resolving enforces it.
 
+#![expect(
+    clippy::exhaustive_enums,
+    reason = "rules, approvals and transports decide about every variant; a new one must not compile unnoticed"
+)]
+
 use url::{Host, Url};
 
 use crate::declared::{
@@ -50,7 +55,7 @@ pub enum OAuthFaultKind {
     /// The browser would come back to another machine.
     #[error("`redirectUri` must lead back to this machine")]
     RedirectElsewhere,
-    /// A resource that is no address.
+    /// A resource that is not an address.
     #[error("`resource` must be an address or `omit`")]
     BadResource,
     /// A PKCE setting that does not exist.
@@ -175,7 +180,7 @@ fn is_secure(template: &Template) -> bool {
 /// Reads an address, with something harmless in the place of each variable.
 ///
 /// Returns `None` if it begins with a variable, about which nothing can be said here, and
-/// `Some(None)` if it is no address.
+/// `Some(None)` if it is not an address.
 #[must_use]
 pub fn address(template: &Template) -> Option<Option<Url>> {
     let Some(Part::Literal { .. }) = template.parts().first() else {

@@ -1,6 +1,6 @@
 //! Text that stands where a credential will be put: `YOUR_API_KEY`, `<token>`, `sk-xxxx`.
 //!
-//! Only shapes that no credential has are told here, since what has one is not sent. The linter
+//! Only shapes that no credential has count here, since a value of such a shape is not sent. The linter
 //! guesses more widely. `scope` says which variables are set; without it, every default counts.
 
 use crate::environment::Scope;
@@ -22,7 +22,7 @@ pub fn in_header(template: &Template, is_for_credentials: bool, scope: Option<&S
 
 /// Says whether an address holds a placeholder: in brackets, or in capitals between separators.
 ///
-/// Small letters are no evidence here: `your-team.example` may well be somebody's host.
+/// Lower case is not enough here: `your-team.example` may be a real host.
 #[must_use]
 pub fn in_address(template: &Template, scope: Option<&Scope<'_>>) -> bool {
     let text = visible(template, scope);

@@ -353,7 +353,7 @@ impl Resolver<'_> {
         });
     }
 
-    /// Names the field at a place; one that is no string is named by its key.
+    /// Names the field at a place; one that is not a string is named by its key.
     fn field_at(&self, location: &Location) -> String {
         let mut roles = self.roles.iter();
         let role = roles.find(|(_, field)| field.pointer == location.pointer);

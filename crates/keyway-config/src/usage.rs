@@ -1,5 +1,10 @@
 //! Which variable feeds what: the view of an entry behind `status`, the README section and trust.
 
+#![expect(
+    clippy::exhaustive_enums,
+    reason = "rules, approvals and transports decide about every variant; a new one must not compile unnoticed"
+)]
+
 use keyway_secret::printable;
 
 use crate::declared::{DeclaredServer, Endpoint, Field, Local, OAuth, OAuthFields, Remote};

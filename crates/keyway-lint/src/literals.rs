@@ -20,7 +20,7 @@ pub struct Literal {
     /// The entry it belongs to.
     pub server: Option<String>,
     /// What holds it.
-    pub place: Place,
+    pub place: LiteralPlace,
     /// The pointer of the string in which it stands.
     pub pointer: Pointer,
     /// Where that string stands, quotes included.
@@ -38,7 +38,7 @@ pub struct Literal {
 /// What holds a credential, in the words of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum LiteralPlace {
     /// A header.
     Header(String),
     /// A variable for a process.
@@ -49,7 +49,7 @@ pub enum Place {
     Field(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LiteralPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header(name) => write!(f, "header `{}`", printable(name)),
@@ -72,14 +72,14 @@ pub fn in_document(document: &Document) -> Vec<Literal> {
         found: Vec::new(),
     };
     if let Some(root) = &document.tree.root {
-        walk.value(root, "", Kind::Field, &Pointer::default());
+        walk.value(root, "", StringRole::Field, &Pointer::default());
     }
     walk.found
 }
 
 /// What the strings below a key are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StringRole {
     Field,
     Header,
     Variable,
@@ -96,13 +96,13 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn value(&mut self, node: &'a Node, key: &'a str, kind: Kind, pointer: &Pointer) {
+    fn value(&mut self, node: &'a Node, key: &'a str, kind: StringRole, pointer: &Pointer) {
         match &node.value {
             Value::String(text) => {
                 self.string(node, text, position(key, kind), pointer);
             }
             // Hosts read a bare number as the string it looks like.
-            Value::Number(text) if matches!(kind, Kind::Header | Kind::Variable) => {
+            Value::Number(text) if matches!(kind, StringRole::Header | StringRole::Variable) => {
                 self.string(node, text, position(key, kind), pointer);
             }
             Value::Array(items) => self.array(items, key, kind, pointer),
@@ -111,14 +111,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn object(&mut self, object: &'a Object, key: &'a str, kind: Kind, pointer: &Pointer) {
+    fn object(&mut self, object: &'a Object, key: &'a str, kind: StringRole, pointer: &Pointer) {
         let is_entry = is_entry(object);
         let outside = self.server;
         if is_entry && outside.is_none() && !key.is_empty() {
             self.server = Some(key);
         }
         // An entry may be called `env` or `headers`.
-        let kind = if is_entry { Kind::Field } else { kind };
+        let kind = if is_entry { StringRole::Field } else { kind };
         for member in &object.members {
             let name = name_of(object, member);
             let kind = kind_of(member, kind);
@@ -127,10 +127,10 @@ impl<'a> Walk<'a> {
         self.server = outside;
     }
 
-    fn array(&mut self, items: &'a [Node], key: &'a str, kind: Kind, pointer: &Pointer) {
+    fn array(&mut self, items: &'a [Node], key: &'a str, kind: StringRole, pointer: &Pointer) {
         let is_list = matches!(
             kind,
-            Kind::Arguments | Kind::Command | Kind::Variable | Kind::Header
+            StringRole::Arguments | StringRole::Command | StringRole::Variable | StringRole::Header
         );
         let args: Vec<&str> = items
             .iter()
@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
             match item.as_str() {
                 Some(text) if is_list => {
                     let position = Position::Argument { args: &args, index };
-                    let place = Place::Argument(flag_before(&args, index));
+                    let place = LiteralPlace::Argument(flag_before(&args, index));
                     self.string(item, text, (position, place), &pointer);
                 }
                 _ => self.value(item, key, kind, &pointer),
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         &mut self,
         node: &Node,
         text: &str,
-        (position, place): (Position<'_>, Place),
+        (position, place): (Position<'_>, LiteralPlace),
         pointer: &Pointer,
     ) {
         let findings = secrets::find(text, position);
@@ -182,22 +182,27 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn position(key: &str, kind: Kind) -> (Position<'_>, Place) {
+fn position(key: &str, kind: StringRole) -> (Position<'_>, LiteralPlace) {
     let name = key.to_owned();
     match kind {
-        Kind::Header => (Position::Header { name: key }, Place::Header(name)),
-        Kind::Variable => (Position::Env { name: key }, Place::Variable(name)),
-        Kind::Address => (Position::Url, Place::Field(name)),
-        Kind::Command | Kind::Arguments => (Position::Command, Place::Field(name)),
-        Kind::OAuth => (Position::OAuthField { name: key }, Place::Field(name)),
-        Kind::Field => (Position::Env { name: key }, Place::Field(name)),
+        StringRole::Header => (Position::Header { name: key }, LiteralPlace::Header(name)),
+        StringRole::Variable => (Position::Env { name: key }, LiteralPlace::Variable(name)),
+        StringRole::Address => (Position::Url, LiteralPlace::Field(name)),
+        StringRole::Command | StringRole::Arguments => {
+            (Position::Command, LiteralPlace::Field(name))
+        }
+        StringRole::OAuth => (
+            Position::OAuthField { name: key },
+            LiteralPlace::Field(name),
+        ),
+        StringRole::Field => (Position::Env { name: key }, LiteralPlace::Field(name)),
     }
 }
 
 /// What the value of a member is, by its key; `around` is what the object itself is.
-fn kind_of(member: &Member, around: Kind) -> Kind {
+fn kind_of(member: &Member, around: StringRole) -> StringRole {
     let is_text = matches!(member.value.value, Value::String(_) | Value::Number(_));
-    if is_text && matches!(around, Kind::Header | Kind::Variable) {
+    if is_text && matches!(around, StringRole::Header | StringRole::Variable) {
         return around;
     }
     let key: String = member
@@ -207,14 +212,14 @@ fn kind_of(member: &Member, around: Kind) -> Kind {
         .flat_map(char::to_lowercase)
         .collect();
     match key.as_str() {
-        "headers" | "httpheaders" => Kind::Header,
-        "env" | "environment" => Kind::Variable,
-        "args" | "arguments" => Kind::Arguments,
-        "command" => Kind::Command,
-        "url" | "serverurl" | "httpurl" => Kind::Address,
-        "oauth" | "auth" => Kind::OAuth,
-        _ if around == Kind::OAuth => Kind::OAuth,
-        _ => Kind::Field,
+        "headers" | "httpheaders" => StringRole::Header,
+        "env" | "environment" => StringRole::Variable,
+        "args" | "arguments" => StringRole::Arguments,
+        "command" => StringRole::Command,
+        "url" | "serverurl" | "httpurl" => StringRole::Address,
+        "oauth" | "auth" => StringRole::OAuth,
+        _ if around == StringRole::OAuth => StringRole::OAuth,
+        _ => StringRole::Field,
     }
 }
 
@@ -304,7 +309,10 @@ mod tests {
             let found = found(&format!("{before}{entry}{after}"));
             assert_eq!(found.len(), 1, "{before}");
             assert_eq!(found[0].server.as_deref(), Some("s"), "{before}");
-            assert_eq!(found[0].place, Place::Variable("API_TOKEN".to_owned()));
+            assert_eq!(
+                found[0].place,
+                LiteralPlace::Variable("API_TOKEN".to_owned())
+            );
         }
     }
 

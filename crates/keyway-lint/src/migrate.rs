@@ -1,7 +1,7 @@
 //! Migrations as data: what would change in which file, and what is left to the person.
 //!
 //! Nothing is read and nothing is written here; the files around the entries come in as
-//! [`Surroundings`]. Who writes the result keeps to the order in which [`env::EnvPlan`] lists it,
+//! [`PluginFiles`]. Who writes the result keeps to the order in which [`env::EnvPlan`] lists it,
 //! so that the only copy of a token is never destroyed.
 
 pub mod env;
@@ -22,11 +22,11 @@ use keyway_config::plugin::Plugin;
 use keyway_secret::Secret;
 
 pub use self::lines::{with_assignment, with_replacement};
-pub use self::names::Naming;
+pub use self::names::VariableNaming;
 
 /// What a person asked to migrate.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a> {
+pub struct Selection<'a> {
     /// The whole plugin.
     pub plugin: &'a Plugin,
     /// The documents to change, by their path.
@@ -35,7 +35,7 @@ pub struct Scope<'a> {
     pub server: Option<&'a str>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> Selection<'a> {
     /// Returns the documents to change.
     pub fn documents(&self) -> impl Iterator<Item = &'a Document> {
         let files = self.files;
@@ -65,7 +65,7 @@ impl<'a> Scope<'a> {
 
 /// The files of the plugin root besides the entries, as they were when they were read.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct PluginFiles {
     /// The text of `.env`.
     pub env: Option<Secret<String>>,
     /// Why nothing may be written to `.env`.

@@ -60,7 +60,7 @@ fn language(script: &Source) -> Language {
     }
 }
 
-/// The names behind `lookups` in every line that is no comment.
+/// The names behind `lookups` in every line that is not a comment.
 fn looked_up(text: &str, lookups: &[Lookup]) -> Vec<String> {
     let lines = text.lines().filter(|line| {
         let line = line.trim_start();

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use judge::{Hit, Scrutiny};
-use literal::Place;
+use literal::NamedPlace;
 
 pub use name::{is_credential_name, is_credential_parameter};
 pub use placeholder::is_placeholder;
@@ -166,7 +166,7 @@ fn hits_at(value: &str, position: Position<'_>) -> Vec<Hit> {
     };
     let mut hits = Vec::new();
     if let Some(promise) = name::classify(field) {
-        let place = Place {
+        let place = NamedPlace {
             promise,
             name: Some(field),
         };

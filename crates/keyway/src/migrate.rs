@@ -13,7 +13,7 @@ use keyway_config::env_file;
 use keyway_config::environment::Environment as _;
 use keyway_config::plugin::Plugin;
 use keyway_lint::migrate::env::{EnvChange, EnvPlan};
-use keyway_lint::migrate::{EnvObstacle, Surroundings};
+use keyway_lint::migrate::{EnvObstacle, PluginFiles};
 use keyway_secret::Secret;
 
 use crate::error::{LoadError, MigrateError, MigrateFault, WriteError};
@@ -27,7 +27,7 @@ use crate::write;
 /// # Errors
 ///
 /// Returns a [`LoadError`] if one of them is there, but is no text of a reasonable size.
-pub fn surroundings(loaded: &Loaded) -> Result<Surroundings, LoadError> {
+pub fn surroundings(loaded: &Loaded) -> Result<PluginFiles, LoadError> {
     let root = &loaded.plugin.root;
     let repository = Repository::find(root);
     let env = root.join(ENV);
@@ -35,7 +35,7 @@ pub fn surroundings(loaded: &Loaded) -> Result<Surroundings, LoadError> {
     let shown = |name: &str| loaded.plugin.shown(name);
     // A dangling link reads as nothing, and nothing is written through it.
     let env = text(&env, &shown(ENV))?;
-    Ok(Surroundings {
+    Ok(PluginFiles {
         env: env.map(Secret::new),
         env_obstacle,
         env_is_ignored: is_ignored(root),

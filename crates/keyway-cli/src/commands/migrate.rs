@@ -12,7 +12,7 @@ use keyway::load::Loaded;
 use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::source::Source;
-use keyway_lint::migrate::Scope;
+use keyway_lint::migrate::Selection;
 
 use crate::context::CommandContext;
 use crate::diff::{Diff, Kind};
@@ -75,7 +75,7 @@ impl Target {
     }
 }
 
-fn require_server(scope: &Scope<'_>) -> Result<(), CliError> {
+fn require_server(scope: &Selection<'_>) -> Result<(), CliError> {
     match scope.server {
         Some(name) if !scope.has_server() => Err(CliError::from(keyway::Error::UnknownServer {
             name: name.to_owned(),

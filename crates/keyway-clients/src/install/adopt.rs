@@ -14,7 +14,7 @@ use keyway_config::plugin::Plugin;
 use keyway_config::source::{MAX_BYTES, Source};
 use keyway_lint::literals;
 use keyway_lint::migrate::env::plan_named;
-use keyway_lint::migrate::{Naming, Scope, Surroundings};
+use keyway_lint::migrate::{PluginFiles, Selection, VariableNaming};
 use keyway_secret::Secret;
 
 use self::values::Values;
@@ -235,17 +235,17 @@ fn moved(
         documents: vec![document],
         ..Plugin::default()
     };
-    let scope = Scope {
+    let scope = Selection {
         plugin: &plugin,
         files: &[DOCUMENT.into()],
         server: Some(server),
     };
-    let around = Surroundings {
+    let around = PluginFiles {
         env: env.clone(),
         env_is_ignored: true,
-        ..Surroundings::default()
+        ..PluginFiles::default()
     };
-    let plan = plan_named(&scope, environment, &around, Naming::ByServer);
+    let plan = plan_named(&scope, environment, &around, VariableNaming::ByServer);
     variables.extend(plan.variables().into_iter().map(str::to_owned));
     let text = plan.documents.first().map(|change| change.after.clone());
     let text = text.filter(|text| literals(text).0 == 0);

@@ -27,6 +27,7 @@ pub struct ResolveNote {
 
 /// What is worth knowing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoteKind {
     /// A header that came out empty is not sent.
     EmptyHeaderDropped,
@@ -224,6 +225,7 @@ fn without_line_breaks(name: &str) -> String {
 
 /// Why a field could not be resolved. Names variables, never their values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResolveFault {
     /// A variable is unset, or the syntax is another host's.
     #[error(transparent)]
@@ -272,6 +274,7 @@ pub enum ResolveFault {
 
 /// What is wrong with the value of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BadHeaderValue {
     /// It has a line break.
     LineBreak,

@@ -24,7 +24,7 @@ pub struct ServerSpec {
     pub endpoint: SpecEndpoint,
     /// Variables for the process or the helper.
     pub env: Vec<(String, Resolved)>,
-    /// The values that its variables were filled with, for whoever has to mask them.
+    /// The values that its variables were filled with, so that reports can mask them.
     pub values: Vec<Secret<String>>,
     /// Milliseconds a call may take.
     pub timeout_ms: Option<u64>,

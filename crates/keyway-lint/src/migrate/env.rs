@@ -24,9 +24,9 @@ use keyway_secret::Secret;
 use self::around::{add_advice, plan_readme, plan_surroundings};
 use self::store::Store;
 use super::judge::{Candidate, Obstacle, Target, fields, judge};
-use super::names::{Namer, Naming};
-use super::{Scope, Surroundings, note};
-use crate::literals::{self, Literal, Place};
+use super::names::{Namer, VariableNaming};
+use super::{PluginFiles, Selection, note};
+use crate::literals::{self, Literal, LiteralPlace};
 
 /// What would change, in the order in which it is to be written.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,7 @@ pub struct Move {
     /// The string in which it stands.
     pub pointer: Pointer,
     /// What holds it.
-    pub place: Place,
+    pub place: LiteralPlace,
     /// What the variable has to hold.
     pub value: Secret<String>,
     /// Whether the value is kept in `.env`, and not in the environment alone.
@@ -101,17 +101,17 @@ impl EnvPlan {
 
 /// Plans the migration.
 #[must_use]
-pub fn plan(scope: &Scope<'_>, environment: &dyn Environment, around: &Surroundings) -> EnvPlan {
-    plan_named(scope, environment, around, Naming::Usual)
+pub fn plan(scope: &Selection<'_>, environment: &dyn Environment, around: &PluginFiles) -> EnvPlan {
+    plan_named(scope, environment, around, VariableNaming::Usual)
 }
 
 /// Plans the migration to variables of certain names.
 #[must_use]
 pub fn plan_named(
-    scope: &Scope<'_>,
+    scope: &Selection<'_>,
     environment: &dyn Environment,
-    around: &Surroundings,
-    naming: Naming,
+    around: &PluginFiles,
+    naming: VariableNaming,
 ) -> EnvPlan {
     let mut plan = EnvPlan::default();
     let candidates = candidates(scope, &mut plan.diagnostics);
@@ -136,7 +136,7 @@ pub fn plan_named(
 }
 
 /// Finds the literals in question; those that cannot move are reported.
-fn candidates<'a>(scope: &Scope<'a>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Candidate<'a>> {
+fn candidates<'a>(scope: &Selection<'a>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Candidate<'a>> {
     let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for document in scope.documents() {
         let fields = fields(document);
@@ -167,7 +167,7 @@ struct Named<'a> {
 fn named<'a>(
     mut candidates: Vec<Candidate<'a>>,
     mut namer: Namer<'_>,
-    around: &Surroundings,
+    around: &PluginFiles,
     plan: &mut EnvPlan,
 ) -> Vec<Named<'a>> {
     // The name of a default is fixed; others take it over where the value is the same.

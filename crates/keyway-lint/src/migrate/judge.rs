@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 
 use super::is_changeable;
 use super::names::{self, NameFault};
-use crate::literals::{Literal, Place};
+use crate::literals::{Literal, LiteralPlace};
 use crate::secrets::Reason;
 
 /// A literal that can move.
@@ -98,7 +98,7 @@ impl Obstacle {
                 return format!("`{name}` has another default elsewhere");
             }
             Self::Name(NameFault::Reserved(name)) => {
-                return format!("`{name}` is not the person's to set");
+                return format!("`{name}` is reserved for the host");
             }
             Self::BadFile => "the file is not JSON that every reader understands alike",
             Self::BadEntry => "the entry is not loaded as it is",
@@ -118,7 +118,7 @@ impl Obstacle {
     pub(super) const fn hint(&self) -> &'static str {
         match self {
             Self::Foreign(_) => "write the variable by hand in the way of that host",
-            Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; mend that first",
+            Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
             Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
             Self::Mixed | Self::BehindDollar => "put the whole value into one variable by hand",
             Self::InHost => "pass it by `headers`",
@@ -279,8 +279,10 @@ fn base_name(server: &DeclaredServer, literal: &Literal, before: &str) -> String
         .strip_suffix('=')
         .filter(|flag| flag.starts_with('-'));
     let by_place = || match &literal.place {
-        Place::Header(name) | Place::Variable(name) | Place::Field(name) => names::from_words(name),
-        Place::Argument(name) => names::from_words(name.as_deref().or(flag)?),
+        LiteralPlace::Header(name) | LiteralPlace::Variable(name) | LiteralPlace::Field(name) => {
+            names::from_words(name)
+        }
+        LiteralPlace::Argument(name) => names::from_words(name.as_deref().or(flag)?),
     };
     let suggested = literal.finding.suggested_variable.clone();
     let name = suggested.or_else(by_place);

@@ -7,17 +7,17 @@ use keyway_secret::Secret;
 /// Which names variables get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Naming {
+pub enum VariableNaming {
     /// The usual one of a credential, such as `GITHUB_TOKEN`, where it has one.
     #[default]
     Usual,
-    /// One that begins with the server's, so that nobody has set it for another.
+    /// One that begins with the server's, so that it is not set for another server.
     ByServer,
 }
 
 /// Hands out names and remembers them.
 pub(super) struct Namer<'a> {
-    naming: Naming,
+    naming: VariableNaming,
     /// The person's shell.
     pub(super) environment: &'a dyn Environment,
     /// What `.env` says.
@@ -56,7 +56,7 @@ impl<'a> Namer<'a> {
         used: Vec<String>,
     ) -> Self {
         Self {
-            naming: Naming::Usual,
+            naming: VariableNaming::Usual,
             environment,
             env_file,
             used,
@@ -65,7 +65,7 @@ impl<'a> Namer<'a> {
     }
 
     /// The same, where names are given out in another way.
-    pub(super) fn naming(mut self, naming: Naming) -> Self {
+    pub(super) fn naming(mut self, naming: VariableNaming) -> Self {
         self.naming = naming;
         self
     }
@@ -88,10 +88,10 @@ impl<'a> Namer<'a> {
         let server = part(server);
         let has_server = base.starts_with(&format!("{server}_"));
         let base = match self.naming {
-            Naming::ByServer if !has_server => &after_server(&server, base),
+            VariableNaming::ByServer if !has_server => &after_server(&server, base),
             _ => base,
         };
-        let suffixed = if has_server || self.naming == Naming::ByServer {
+        let suffixed = if has_server || self.naming == VariableNaming::ByServer {
             base.to_owned()
         } else {
             format!("{base}_{server}")
@@ -198,7 +198,7 @@ fn is_reserved(name: &str) -> bool {
     is_host_variable(name) || is_inherited(name) || !is_variable_name(name)
 }
 
-/// So many entries that share a name and a variable are no plugin any more.
+/// No plugin has so many entries that share a name and a variable.
 const MOST_CANDIDATES: usize = 300;
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
     fn a_name_by_the_server_begins_with_it() {
         let environment = Variables::default();
         let namer = Namer::new(&environment, Variables::default(), Vec::new());
-        let mut namer = namer.naming(Naming::ByServer);
+        let mut namer = namer.naming(VariableNaming::ByServer);
         let mut choose = |base: &str, server: &str, value: &str| {
             namer.choose(base, server, &secret(value)).unwrap()
         };

@@ -15,7 +15,7 @@ use keyway_config::source::{Pointer, Source, Span};
 use keyway_config::template::Template;
 use keyway_config::usage;
 
-use super::{Scope, is_changeable, note};
+use super::{Selection, is_changeable, note};
 use crate::secrets::is_credential_name;
 use crate::{literals, readme};
 
@@ -34,7 +34,7 @@ pub struct OAuthPlan {
 
 /// Plans the migration of the entry that `scope` names.
 #[must_use]
-pub fn plan(scope: &Scope<'_>) -> OAuthPlan {
+pub fn plan(scope: &Selection<'_>) -> OAuthPlan {
     let mut plan = OAuthPlan::default();
     let wanted = scope.server.unwrap_or_default();
     let mut after = scope.plugin.clone();
@@ -47,7 +47,7 @@ pub fn plan(scope: &Scope<'_>) -> OAuthPlan {
                 .filter(|_| is_changeable(document))
             else {
                 let why = "it is not loaded as it is";
-                let hint = "`keyway check` says what is wrong; mend that first";
+                let hint = "`keyway check` says what is wrong; fix that first";
                 refuse(&mut plan, (document, wanted, entry.name_span), why, hint);
                 continue;
             };
@@ -210,7 +210,7 @@ fn refuse(
     });
 }
 
-fn add_advice(scope: &Scope<'_>, after: &Plugin, plan: &mut OAuthPlan) {
+fn add_advice(scope: &Selection<'_>, after: &Plugin, plan: &mut OAuthPlan) {
     plan.diagnostics.push(note(
         Code::OauthNotChecked,
         Severity::Warning,

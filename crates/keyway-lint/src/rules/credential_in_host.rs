@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: None,
-    summary: "A credential would become part of a name that is looked up, and so reach strangers",
+    summary: "A credential would become part of a host name, which name servers see",
     check,
 };
 

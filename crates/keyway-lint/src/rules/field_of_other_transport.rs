@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
-    summary: "An entry has a field that only means something to the other kind of server",
+    summary: "An entry has a field that only the other kind of server uses",
     check,
 };
 

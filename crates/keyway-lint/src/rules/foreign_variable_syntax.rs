@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, server) in context.plugin.servers() {
         for (role, field) in usage::fields(server) {
-            let place = Spot {
+            let place = CheckedField {
                 document,
                 server,
                 role,
@@ -37,14 +37,14 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 }
 
 /// One string of one server.
-struct Spot<'a> {
+struct CheckedField<'a> {
     document: &'a Document,
     server: &'a DeclaredServer,
     role: FieldRole<'a>,
     field: &'a Field,
 }
 
-impl Spot<'_> {
+impl CheckedField<'_> {
     fn check(&self, report: &mut Report<'_>) {
         let template = &self.field.template;
         for reference in foreign_parts(template).into_iter().take(MOST_PER_STRING) {
@@ -185,7 +185,7 @@ fn hint(reference: &ForeignReference, for_program: bool) -> String {
     }
 }
 
-/// How many findings one string gets; what is left is found once these are mended.
+/// How many findings one string gets; the rest is found once these are fixed.
 const MOST_PER_STRING: usize = 32;
 
 /// What becomes of such an entry.

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Info,
     strict: Severity::Info,
     fix: None,
-    summary: "A key among the entries is a note or no entry, and is skipped",
+    summary: "A key among the entries is a note or not an entry, and is skipped",
     check,
 };
 

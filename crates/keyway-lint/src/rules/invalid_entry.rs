@@ -81,7 +81,7 @@ fn check_faults(
     let mut pointers: Vec<&Pointer> = Vec::new();
     for fault in faults {
         if let EntryFault::WrongKind { pointer, .. } = fault {
-            // A list that is no list is also an empty one; once is enough.
+            // A list of the wrong kind is also an empty one; once is enough.
             if pointers.contains(&pointer) {
                 continue;
             }
@@ -185,7 +185,7 @@ fn wrong_kind(document: &Document, entry: &Entry, fault: &EntryFault, report: &m
     };
     let place = place(entry, pointer);
     let message = match *found {
-        // "must be a port number, not a number" helps nobody.
+        // "must be a port number, not a number" does not help.
         "a number" | "a string" if !expected.contains("string") => {
             format!("{place} must be {expected}")
         }

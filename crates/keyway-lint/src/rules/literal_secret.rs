@@ -4,7 +4,7 @@ use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 
 use super::{Context, Report, Rule};
-use crate::literals::{Literal, Place};
+use crate::literals::{Literal, LiteralPlace};
 use crate::secrets::{Reason, Vendor};
 
 pub(super) const RULE: Rule = Rule {
@@ -50,7 +50,7 @@ fn next_step(literal: &Literal) -> String {
         |variable| format!("`${{{variable}}}`"),
     );
     let elsewhere = match literal.place {
-        Place::Argument(_) => " in `env`, since process lists show arguments",
+        LiteralPlace::Argument(_) => " in `env`, since process lists show arguments",
         _ => "",
     };
     format!(

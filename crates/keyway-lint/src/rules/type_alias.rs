@@ -72,8 +72,8 @@ mod tests {
             ("local", "stdio", "command"),
         ] {
             let text = format!(r#"{{"s": {{"type": "{alias}", "{endpoint}": "x"}}}}"#);
-            let mended = format!(r#"{{"s": {{"type": "{canonical}", "{endpoint}": "x"}}}}"#);
-            assert_eq!(fixed(ID, &text), mended);
+            let expected = format!(r#"{{"s": {{"type": "{canonical}", "{endpoint}": "x"}}}}"#);
+            assert_eq!(fixed(ID, &text), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `unknown-field`: a key of an entry, of `oauth` or of `headersHelper` that nobody reads.
+//! `unknown-field`: a key of an entry, of `oauth` or of `headersHelper` that has no effect.
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
@@ -18,14 +18,14 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Warning,
     strict: Severity::Error,
     fix: Some(Applicability::Unsafe),
-    summary: "An entry has a field that is not part of the contract, so nobody reads it",
+    summary: "An entry has a field that is not part of the contract, so it has no effect",
     check,
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, entry, object) in objects(context.plugin) {
         let mut check = |object, pointer, kind| {
-            let place = Place {
+            let place = CheckedObject {
                 document,
                 entry,
                 object,
@@ -34,8 +34,11 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             };
             place.check(report);
         };
-        check(object, entry.pointer.clone(), Kind::Entry);
-        for (key, kind) in [("oauth", Kind::OAuth), ("headersHelper", Kind::Helper)] {
+        check(object, entry.pointer.clone(), ObjectKind::Entry);
+        for (key, kind) in [
+            ("oauth", ObjectKind::OAuth),
+            ("headersHelper", ObjectKind::Helper),
+        ] {
             let inner = object.get(key).and_then(|member| member.value.as_object());
             if let Some(inner) = inner {
                 check(inner, entry.pointer.child(key), kind);
@@ -45,22 +48,22 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 }
 
 /// An object whose keys are known.
-struct Place<'a> {
+struct CheckedObject<'a> {
     document: &'a Document,
     entry: &'a Entry,
     object: &'a Object,
     pointer: Pointer,
-    kind: Kind,
+    kind: ObjectKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ObjectKind {
     Entry,
     OAuth,
     Helper,
 }
 
-impl Kind {
+impl ObjectKind {
     const fn fields(self) -> &'static [FieldSpec] {
         match self {
             Self::Entry => ENTRY,
@@ -78,14 +81,14 @@ impl Kind {
     }
 }
 
-impl Place<'_> {
+impl CheckedObject<'_> {
     fn check(&self, report: &mut Report<'_>) {
         let unknown = self.object.members.iter().filter(|member| {
             let key = member.key.as_str();
             let is_known = self.kind.fields().iter().any(|spec| spec.name == key);
             let is_note = key.starts_with(['_', '$']);
-            let is_told_elsewhere =
-                self.kind == Kind::Entry && (is_mtls_field(key) || self.is_read_as_ours(member));
+            let is_told_elsewhere = self.kind == ObjectKind::Entry
+                && (is_mtls_field(key) || self.is_read_as_ours(member));
             !(is_known || is_note || is_told_elsewhere)
         });
         for member in unknown.take(MOST_PER_OBJECT) {
@@ -109,7 +112,7 @@ impl Place<'_> {
             .server(&self.entry.name);
         let foreign = FOREIGN
             .iter()
-            .find(|(foreign, ..)| self.kind == Kind::Entry && *foreign == member.key);
+            .find(|(foreign, ..)| self.kind == ObjectKind::Entry && *foreign == member.key);
         let near = self.near(&member.key);
         let (hint, rename) = match (foreign, near.as_slice()) {
             (Some((_, host, how)), _) => (how.hint(host), how.rename()),
@@ -324,8 +327,8 @@ mod tests {
             ("cmd", "command"),
         ] {
             let text = format!(r#"{{"s": {{"{wrong}": "x"}}}}"#);
-            let mended = format!(r#"{{"s": {{"{right}": "x"}}}}"#);
-            assert_eq!(fixed(ID, &text), mended);
+            let expected = format!(r#"{{"s": {{"{right}": "x"}}}}"#);
+            assert_eq!(fixed(ID, &text), expected);
         }
         assert_eq!(
             fixed(

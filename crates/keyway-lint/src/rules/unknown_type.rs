@@ -103,8 +103,8 @@ mod tests {
             (" sse", "sse"),
         ] {
             let text = format!(r#"{{"s": {{"type": "{slip}", "url": "wss://h.example"}}}}"#);
-            let mended = text.replacen(slip, meant, 1);
-            assert_eq!(fixed(ID, &text), mended);
+            let expected = text.replacen(slip, meant, 1);
+            assert_eq!(fixed(ID, &text), expected);
         }
     }
 

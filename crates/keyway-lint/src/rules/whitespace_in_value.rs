@@ -49,7 +49,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Says whether somebody may well have wanted the blanks.
+/// Says whether the author may have meant the blanks.
 fn is_meant(server: &DeclaredServer, role: FieldRole<'_>, trimmed: &str) -> bool {
     // A key or a script of several lines ends with a line break, and a separator is a blank.
     let is_text = trimmed.contains('\n') || !trimmed.contains(char::is_alphanumeric);

@@ -7,7 +7,7 @@ use super::appearance::trimmed;
 use super::example_login::is_example;
 use super::judge::{Hit, Scrutiny, judge};
 use super::limits::{Budget, LONGEST_VALUE, window};
-use super::literal::Place;
+use super::literal::NamedPlace;
 use super::name::{self, Promise};
 
 /// Finds the credentials in every URL of `text`, and in a data source name that is all of it.
@@ -61,7 +61,7 @@ impl Url<'_> {
                     return;
                 }
                 let range = start + user.len() + 1..start + info.len();
-                let place = Place {
+                let place = NamedPlace {
                     promise: scrutiny_for(scrutiny),
                     name: None,
                 };
@@ -70,7 +70,7 @@ impl Url<'_> {
                 self.name_new(hits, before);
             }
             None if info.len() >= 20 && !host.ends_with("sentry.io") => {
-                let place = Place {
+                let place = NamedPlace {
                     promise: Promise::WEAK,
                     name: None,
                 };
@@ -109,7 +109,7 @@ impl Url<'_> {
                 && let Some(promise) = name::classify_query(field)
             {
                 let start = self.rest.start + at + field.len() + 1;
-                let place = Place {
+                let place = NamedPlace {
                     promise: scrutiny.apply(promise),
                     name: Some(field),
                 };
@@ -232,7 +232,7 @@ fn data_source_name(text: &str, hits: &mut Vec<Hit>) {
         return;
     }
     let start = range.start + user.len() + 1;
-    let place = Place {
+    let place = NamedPlace {
         promise: Promise::PASSWORD,
         name: None,
     };

@@ -52,7 +52,7 @@ pub(super) fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// A path in a file system; a path to a key file is no credential.
+/// A path in a file system; a path to a key file is not a credential.
 pub(super) fn is_path(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let bytes = text.as_bytes();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Reason;
 use super::judge::{Hit, Scrutiny, judge, judge_named};
 use super::limits::MOST_FIELDS;
-use super::literal::{self, Place};
+use super::literal::{self, NamedPlace};
 use super::name::Promise;
 use super::structure::scan;
 
@@ -105,7 +105,7 @@ fn attached_password(value: &str, args: &[&str], hits: &mut Vec<Hit>) {
     };
     let port = password.bytes().all(|b| b.is_ascii_digit() || b == b':');
     if !port && args.iter().any(client) {
-        let place = Place {
+        let place = NamedPlace {
             promise: Promise::PASSWORD,
             name: None,
         };
@@ -121,7 +121,7 @@ fn value_after_flag(value: &str, flag: &str, hits: &mut Vec<Hit>) {
         if let Some((user, password)) = value.split_once(':') {
             let numeric = password.bytes().all(|b| b.is_ascii_digit());
             if !numeric && !user.is_empty() && !password.starts_with("//") {
-                let place = Place {
+                let place = NamedPlace {
                     promise: Promise::PASSWORD,
                     name: None,
                 };
@@ -138,7 +138,7 @@ fn value_after_flag(value: &str, flag: &str, hits: &mut Vec<Hit>) {
         if matches!(field, "t" | "k" | "s" | "a" | "p" | "x")
             && !value.contains(['/', '\\', '@', ':'])
         {
-            let place = Place {
+            let place = NamedPlace {
                 promise: Promise::WEAK,
                 name: None,
             };
@@ -192,7 +192,7 @@ fn pair_in(value: &str, start: usize, hits: &mut Vec<Hit>) {
 
 /// A long word without any structure that mixes capitals, small letters and digits.
 fn is_lone_token(value: &str) -> bool {
-    let place = Place {
+    let place = NamedPlace {
         promise: Promise::WEAK,
         name: None,
     };

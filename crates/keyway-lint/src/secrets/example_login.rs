@@ -1,4 +1,4 @@
-//! Logins that documentation shows and nobody uses, such as `user:password@localhost`.
+//! Logins that stand in documentation as examples, such as `user:password@localhost`.
 
 /// `user:password@localhost` and the like, which every manual uses.
 pub(super) fn is_example(user: &str, password: &str, host: &str) -> bool {

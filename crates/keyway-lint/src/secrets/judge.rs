@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Reason;
 use super::limits::MOST_HITS;
-use super::literal::{self, Place};
+use super::literal::{self, NamedPlace};
 use super::name::{self, Promise};
 use super::reference;
 
@@ -47,7 +47,7 @@ impl Scrutiny {
 pub(super) fn judge(
     text: &str,
     range: Range<usize>,
-    place: Place<'_>,
+    place: NamedPlace<'_>,
     reason: Reason,
     hits: &mut Vec<Hit>,
 ) {
@@ -96,7 +96,7 @@ pub(super) fn judge_named(
     hits: &mut Vec<Hit>,
 ) {
     if let Some(promise) = name::classify(field) {
-        let place = Place {
+        let place = NamedPlace {
             promise: scrutiny.apply(promise),
             name: Some(field),
         };

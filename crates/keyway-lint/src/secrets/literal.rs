@@ -9,19 +9,19 @@ use std::ops::Range;
 use super::appearance::{is_address, is_path, looks_random, trimmed};
 use super::example_login::is_example;
 use super::limits::LONGEST_VALUE;
-use super::name::{Kind, Promise, Strength};
+use super::name::{CredentialKind, Promise, Strength};
 use super::placeholder::{self, Filling};
 use super::reference;
 
 /// Where a value stands, for judging it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct NamedPlace<'a> {
     pub(super) promise: Promise,
     pub(super) name: Option<&'a str>,
 }
 
 /// The part of `text` that is a literal credential, without quotes and authentication scheme.
-pub(super) fn credential_in(text: &str, place: Place<'_>) -> Option<Range<usize>> {
+pub(super) fn credential_in(text: &str, place: NamedPlace<'_>) -> Option<Range<usize>> {
     if text.len() > LONGEST_VALUE {
         return None;
     }
@@ -77,16 +77,16 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn is_credential(body: &str, place: Place<'_>) -> bool {
+fn is_credential(body: &str, place: NamedPlace<'_>) -> bool {
     let kind = place.promise.kind;
     let filling = Filling {
         name: place.name,
-        chosen_by_person: kind == Kind::Password,
+        chosen_by_person: kind == CredentialKind::Password,
     };
     let formed = match kind {
-        Kind::Password => is_password(body),
-        Kind::Token => is_token(body),
-        Kind::Phrase => body.split_whitespace().count() >= 12 || looks_random(body),
+        CredentialKind::Password => is_password(body),
+        CredentialKind::Token => is_token(body),
+        CredentialKind::Phrase => body.split_whitespace().count() >= 12 || looks_random(body),
     };
     formed
         && (place.promise.strength == Strength::Strong || looks_random(body))
@@ -98,7 +98,7 @@ fn is_credential(body: &str, place: Place<'_>) -> bool {
 }
 
 /// A password may begin with a dollar sign; a variable is then written in capitals or in words.
-fn is_reference_here(body: &str, kind: Kind) -> bool {
+fn is_reference_here(body: &str, kind: CredentialKind) -> bool {
     if reference::mentions_reference(body) {
         return true;
     }
@@ -107,7 +107,7 @@ fn is_reference_here(body: &str, kind: Kind) -> bool {
     }
     let plain = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     match body.strip_prefix('$') {
-        Some(name) if kind == Kind::Password => {
+        Some(name) if kind == CredentialKind::Password => {
             name.bytes().all(plain) || !name.bytes().any(|b| b.is_ascii_digit())
         }
         _ => true,

@@ -22,13 +22,13 @@ pub fn is_credential_parameter(name: &str) -> bool {
 /// What a credential name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Promise {
-    pub(super) kind: Kind,
+    pub(super) kind: CredentialKind,
     pub(super) strength: Strength,
 }
 
 /// What sort of text a credential of this name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CredentialKind {
     /// Chosen by a person: short, numeric and odd texts are possible.
     Password,
     /// Made by a machine: long, ASCII, without blanks.
@@ -48,19 +48,19 @@ pub(super) enum Strength {
 
 impl Promise {
     pub(super) const PASSWORD: Self = Self {
-        kind: Kind::Password,
+        kind: CredentialKind::Password,
         strength: Strength::Strong,
     };
     pub(super) const TOKEN: Self = Self {
-        kind: Kind::Token,
+        kind: CredentialKind::Token,
         strength: Strength::Strong,
     };
     pub(super) const WEAK: Self = Self {
-        kind: Kind::Token,
+        kind: CredentialKind::Token,
         strength: Strength::Weak,
     };
     const PHRASE: Self = Self {
-        kind: Kind::Phrase,
+        kind: CredentialKind::Phrase,
         strength: Strength::Strong,
     };
 
@@ -73,7 +73,7 @@ impl Promise {
     }
 }
 
-/// What `name` promises, or `None` where it is no credential name.
+/// What `name` promises, or `None` if it does not name a credential.
 pub(super) fn classify(name: &str) -> Option<Promise> {
     if name.len() > LONGEST_NAME || matches!(name, "PWD" | "OLDPWD") {
         return None;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Reason;
 use super::judge::{Hit, Scrutiny, judge, judge_named};
 use super::limits::{Budget, LONGEST_KEY, LONGEST_VALUE, MOST_FIELDS, window};
-use super::literal::{self, Place};
+use super::literal::{self, NamedPlace};
 use super::name::{self, Promise};
 
 /// `"key": "value"` pairs, also where the quotes are escaped once or more.
@@ -163,7 +163,7 @@ pub(super) fn cookies(text: &str, hits: &mut Vec<Hit>) {
     for pair in text.split(';').take(MOST_FIELDS) {
         if let Some((field, value)) = pair.split_once('=') {
             let start = at + field.len() + 1;
-            let place = Place {
+            let place = NamedPlace {
                 promise: Promise::WEAK,
                 name: Some("cookie"),
             };

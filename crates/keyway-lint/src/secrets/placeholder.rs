@@ -1,6 +1,6 @@
 //! Text that stands where a credential will be put: `YOUR_API_KEY`, `<token>`, `ntn_****`.
 //!
-//! A placeholder is told by its marks (brackets, stars, dots), by words of instruction in several
+//! A placeholder is recognised by its marks (brackets, stars, dots), by words of instruction in several
 //! human languages, or by repeating the name of the field it fills.
 
 use super::appearance::looks_random;
@@ -138,7 +138,7 @@ fn is_wording(value: &str, filling: Filling<'_>) -> bool {
         ABOUT.contains(&word) || is_joined_wording(word)
     };
     let filler = |word: &String| FILLERS.contains(&word.as_str());
-    // `root` is a password in `ROOT_PASSWORD`, while `github` is no token in `GITHUB_TOKEN`.
+    // `root` is a password in `ROOT_PASSWORD`, while `github` is not a token in `GITHUB_TOKEN`.
     let says_password =
         |word: &String| is_joined_wording(word) && SAYS_PASSWORD.iter().any(|s| word.contains(s));
     if filling.chosen_by_person

@@ -7,7 +7,7 @@ use keyway::migrate;
 use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
-use keyway_lint::migrate::Scope;
+use keyway_lint::migrate::Selection;
 use keyway_lint::migrate::env::{EnvPlan, plan};
 
 use super::trial::{Trial, Trying};
@@ -42,7 +42,7 @@ pub(crate) struct Env {
 pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, CliError> {
     let (loaded, files, server) = arguments.target.load()?;
     context.read(&loaded);
-    let scope = Scope {
+    let scope = Selection {
         plugin: &loaded.plugin,
         files: &files,
         server: server.as_deref(),

@@ -3,7 +3,7 @@
 use clap::Args;
 use keyway::migrate;
 use keyway_code::Exit;
-use keyway_lint::migrate::Scope;
+use keyway_lint::migrate::Selection;
 use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
 use super::trial::{Trial, Trying};
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
     let server = server.ok_or(CliError::Usage {
         what: "name the server: keyway migrate oauth SERVER",
     })?;
-    let scope = Scope {
+    let scope = Selection {
         plugin: &loaded.plugin,
         files: &files,
         server: Some(&server),

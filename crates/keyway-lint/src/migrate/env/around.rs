@@ -6,12 +6,12 @@ use keyway_config::document::Document;
 use keyway_config::edit::TextChange;
 use keyway_config::plugin::Plugin;
 
-use super::super::{Scope, Surroundings, lines, note};
+use super::super::{PluginFiles, Selection, lines, note};
 use super::EnvPlan;
 use crate::readme;
 
 /// Plans `.env.example` and `.gitignore`, and names `.env` as a person would.
-pub(super) fn plan_surroundings(plugin: &Plugin, around: &Surroundings, plan: &mut EnvPlan) {
+pub(super) fn plan_surroundings(plugin: &Plugin, around: &PluginFiles, plan: &mut EnvPlan) {
     let mut examples: Vec<(String, String)> = Vec::new();
     for moved in &plan.moves {
         let purpose = format!("{}: {}", moved.server, moved.place);
@@ -69,7 +69,7 @@ pub(super) fn plan_readme(plugin: &Plugin, changed: Vec<Document>, plan: &mut En
 }
 
 /// Says what moving a token does not do: make it secret again.
-pub(super) fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut EnvPlan) {
+pub(super) fn add_advice(scope: &Selection<'_>, around: &PluginFiles, plan: &mut EnvPlan) {
     for document in scope.documents() {
         let file = document.source.shared_path();
         let mut names: Vec<String> = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn add_advice(scope: &Scope<'_>, around: &Surroundings, plan: &mut En
         }
         let (names, seen) = (names.join(", "), around.tracked.contains(&file));
         let place = if seen {
-            "which is in version control: whoever has its history has the value"
+            "which is in version control: everyone with its history has the value"
         } else {
             "where others may have read it"
         };

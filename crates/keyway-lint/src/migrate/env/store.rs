@@ -4,19 +4,19 @@ use keyway_secret::Secret;
 
 use super::super::judge::Obstacle;
 use super::super::names::Known;
-use super::super::{EnvObstacle, Surroundings, lines};
+use super::super::{EnvObstacle, PluginFiles, lines};
 use super::EnvChange;
 
 /// The text of `.env` as it grows.
 pub(super) struct Store<'a> {
-    around: &'a Surroundings,
+    around: &'a PluginFiles,
     text: Option<Secret<String>>,
     added: Vec<String>,
     is_needed: bool,
 }
 
 impl<'a> Store<'a> {
-    pub(super) fn new(around: &'a Surroundings) -> Self {
+    pub(super) fn new(around: &'a PluginFiles) -> Self {
         Self {
             around,
             text: around.env.clone(),

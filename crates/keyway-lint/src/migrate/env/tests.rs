@@ -13,10 +13,10 @@ use crate::rules::fixture::{entry, plugin};
 const TOKEN: &str = "not-a-real-token-4711";
 const OTHER: &str = "nor-is-this-one-0815";
 
-fn planned(plugin: &Plugin, environment: &Variables, around: &Surroundings) -> EnvPlan {
+fn planned(plugin: &Plugin, environment: &Variables, around: &PluginFiles) -> EnvPlan {
     let documents = plugin.documents.iter();
     let files: Vec<Arc<str>> = documents.map(|d| d.source.shared_path()).collect();
-    let scope = Scope {
+    let scope = Selection {
         plugin,
         files: &files,
         server: None,
@@ -25,7 +25,7 @@ fn planned(plugin: &Plugin, environment: &Variables, around: &Surroundings) -> E
 }
 
 fn plain(plugin: &Plugin) -> EnvPlan {
-    planned(plugin, &Variables::default(), &Surroundings::default())
+    planned(plugin, &Variables::default(), &PluginFiles::default())
 }
 
 /// Returns the fields of the one entry afterwards, and what `.env` would hold.
@@ -44,7 +44,7 @@ fn migrated(fields: &str) -> (String, String) {
 }
 
 /// Returns the only reason why nothing moves.
-fn reason(plugin: &Plugin, around: &Surroundings) -> String {
+fn reason(plugin: &Plugin, around: &PluginFiles) -> String {
     let plan = planned(plugin, &Variables::default(), around);
     assert!(plan.is_empty(), "{:?}", plan.moves);
     assert!(plan.env.is_none() && plan.ignore.is_none() && plan.readme.is_none());
@@ -126,7 +126,7 @@ fn escapes_of_the_file_and_of_the_address_are_undone_in_the_value() {
     );
     assert_eq!(env, format!("S_API_KEY={TOKEN}\n"));
     let plus = r#""type": "http", "url": "https://h.example/mcp?api_key=kT8vQ2+X9wLz4Rb7Yc3N""#;
-    let why = reason(&entry(plus), &Surroundings::default());
+    let why = reason(&entry(plus), &PluginFiles::default());
     assert!(
         why.ends_with("how it is encoded in the address is not certain"),
         "{why}"
@@ -194,15 +194,15 @@ fn a_variable_that_is_set_to_the_value_needs_no_file() {
         r#""command": "x", "env": {{"A_TOKEN": "{TOKEN}"}}"#
     ));
     let set = Variables::from_pairs([("A_TOKEN", TOKEN)]);
-    let tracked = Surroundings {
+    let tracked = PluginFiles {
         env_obstacle: Some(EnvObstacle::Tracked),
-        ..Surroundings::default()
+        ..PluginFiles::default()
     };
     let plan = planned(&plugin, &set, &tracked);
     assert_eq!(plan.variables(), ["A_TOKEN"]);
     assert!(plan.env.is_none());
     let other = Variables::from_pairs([("A_TOKEN", OTHER)]);
-    let plan = planned(&plugin, &other, &Surroundings::default());
+    let plan = planned(&plugin, &other, &PluginFiles::default());
     assert_eq!(plan.variables(), ["A_TOKEN_S"]);
 }
 
@@ -211,13 +211,13 @@ fn a_value_that_cannot_be_kept_stays() {
     let plugin = entry(&format!(
         r#""command": "x", "env": {{"A_TOKEN": "{TOKEN}"}}"#
     ));
-    let with = |env: &str| Surroundings {
+    let with = |env: &str| PluginFiles {
         env: Some(Secret::new(env.to_owned())),
-        ..Surroundings::default()
+        ..PluginFiles::default()
     };
-    let blocked = |obstacle| Surroundings {
+    let blocked = |obstacle| PluginFiles {
         env_obstacle: Some(obstacle),
-        ..Surroundings::default()
+        ..PluginFiles::default()
     };
     for (around, why) in [
         (
@@ -275,7 +275,7 @@ fn places_where_no_variable_works_are_named() {
             "the file is not JSON that every reader understands alike",
         ),
     ] {
-        let message = reason(&plugin(&text), &Surroundings::default());
+        let message = reason(&plugin(&text), &PluginFiles::default());
         assert!(message.ends_with(why), "{message}");
         assert!(!message.contains("4711"));
     }
@@ -333,9 +333,9 @@ fn the_advice_says_where_else_the_value_was_seen() {
     ));
     let guide = Source::new("docs/a.md", format!("use {TOKEN}").as_bytes());
     plugin.snapshot.prose.push(guide);
-    let around = Surroundings {
+    let around = PluginFiles {
         tracked: BTreeSet::from([Arc::from(".mcp.json")]),
-        ..Surroundings::default()
+        ..PluginFiles::default()
     };
     let plan = planned(&plugin, &Variables::default(), &around);
     let found: Vec<_> = plan
@@ -349,7 +349,7 @@ fn the_advice_says_where_else_the_value_was_seen() {
             (
                 "rotate-token",
                 "the value of `A_TOKEN` was written down in `.mcp.json`, which is in version \
-                 control: whoever has its history has the value"
+                 control: everyone with its history has the value"
             ),
             (
                 "secret-in-docs",

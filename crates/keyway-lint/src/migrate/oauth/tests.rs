@@ -10,7 +10,7 @@ use crate::rules::fixture::entry;
 fn planned(plugin: &Plugin) -> OAuthPlan {
     let documents = plugin.documents.iter();
     let files: Vec<Arc<str>> = documents.map(|d| d.source.shared_path()).collect();
-    plan(&Scope {
+    plan(&Selection {
         plugin,
         files: &files,
         server: Some("s"),
