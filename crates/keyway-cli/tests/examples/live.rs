@@ -312,6 +312,10 @@ fn sockets() -> u16 {
     port
 }
 
+#[expect(
+    clippy::result_large_err,
+    reason = "the type of the answer is that of the library"
+)]
 fn converse(client: std::net::TcpStream) {
     use tungstenite::handshake::server::{ErrorResponse, Request, Response};
     let protocol = |_: &Request, mut response: Response| -> Result<Response, ErrorResponse> {

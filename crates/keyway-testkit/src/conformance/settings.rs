@@ -1,5 +1,10 @@
 //! What a scenario gives to its client, written down as a person would in `config.toml`.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files of a fresh temporary folder, which has neither links nor other owners"
+)]
+
 use std::ffi::OsString;
 use std::fs;
 use std::io;
