@@ -28,7 +28,6 @@ macro_rules! codes {
 
             /// Returns the row of the table.
             #[must_use]
-            #[expect(clippy::too_many_lines, reason = "one arm per code, made by a macro")]
             pub const fn facts(self) -> Facts {
                 match self {
                     $(Self::$error => Facts {
