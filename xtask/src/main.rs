@@ -57,7 +57,11 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
     match task {
         Task::Test { setup, long } => {
             let missing = tools::Missing::from_flag(setup);
-            suite::run(&workspace, missing, fuzz::seconds(None, long))
+            let extent = match long {
+                true => suite::Extent::Long,
+                false => suite::Extent::Usual,
+            };
+            suite::run(&workspace, missing, extent)
         }
         Task::Check { crates } => check::run(&workspace, &crates),
         Task::Tools { setup } => tools::ensure(&workspace, tools::Missing::from_flag(setup)),
@@ -139,7 +143,7 @@ enum Task {
         /// Install missing tools first
         #[arg(long)]
         setup: bool,
-        /// Fuzz each target for ten minutes
+        /// Count instructions of an optimised build, and fuzz each target for ten minutes
         #[arg(long)]
         long: bool,
     },

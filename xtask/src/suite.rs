@@ -6,13 +6,15 @@ use crate::conformance::{Through, gateway};
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
-use crate::{budget, child, conformance, deny, docs, fuzz, layers, nextest, peers, surface};
+use crate::{
+    budget, child, conformance, deny, docs, fuzz, instructions, layers, nextest, peers, surface,
+};
 
 /// Runs every check; the last line printed is the number of tests that passed.
 pub(crate) fn run(
     workspace: &Workspace,
     missing_tools: Missing,
-    fuzz_seconds: u32,
+    extent: Extent,
 ) -> Result<(), XtaskError> {
     let cargo = |arguments: &[&str]| child::run(&mut child::cargo(workspace, arguments));
 
@@ -59,10 +61,27 @@ pub(crate) fn run(
         cargo(&["test", "--doc", "--workspace", "--locked"])
     })?;
     steps.run("generated documents", || docs::check(workspace))?;
-    steps.run("fuzzing", || fuzz::run(workspace, None, fuzz_seconds))?;
+    steps.run("instructions", || match extent {
+        Extent::Usual => {
+            println!("skipped: an optimised build takes minutes; run `cargo xtask instructions`");
+            Ok(())
+        }
+        Extent::Long => instructions::check(workspace, instructions::Profile::Release),
+    })?;
+    steps.run("fuzzing", || {
+        fuzz::run(workspace, None, fuzz::seconds(None, extent == Extent::Long))
+    })?;
 
     println!("\n{}", summary.closing_line());
     Ok(())
+}
+
+/// How much time the checks may take.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Extent {
+    Usual,
+    /// With an optimised build, and ten minutes for each fuzz target.
+    Long,
 }
 
 /// Numbers the steps and measures each.
@@ -90,4 +109,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 13;
+const STEPS: usize = 14;

@@ -216,6 +216,13 @@ impl Server {
         }
     }
 
+    /// Ends it, and returns when nothing listens any more.
+    pub(crate) async fn stop(mut self) {
+        self.task.abort();
+        // The listener is closed with the task; an aborted task ends with an error.
+        drop((&mut self.task).await);
+    }
+
     pub(crate) fn url(&self) -> Secret<String> {
         Secret::new(format!("http://127.0.0.1:{}/mcp?q=CANARY-query", self.port))
     }

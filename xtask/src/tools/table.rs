@@ -71,6 +71,12 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("nginx-light"),
     },
     Tool {
+        name: "valgrind",
+        why: "counts the instructions of a call",
+        found: Found::File(&["/usr/bin/valgrind"]),
+        source: Source::Debian("valgrind"),
+    },
+    Tool {
         name: "systemd",
         why: "a service manager of one person in the tests of `keyway service`",
         found: Found::File(&["/usr/lib/systemd/systemd"]),

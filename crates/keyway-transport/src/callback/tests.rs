@@ -53,6 +53,7 @@ impl Waiting {
     }
 
     async fn is_waiting(&self) -> bool {
+        // Time to end, which it may not.
         tokio::time::sleep(Duration::from_millis(20)).await;
         !self.task.is_finished()
     }

@@ -155,8 +155,7 @@ async fn failed_send_says_whether_a_retry_is_safe() {
         (failed.retry, failed.may_have_arrived),
         (Retry::IfIdempotent, true)
     );
-    drop(server);
-    sleep(Duration::from_millis(20)).await;
+    server.stop().await;
     let failed = get(&client(), &url).await.unwrap_err();
     assert_eq!(
         (failed.retry, failed.may_have_arrived),

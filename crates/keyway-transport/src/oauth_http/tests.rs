@@ -277,8 +277,7 @@ async fn failure_says_whether_the_request_may_have_arrived() {
     }
     let server = Server::start(|_| Reply::json(200, "{}")).await;
     let (address, client) = (at(&server, "/token"), oauth(&server));
-    drop(server);
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    server.stop().await;
     let failure = client.send(post(address)).await.unwrap_err();
     assert_eq!(sent(&failure), Some(false));
     let displayable = failure.to_string();

@@ -291,6 +291,7 @@ async fn closing_does_not_wait_for_a_message_that_cannot_be_written() {
     let link = connection.link.clone();
     let text = json!("x".repeat(1024 * 1024));
     let stuck = tokio::spawn(async move { link.send(request(2, "echo", &text)).await });
+    // Nothing shows from outside that a pipe is full and the writer waits.
     tokio::time::sleep(Duration::from_millis(50)).await;
     connection.link.close().await;
     assert!(matches!(stuck.await.unwrap(), Err(TransportError::Closed)));

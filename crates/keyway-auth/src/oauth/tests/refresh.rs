@@ -130,6 +130,7 @@ fn t4_t5_several_processes_make_one_request_and_open_no_window() {
                 .map(|oauth| scope.spawn(|| kit.call(oauth).unwrap()))
                 .collect();
             eventually("one redeems", || redeemed(&kit) > 0);
+            // Time for the others to redeem as well, which they may not.
             std::thread::sleep(Duration::from_millis(100));
             gate.add_permits(100);
             for caller in callers {

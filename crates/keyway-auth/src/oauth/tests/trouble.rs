@@ -221,6 +221,7 @@ fn rule_4_a_rejection_ahead_of_time_leaves_the_token_in_use_to_its_end() {
             kit.stored().unwrap().state == GrantState::NeedsReauth
         });
         for _ in 0..10 {
+            // Time for another attempt in the background, which may not be made.
             std::thread::sleep(Duration::from_millis(2));
             assert_eq!(kit.call(&oauth).unwrap(), 200, "{asking:?}");
         }

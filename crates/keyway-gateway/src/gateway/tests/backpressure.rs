@@ -9,6 +9,7 @@ async fn sent(running: &Running) -> usize {
     let count = || running.heard().iter().filter(|it| *it == "sent").count();
     let mut before = count();
     loop {
+        // Rest is the absence of events: nothing tells when it has come.
         tokio::time::sleep(Duration::from_millis(500)).await;
         if count() == before && before > 0 {
             return before;

@@ -178,6 +178,7 @@ async fn a_server_that_does_not_close_delays_no_other() {
     let gateway = Arc::clone(&running.gateway);
     let ending = tokio::spawn(async move { gateway.close().await });
     for gone in 1..=3 {
+        // Time to end too early, which may not happen.
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(!ending.is_finished(), "{gone}");
         goodbye.add_permits(1);

@@ -67,6 +67,7 @@ async fn a_call_under_way_gets_its_time_when_its_server_goes() {
         tokio::task::yield_now().await;
     }
     running.serve_instead(&[("b", "two", 0)]);
+    // Time to close it too early, which may not happen.
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     assert_eq!(running.closed(), 0, "the call is still under way");
     assert!(!running.has("/mcp/one", &id).await, "but nothing new");

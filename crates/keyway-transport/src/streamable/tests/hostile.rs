@@ -216,8 +216,7 @@ async fn lost_call_is_not_resent_but_a_list_is() {
 async fn refused_connection_is_tried_three_times_and_named_without_path() {
     let server = Server::start(|seen| seen.ok()).await;
     let mut connection = server.connect();
-    drop(server);
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    server.stop().await;
     let began = std::time::Instant::now();
     send(&connection, modern(1, "tools/call", "")).await;
     let error = next_error(&mut connection).await;

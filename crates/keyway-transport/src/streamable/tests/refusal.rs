@@ -97,6 +97,7 @@ async fn refused_static_header_sends_no_further_request() {
     send(&connection, modern(1, "tools/list", "")).await;
     let error = next_error(&mut connection).await;
     assert_eq!(error.code(), Code::AuthRejected);
+    // Time for a second request, which may not come.
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(server.journal().len(), 1);
 }

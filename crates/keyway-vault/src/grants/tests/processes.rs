@@ -83,6 +83,7 @@ fn contend(vault: &Vault) {
             }
             Claim::Held { .. } | Claim::Moved { .. } => {
                 println!("@ lost");
+                // Others come first: without a pause this one would only read.
                 std::thread::sleep(Duration::from_millis(1));
             }
             other => panic!("{other:?}"),
@@ -97,6 +98,7 @@ fn hang(vault: &Vault) {
         Ok(Claim::Claimed(_))
     ));
     println!("@ claimed");
+    // Until it is killed.
     std::thread::sleep(LONG);
 }
 

@@ -40,6 +40,7 @@ impl FakeKeyring {
             Mood::Locked => Err(KeyringFailure::Locked),
             Mood::Refused => Err(KeyringFailure::Refused),
             Mood::Silent => {
+                // It never answers; the caller's deadline is what is tested.
                 std::thread::sleep(Duration::from_secs(1000));
                 Err(KeyringFailure::Locked)
             }
