@@ -11,7 +11,6 @@ mod http;
 mod record;
 mod upstream;
 
-use std::fs;
 use std::path::PathBuf;
 
 use crate::child;
@@ -75,9 +74,6 @@ fn measure(workspace: &Workspace, profile: Profile) -> Result<Vec<Measured>, Xta
         path: build(workspace, profile)?,
         scratch: workspace.target.join("instructions"),
     };
-    if program.scratch.exists() {
-        fs::remove_dir_all(&program.scratch).map_err(XtaskError::file(&program.scratch))?;
-    }
     let upstream = upstream::start()?;
     let mut measured = Vec::new();
     for way in [Way::Run, Way::Serve] {
@@ -124,4 +120,4 @@ fn toolchain(workspace: &Workspace) -> Result<String, XtaskError> {
 
 const FEW: u32 = 1_000;
 const MANY: u32 = 2_000;
-const ROUNDS: u32 = 2;
+const ROUNDS: u32 = 3;

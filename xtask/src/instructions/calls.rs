@@ -64,7 +64,11 @@ impl Program {
         })
     }
 
+    /// Begins with an empty home: every run does the same.
     fn prepare(&self, upstream: SocketAddr) -> io::Result<()> {
+        if self.scratch.exists() {
+            fs::remove_dir_all(&self.scratch)?;
+        }
         let plugin = self.plugin();
         fs::create_dir_all(&plugin)?;
         let file = json!({"mcpServers": {"up": {
@@ -86,7 +90,8 @@ impl Program {
         };
         let mut output = BufReader::new(output);
         for message in conversation(calls) {
-            writeln!(input, "{message}")?;
+            // In one piece: how often the program reads would be left to chance otherwise.
+            input.write_all(format!("{message}\n").as_bytes())?;
             let Some(id) = message.get("id") else {
                 continue;
             };
