@@ -104,7 +104,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
             rivals::run(&workspace, tools::Missing::from_flag(setup), &plan)
         }
         Task::Layers { write: false } => layers::check(&workspace),
-        Task::Layers { write: true } => layers::write_circles(&workspace),
+        Task::Layers { write: true } => layers::write(&workspace),
         Task::Surface { write: false } => surface::check(&workspace),
         Task::Surface { write: true } => surface::write(&workspace),
         Task::Budget => budget::check(&workspace),
@@ -207,7 +207,7 @@ enum Task {
     Peers,
     /// Compare the arrows between crates with the layers, and look for circles between modules
     Layers {
-        /// Write the circles that exist to `xtask/circles.txt`
+        /// Write the arrows to `ARCHITECTURE.md` and the circles to `xtask/circles.txt`
         #[arg(long)]
         write: bool,
     },

@@ -93,9 +93,10 @@ fn surfaces(workspace: &Workspace) -> Result<Vec<Surface>, XtaskError> {
     Ok(surfaces)
 }
 
-/// Says whether others can build on it: what only our own programs and tests use cannot.
+/// Says whether others can build on it: examples and what only our own programs use are not for that.
 fn is_library(package: &Package) -> bool {
-    package.has_library() && !INTERNAL.contains(&package.name.as_str())
+    let name = package.name.as_str();
+    package.has_library() && !name.starts_with("example-") && !INTERNAL.contains(&name)
 }
 
 fn lines(json: &Path) -> Result<Vec<String>, XtaskError> {

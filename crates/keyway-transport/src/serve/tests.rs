@@ -192,7 +192,10 @@ async fn request_in_flight_is_answered_before_shutdown() {
     running.stop.send(()).unwrap();
     // New connections are refused, while the request is still under way.
     let begun = std::time::Instant::now();
-    while TcpStream::connect(("127.0.0.1", running.port)).await.is_ok() {
+    while TcpStream::connect(("127.0.0.1", running.port))
+        .await
+        .is_ok()
+    {
         assert!(begun.elapsed() < DEADLINE, "it still listens");
         tokio::task::yield_now().await;
     }
