@@ -192,7 +192,6 @@ pub async fn connect_shared(
 }
 
 /// Turns a shared connection into one like any other.
-#[must_use]
 pub fn into_connection(stream: UnixStream) -> Connection {
     let (input, output) = stream.into_split();
     relay::connection(input, output)

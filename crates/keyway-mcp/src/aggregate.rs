@@ -42,7 +42,6 @@ use crate::whereabouts::Whereabouts;
 /// Puts all members behind one connection. Nothing is opened yet.
 ///
 /// Must be called inside a runtime.
-#[must_use]
 pub fn aggregate(members: Vec<Member>, settings: AggregateSettings) -> Connection {
     aggregate_with_members(members, settings).0
 }
@@ -50,7 +49,6 @@ pub fn aggregate(members: Vec<Member>, settings: AggregateSettings) -> Connectio
 /// The same for members that are going to change.
 ///
 /// Must be called inside a runtime.
-#[must_use]
 pub fn aggregate_with_members(
     members: Vec<Member>,
     settings: AggregateSettings,

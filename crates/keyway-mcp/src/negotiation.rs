@@ -71,6 +71,10 @@ pub struct Negotiated {
 
 /// What became of a first request.
 #[derive(Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "bridge and gateway handle every case"
+)]
 pub enum FirstAnswer {
     /// It was answered.
     Given(Event),
@@ -82,6 +86,10 @@ pub enum FirstAnswer {
 
 /// How a negotiation ended.
 #[derive(Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "bridge and gateway handle every case"
+)]
 pub enum Outcome<T> {
     /// With a connection.
     Done(Negotiated),

@@ -218,7 +218,7 @@ impl Exchange {
         loop {
             match timeout(SILENCE, self.deliveries.recv()).await {
                 Ok(Some(Delivery::Interim(frame))) => {
-                    connection.streams.write(number, &frame).await
+                    connection.streams.write(number, &frame).await;
                 }
                 Ok(Some(Delivery::Response(frame, code))) => {
                     self.learn(&frame);

@@ -77,9 +77,7 @@ impl Gateway {
             return reply::error(StatusCode::BAD_REQUEST, None, &error);
         };
         let id = envelope.id();
-        let refuse = |status, code, what: &str| {
-            reply::error(status, id.as_ref(), &jsonrpc::error_object(code, what))
-        };
+        let refuse = |status, code, what: &str| reply::refusal(status, id.as_ref(), code, what);
         message.recorder = self.begin(&message, &envelope);
         let Some(client) = stream.client.get() else {
             return match envelope.method.as_deref() {

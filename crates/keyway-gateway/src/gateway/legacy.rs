@@ -17,16 +17,14 @@ use super::routes::Route;
 use super::session_store::SessionKind;
 use super::upstream_connection::{CloseOnDrop, Delivery};
 use crate::activity;
-use keyway_mcp::jsonrpc::{self, INVALID_REQUEST};
+use keyway_mcp::jsonrpc::INVALID_REQUEST;
 use keyway_mcp::version::{LEGACY, NEWEST_LEGACY};
 
 impl Gateway {
     /// Serves a message of a legacy client.
     pub(super) async fn legacy(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let id = envelope.id();
-        let refuse = |status, code, what: &str| {
-            reply::error(status, id.as_ref(), &jsonrpc::error_object(code, what))
-        };
+        let refuse = |status, code, what: &str| reply::refusal(status, id.as_ref(), code, what);
         let Some(session_id) = message.headers.get(SESSION_ID) else {
             return match envelope.method.as_deref() {
                 Some("initialize") if id.is_some() => self.initialize(message, envelope).await,

@@ -15,16 +15,14 @@ use super::event_streams::EventStreams;
 use super::exchange::{Exchange, OnDisconnect, ToolHeaderUpdate};
 use super::reply;
 use super::upstream_connection::UpstreamConnection;
-use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, METHOD_NOT_FOUND};
+use keyway_mcp::jsonrpc::{INVALID_REQUEST, METHOD_NOT_FOUND};
 use keyway_mcp::version::ClientEra;
 
 impl Gateway {
     /// Serves a message of a modern client.
     pub(super) async fn modern(&self, message: &ClientMessage, envelope: &Envelope<'_>) -> Reply {
         let id = envelope.id();
-        let refuse = |status, code, what: &str| {
-            reply::error(status, id.as_ref(), &jsonrpc::error_object(code, what))
-        };
+        let refuse = |status, code, what: &str| reply::refusal(status, id.as_ref(), code, what);
         let Some(asked) = asked(envelope, &message.headers) else {
             // Of notifications the era knows only the cancellation, which over HTTP is to go away.
             return match &envelope.method {

@@ -53,6 +53,11 @@ pub(super) fn error(status: StatusCode, id: Option<&RequestId>, error: &str) -> 
     message(status, jsonrpc::error(id, error))
 }
 
+/// Answers a request with an error that has a code and a message alone.
+pub(super) fn refusal(status: StatusCode, id: Option<&RequestId>, code: i64, what: &str) -> Reply {
+    error(status, id, &jsonrpc::error_object(code, what))
+}
+
 /// Begins a stream of events.
 pub(super) fn events(pieces: tokio::sync::mpsc::Receiver<Bytes>) -> Reply {
     Reply::new(StatusCode::OK)

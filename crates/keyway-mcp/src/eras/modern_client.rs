@@ -199,7 +199,7 @@ impl EraAdapter for ModernClient {
         match message_kind {
             Message::Request(method, id) => self.request(&method, id, &frame, out),
             Message::Note(method) if method == "notifications/cancelled" => {
-                self.cancel(&frame, out)
+                self.cancel(&frame, out);
             }
             _ => out.server(frame),
         }
