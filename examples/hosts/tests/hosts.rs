@@ -110,7 +110,11 @@ async fn a_clock_of_one_s_own_sees_a_renewal_without_waiting() {
         Instant::now(),
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000),
     )));
-    let host = window.on(below(&folder)).clock(Arc::clone(&clock) as _);
+    // The store has a clock as well, which all its users share.
+    let vault = MemoryVault::default();
+    let stores = Stores::new(Arc::new(vault.handle()), Arc::clone(&clock) as _);
+    let builder = Host::builder().stores(stores);
+    let host = window.on(builder).clock(Arc::clone(&clock) as _);
     let plugin = host.build().unwrap().load(folder.path()).unwrap();
     let server = plugin.plan_only().unwrap().approve().await.unwrap();
     let session = server.connect().await.unwrap();
@@ -122,6 +126,7 @@ async fn a_clock_of_one_s_own_sees_a_renewal_without_waiting() {
         .unwrap();
     assert_eq!(refreshes(), 0);
     clock.advance(Duration::from_secs(3600));
+    vault.advance(Duration::from_secs(3600));
     session
         .call("echo", json!({ "message": "b" }))
         .await

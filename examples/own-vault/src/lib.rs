@@ -40,6 +40,12 @@ pub use self::records::MemoryRecords;
 pub struct MemoryVault(Arc<Shared>);
 
 impl MemoryVault {
+    /// Moves the store's clock on, by which tokens expire and claims end.
+    pub fn advance(&self, by: Duration) {
+        let mut state = self.0.lock();
+        state.ahead = state.ahead.saturating_add(by);
+    }
+
     /// Opens one more handle, which is an owner of claims of its own.
     #[must_use]
     pub fn handle(&self) -> MemoryHandle {
@@ -106,9 +112,15 @@ struct State {
     alive: HashSet<OwnerId>,
     rows: BTreeMap<GrantKey, Row>,
     users: Vec<(GrantKey, Weak<AtomicBool>)>,
+    /// How far the store's clock was moved on.
+    ahead: Duration,
 }
 
 impl State {
+    fn now(&self) -> Timestamp {
+        now().after(self.ahead)
+    }
+
     fn count(&mut self) -> i64 {
         self.counter += 1;
         self.counter
@@ -119,7 +131,7 @@ impl State {
         let row = Row {
             generation,
             access: tokens.access.clone(),
-            expires_at: tokens.lifetime.map(|lifetime| now().after(lifetime)),
+            expires_at: tokens.lifetime.map(|lifetime| self.now().after(lifetime)),
             refresh: tokens.refresh.clone(),
             details: tokens.details.clone(),
             state: GrantState::Good,
@@ -160,7 +172,7 @@ impl GrantStore for MemoryHandle {
         let state = self.shared.lock();
         Ok(state.rows.get(grant).map(|row| {
             let details = row.details.clone();
-            Grant::new(row.generation, row.access.clone(), now())
+            Grant::new(row.generation, row.access.clone(), state.now())
                 .with_expiry(row.expires_at)
                 .with_state(row.state)
                 .with_refreshable(row.refresh.is_some())
@@ -177,6 +189,7 @@ impl GrantStore for MemoryHandle {
         grant.check()?;
         let mut state = self.shared.lock();
         let id = ClaimId::new(state.count());
+        let now = state.now();
         let State { rows, alive, .. } = &mut *state;
         let Some(row) = rows.get_mut(grant) else {
             return Ok(Claim::Absent);
@@ -188,7 +201,6 @@ impl GrantStore for MemoryHandle {
         if row.state == GrantState::NeedsReauth {
             return Ok(Claim::NeedsReauth);
         }
-        let now = now();
         if let Some(open) = &row.claim {
             if open.until > now && alive.contains(&open.owner) {
                 return Ok(Claim::Held {

@@ -54,10 +54,12 @@ impl VaultApprovals {
 
 impl ApprovalStore for VaultApprovals {
     fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, VaultError> {
-        // Looking for an approval makes no vault.
-        let Some(vault) = self.vault.existing()? else {
+        // Where nothing is kept yet, looking makes nothing. A folder that is there is opened, so that
+        // one which other users can enter is an error and not an absent approval.
+        if !self.vault.folders().data.exists() {
             return Ok(None);
-        };
+        }
+        let vault = self.vault.get()?;
         Ledger::new(&vault, &self.profile)?.find(source, server)
     }
 
