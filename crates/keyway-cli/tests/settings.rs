@@ -139,7 +139,7 @@ fn roots_and_certificates_that_cannot_be_read_are_named() {
     for (settings, words) in [
         (
             "[network]\nroots = [\"nowhere.pem\"]\n",
-            "root certificates cannot be read",
+            "cannot read a root certificate file",
         ),
         (
             "[network]\nclient_certificate = \"nowhere.pem\"\nclient_key = \"nowhere.key\"\n",
