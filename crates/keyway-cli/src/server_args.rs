@@ -2,6 +2,7 @@
 //!
 //! A word on the command line names a server, or else the plugin itself:
 //!
+//! - the name of a server of the plugin that `--config` names is that server;
 //! - with a `/` in it, ending in `.json` or `.toml`, or `.`, `..` or `-`, it is a path;
 //! - otherwise, if no file or folder has that name, it is a server;
 //! - otherwise it is a server if the plugin in force declares one of that name, else a path. If both
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use keyway::error::LoadError;
 use keyway::load::{Loaded, Loader};
 use keyway::{Approved, Host, Plan, Plugin};
 use keyway_config::declared::DeclaredServer;
@@ -169,11 +171,23 @@ enum Word {
     Path,
 }
 
+/// Says whether a plugin was read and declares a server of that name.
+fn declares(loaded: Result<Loaded, LoadError>, name: &str) -> bool {
+    loaded.is_ok_and(|loaded| {
+        let mut servers = loaded.plugin.servers();
+        servers.any(|(_, server): (_, &DeclaredServer)| server.name == name)
+    })
+}
+
 fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
     let Some(name) = word.to_str() else {
         return Ok(Word::Path);
     };
     let path = Path::new(name);
+    // The plugin is given already, so that a name it declares is that server, whatever it looks like.
+    if config.is_some_and(|config| declares(Loader::default().load(config), name)) {
+        return Ok(Word::Server(name.to_owned()));
+    }
     let is_file = path
         .extension()
         .is_some_and(|it| it == "json" || it == "toml");
@@ -189,11 +203,7 @@ fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
         Some(config) => loader.load(config),
         None => loader.discover(Path::new(".")),
     };
-    let declares = |loaded: Loaded| {
-        let mut servers = loaded.plugin.servers();
-        servers.any(|(_, server): (_, &DeclaredServer)| server.name == name)
-    };
-    let is_server = here.is_ok_and(declares);
+    let is_server = declares(here, name);
     let is_plugin = || {
         loader
             .load(path)
