@@ -110,6 +110,15 @@ impl AuthError {
         }
     }
 
+    /// Returns what was said when the credential was refused, for the `http` of a diagnostic.
+    #[must_use]
+    pub fn http_refusal(&self) -> Option<crate::HttpRefusal> {
+        match self {
+            Self::Helper { .. } => None,
+            Self::OAuth(error) => error.http_refusal(),
+        }
+    }
+
     /// Returns the code used in every format.
     #[must_use]
     pub const fn code(&self) -> Code {

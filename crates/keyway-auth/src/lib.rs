@@ -13,6 +13,7 @@ mod helper_output;
 pub mod oauth;
 mod observer;
 pub mod ports;
+mod refusal;
 mod retry_after;
 
 pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
@@ -23,4 +24,5 @@ pub use self::fixed::Fixed;
 pub use self::helper_output::parse as parse_helper_output;
 pub use self::oauth::document::Document as PeerDocument;
 pub use self::observer::{Observer, ServerEvent, ServerObserver, Topic};
+pub use self::refusal::HttpRefusal;
 pub use self::retry_after::retry_after;

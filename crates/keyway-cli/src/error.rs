@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keyway::approval::VaultError;
-use keyway::connect::{ConnectError, TransportError};
+use keyway::connect::{ConnectError, HttpRefusal, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::identity::IdentityError;
 use keyway::variables::KeepError;
@@ -251,14 +251,6 @@ impl CliError {
         }
     }
 
-    /// Returns what an HTTP server answered.
-    pub(crate) fn http(&self) -> Option<(u16, Option<String>, Option<String>)> {
-        match self {
-            Self::Host(error) => error.http(),
-            _ => None,
-        }
-    }
-
     /// Returns what a conversation said, where one had begun.
     pub(crate) const fn conversation(&self) -> Option<&SessionError> {
         match self {
@@ -271,6 +263,14 @@ impl CliError {
     pub(crate) const fn transport(&self) -> Option<&TransportError> {
         match self {
             Self::Host(error) => error.transport(),
+            _ => None,
+        }
+    }
+
+    /// Returns what a refusal over HTTP said, of the server or of its authorization server.
+    pub(crate) fn http_refusal(&self) -> Option<HttpRefusal> {
+        match self {
+            Self::Host(error) => error.http_refusal(),
             _ => None,
         }
     }

@@ -93,6 +93,7 @@ mod tests {
         TransportError::Refused {
             status,
             error: None,
+            error_description: None,
             scope: scope.map(str::to_owned),
         }
     }

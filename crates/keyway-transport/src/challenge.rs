@@ -12,6 +12,7 @@ pub(crate) fn refusal(status: u16, values: &[HeaderValue]) -> TransportError {
     TransportError::Refused {
         status,
         error: told.and_then(AuthChallenge::error),
+        error_description: told.and_then(AuthChallenge::error_description),
         scope: told.and_then(AuthChallenge::scope),
     }
 }
@@ -24,11 +25,14 @@ mod tests {
     fn refusal_carries_error_and_scope_of_the_token_challenge() {
         let values = [
             HeaderValue::from_static(r#"Basic realm="x", error="not ours""#),
-            HeaderValue::from_static(r#"Bearer error="insufficient_scope", scope="a b""#),
+            HeaderValue::from_static(
+                r#"Bearer error="insufficient_scope", error_description="no keeper", scope="a b""#,
+            ),
         ];
         let TransportError::Refused {
             status,
             error,
+            error_description,
             scope,
         } = refusal(403, &values)
         else {
@@ -36,6 +40,7 @@ mod tests {
         };
         assert_eq!(status, 403);
         assert_eq!(error.as_deref(), Some("insufficient_scope"));
+        assert_eq!(error_description.as_deref(), Some("no keeper"));
         assert_eq!(scope.as_deref(), Some("a b"));
     }
 }

@@ -1,6 +1,6 @@
 //! Why a server could not be reached or stopped answering.
 
-use keyway_auth::AuthError;
+use keyway_auth::{AuthError, HttpRefusal};
 use thiserror::Error;
 
 use crate::event_stream::StreamError;
@@ -26,6 +26,8 @@ pub enum TransportError {
         status: u16,
         /// The `error` of its challenge (RFC 6750 §3.1), if it named one.
         error: Option<String>,
+        /// Its own explanation of the error, printable and bounded.
+        error_description: Option<String>,
         /// The scope that its challenge asks for.
         scope: Option<String>,
     },
@@ -140,6 +142,26 @@ impl From<StreamError> for TransportError {
 }
 
 impl TransportError {
+    /// Returns what a refusal over HTTP said, for the `http` of a diagnostic.
+    #[must_use]
+    pub fn http_refusal(&self) -> Option<HttpRefusal> {
+        match self {
+            Self::Refused {
+                status,
+                error,
+                error_description,
+                scope,
+            } => Some(HttpRefusal::of_status(*status).with_error(
+                error.clone(),
+                error_description.clone(),
+                scope.clone(),
+            )),
+            Self::Status { status, .. } => Some(HttpRefusal::of_status(*status)),
+            Self::Auth(error) => error.http_refusal(),
+            _ => None,
+        }
+    }
+
     /// Says whether trying again later may help without anyone doing anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {

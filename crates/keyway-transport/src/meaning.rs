@@ -18,6 +18,7 @@ impl TransportError {
                 status: 401,
                 error: Some(told),
                 scope: Some(_),
+                ..
             } if told == "insufficient_scope" => Code::InsufficientScope,
             Self::Refused { status: 401, .. } => Code::AuthRejected,
             Self::Refused { scope: Some(_), .. } => Code::InsufficientScope,

@@ -21,7 +21,7 @@ use keyway_transport::{
 };
 use thiserror::Error;
 
-pub use keyway_auth::{AuthError, BoxFuture, HelperFault};
+pub use keyway_auth::{AuthError, BoxFuture, HelperFault, HttpRefusal};
 pub use keyway_transport::{
     ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, Isolation, Launcher,
     ProxySettings, RootCertificates, TransportError, harden_self,

@@ -17,6 +17,7 @@ use super::error::{OAuthError, SignInCause};
 use super::memory::{Availability, Memory};
 use super::metadata_cache::CachePolicy;
 use super::refresh::Cause;
+use super::scope::Scopes;
 use super::settings::Settings;
 use super::sign_in::SignInTrigger;
 use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
@@ -80,6 +81,7 @@ impl OAuth {
             if let Some(scopes) = scopes {
                 trigger.scopes = Some(scopes.iter().map(String::as_str).collect());
                 trigger.is_exact = true;
+                trigger.must = Scopes::default();
             }
             // Whoever asks for it wants it by what holds now.
             inner.enter(&trigger, CachePolicy::Bypass).await?;
@@ -148,11 +150,11 @@ impl OAuth {
         let renewed = self.0.owned(|inner| async move {
             inner.lock().forgive();
             let Some(grant) = inner.engine.stored().await? else {
-                return Err(sign_in_required(SignInCause::Never, &[]));
+                return Err(OAuthError::sign_in_required(SignInCause::Never));
             };
             match inner.renewed(&grant, &Cause::Refused(None)).await? {
                 Ok(_) => Ok(()),
-                Err(RenewalFailure::SignIn(cause)) => Err(sign_in_required(cause, &[])),
+                Err(RenewalFailure::SignIn(cause)) => Err(OAuthError::sign_in_required(cause)),
                 Err(RenewalFailure::Rejected(error)) => Err(error),
             }
         });
@@ -222,7 +224,7 @@ impl OAuth {
     /// of it offers a sign-in.
     pub async fn is_unneeded(&self) -> bool {
         let unneeded = self.0.owned(|inner| async move {
-            if !inner.engine.is_welcome(&inner.fixed).await {
+            if !inner.engine.is_open(&inner.fixed).await {
                 return Ok(false);
             }
             let offered = inner.engine.offered(&SignInTrigger::default()).await;
@@ -329,12 +331,15 @@ impl Inner {
         cell.wait().await.clone()
     }
 
-    /// Returns what the server wanted when it last refused; if nobody knows, it is asked.
+    /// Returns what the server wanted when it last refused; if that is unknown, it is asked. The
+    /// scopes that an earlier process could not ask for are among them.
     async fn trigger(&self) -> SignInTrigger {
-        let trigger = self.lock().trigger.clone();
+        let mut trigger = self.lock().trigger.clone();
         if trigger.metadata.is_none() && trigger.scopes.is_none() {
-            return self.engine.probe(&self.fixed).await;
+            trigger = self.engine.probe(&self.fixed).await;
         }
+        let required = self.engine.required_scopes().await;
+        trigger.must = trigger.must.union(&required);
         trigger
     }
 
@@ -360,13 +365,6 @@ impl Inner {
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn sign_in_required(cause: SignInCause, scopes: &[String]) -> OAuthError {
-    OAuthError::SignInRequired {
-        cause,
-        scopes: scopes.to_vec(),
     }
 }
 

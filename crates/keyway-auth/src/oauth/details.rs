@@ -1,6 +1,8 @@
 //! What is kept with the tokens of a sign-in, sealed like them: enough to renew and to end it
 //! without asking anybody anything.
 
+use std::time::Duration;
+
 use keyway_secret::Secret;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -42,6 +44,12 @@ pub(super) struct Details {
     pub(super) account: Option<String>,
     /// When a person last signed in, in seconds since 1970.
     pub(super) signed_in_at: u64,
+    /// The scopes that were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) requested: Option<Vec<String>>,
+    /// How long the access token lived when it was issued, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lifetime: Option<u64>,
 }
 
 impl std::fmt::Debug for Details {
@@ -66,6 +74,8 @@ pub(super) struct SignedIn<'a> {
     pub(super) dpop: Option<Secret<String>>,
     pub(super) account: Option<String>,
     pub(super) at: u64,
+    pub(super) requested: Vec<String>,
+    pub(super) lifetime: Option<Duration>,
 }
 
 impl Details {
@@ -89,6 +99,8 @@ impl Details {
             dpop: from.dpop,
             account: from.account,
             signed_in_at: from.at,
+            requested: Some(from.requested),
+            lifetime: from.lifetime.map(|lifetime| lifetime.as_secs()),
         }
     }
 
@@ -98,6 +110,16 @@ impl Details {
 
     pub(super) fn encode(&self) -> Secret<Vec<u8>> {
         Secret::new(serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Returns the granted scopes that were not asked for; none if that is not known.
+    pub(super) fn unrequested_scopes(&self) -> Vec<String> {
+        let Some(requested) = &self.requested else {
+            return Vec::new();
+        };
+        let scopes = self.scopes.iter();
+        let new = scopes.filter(|scope| !requested.contains(scope));
+        new.cloned().collect()
     }
 
     /// Returns the key that the tokens are bound to, in the form in which it is kept.

@@ -78,7 +78,7 @@ pub(super) struct OAuthEngine {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) tasks: Arc<dyn Tasks>,
     grants: Arc<dyn GrantStore>,
-    records: Arc<dyn RecordStore>,
+    pub(super) records: Arc<dyn RecordStore>,
     pub(super) documents: Arc<dyn DocumentCache>,
     /// The consent page that a person is being asked on.
     page: Mutex<Option<String>>,

@@ -12,18 +12,21 @@ use super::endpoint::EndpointError;
 use super::jose::JoseError;
 use super::random::NoRandomness;
 use crate::ports::{HttpFailure, InteractionError};
+use crate::refusal::HttpRefusal;
 
 /// Why there is no token.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum OAuthError {
     /// A person has to sign in, and no prompt is shown here.
-    #[error("{}", sign_in_required(*cause, scopes))]
+    #[error("{}", sign_in_text(*cause, scopes, refusal.as_deref()))]
     SignInRequired {
         /// Why the earlier sign-in does not count any more.
         cause: SignInCause,
         /// What has to be asked for; empty if the server decides.
         scopes: Vec<String>,
+        /// What the server said when it refused, if it did.
+        refusal: Option<Box<HttpRefusal>>,
     },
     /// A person is being asked right now.
     #[error("sign in on this page: {address}")]
@@ -208,16 +211,21 @@ pub enum OAuthError {
     },
 }
 
-fn sign_in_required(cause: SignInCause, scopes: &[String]) -> String {
+/// Says why a person has to sign in.
+fn sign_in_text(cause: SignInCause, scopes: &[String], refusal: Option<&HttpRefusal>) -> String {
     let why = match cause {
-        SignInCause::Never => "nobody has signed in",
+        SignInCause::Never => "not signed in",
         SignInCause::Ended => "the sign-in ended and cannot be renewed",
         SignInCause::Refused => "the server does not accept the sign-in any more",
         SignInCause::Moved => "the server relies on another authorization server since the sign-in",
-        SignInCause::Scope if scopes.is_empty() => "the server asks for more scopes",
         SignInCause::Scope => {
-            let scopes = shown(&scopes.join(" "));
-            return format!("the server asks for scopes that were not agreed to: {scopes}");
+            let asked = refusal.and_then(|refusal| refusal.scope.clone());
+            let asked = asked.unwrap_or_else(|| scopes.join(" "));
+            if asked.is_empty() {
+                return "the server asks for more scopes".to_owned();
+            }
+            let asked = shown(&asked);
+            return format!("the server requires scopes that were not granted: `{asked}`");
         }
     };
     why.to_owned()
@@ -274,8 +282,10 @@ pub enum RequestTarget {
 pub struct Refusal {
     /// The registered code.
     pub code: String,
-    /// The same in words.
+    /// The server's own explanation.
     pub description: Option<String>,
+    /// The HTTP status, if the refusal came as an answer.
+    pub status: Option<u16>,
 }
 
 impl std::fmt::Display for Refusal {
@@ -316,3 +326,41 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 const MAX_SHOWN: usize = 200;
+
+impl OAuthError {
+    /// Makes the error of a server that needs a sign-in, without a refusal to quote.
+    pub(super) const fn sign_in_required(cause: SignInCause) -> Self {
+        Self::SignInRequired {
+            cause,
+            scopes: Vec::new(),
+            refusal: None,
+        }
+    }
+
+    /// Returns what the server or the authorization server said when it refused, for the `http` of
+    /// a diagnostic.
+    #[must_use]
+    pub fn http_refusal(&self) -> Option<HttpRefusal> {
+        match self {
+            Self::SignInRequired {
+                refusal: Some(refusal),
+                ..
+            } => Some((**refusal).clone()),
+            Self::TokenRefused { refusal, .. }
+            | Self::RegistrationRefused { refusal, .. }
+            | Self::AuthorizationRefused { refusal, .. } => Some(HttpRefusal {
+                status: refusal.status,
+                error: Some(refusal.code.clone()),
+                error_description: refusal.description.clone(),
+                scope: None,
+            }),
+            Self::ScopeLimit { scopes, .. } => Some(HttpRefusal::of_status(403).with_error(
+                Some("insufficient_scope".to_owned()),
+                None,
+                Some(scopes.join(" ")),
+            )),
+            Self::Status { status, .. } => Some(HttpRefusal::of_status(*status)),
+            _ => None,
+        }
+    }
+}

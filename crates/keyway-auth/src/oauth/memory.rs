@@ -137,10 +137,7 @@ impl Memory {
         (clock, nonces): (&Arc<dyn Clock>, &Arc<Nonces>),
     ) -> Result<Arc<Credential>, OAuthError> {
         let Some(details) = Details::decode(grant.details.expose()) else {
-            return Err(OAuthError::SignInRequired {
-                cause: SignInCause::Ended,
-                scopes: Vec::new(),
-            });
+            return Err(OAuthError::sign_in_required(SignInCause::Ended));
         };
         self.serial += 1;
         let mut headers: Vec<_> = fixed.to_vec();
@@ -156,7 +153,7 @@ impl Memory {
         let now = clock.monotonic();
         let left = grant.expires_at.map(|at| at.since(grant.now));
         self.held = Some(HeldToken {
-            soft: left.map(|left| now + left.saturating_sub(skew(left))),
+            soft: left.map(|left| now + left.saturating_sub(skew(details.lifetime))),
             hard: left.map(|left| now + left),
             grant: Arc::new(grant),
             details,
@@ -219,15 +216,19 @@ pub(super) fn is_renewable(grant: &Grant) -> bool {
     grant.refreshable && grant.state == GrantState::Good
 }
 
-/// Returns how long before its end a token is renewed: 30 s, or a quarter of what is left, and up
-/// to a third more so that not all processes begin at once.
-fn skew(left: Duration) -> Duration {
-    let skew = SKEW.min(left / 4);
-    let jitter = super::random::jitter();
-    skew + (skew / 3).mul_f64(jitter)
+/// Returns how long before its end a token is renewed: 30 s, or half of the lifetime that it
+/// was issued with, so that a short-lived token is not renewed at every request.
+///
+/// What is left when a process starts does not matter: a new process renews as early as an old one.
+fn skew(lifetime: Option<u64>) -> Duration {
+    match lifetime {
+        Some(seconds) => REFRESH_SKEW.min(Duration::from_secs(seconds) / 2),
+        None => REFRESH_SKEW,
+    }
 }
 
-const SKEW: Duration = Duration::from_secs(30);
+/// How early a token is renewed (contract section 5).
+const REFRESH_SKEW: Duration = Duration::from_secs(30);
 /// How soon a sign-in that somebody else made is noticed.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long a sign-in counts against the next.

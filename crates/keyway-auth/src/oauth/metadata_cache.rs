@@ -9,11 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use keyway_secret::Secret;
 use keyway_store::GrantKey;
-use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -21,6 +18,7 @@ use super::document::Document;
 use super::engine::OAuthEngine;
 use super::error::{OAuthError, RequestTarget};
 use super::jose::assertion::unix;
+use super::record_name::record_name;
 use super::secret_serde;
 use super::wire::Fetched;
 
@@ -174,29 +172,15 @@ struct CachedDocument {
     until: u64,
 }
 
-/// Names a document by its kind and its sign-in, and gives neither address nor account away.
-///
-/// Not by its address: what one server may reach, another may not.
+/// Names a document by its kind and its sign-in. Not by its address: what one server may reach,
+/// another may not.
 fn name(what: RequestTarget, key: &GrantKey) -> Option<String> {
     let kind = match what {
         RequestTarget::ResourceMetadata => "resource",
         RequestTarget::ServerMetadata => "server",
         _ => return None,
     };
-    let mut hash = Context::new(&SHA256);
-    let parts = [
-        key.profile(),
-        key.plugin_name(),
-        key.server_name(),
-        key.resource_uri(),
-        key.account_name(),
-    ];
-    for part in parts {
-        hash.update(&part.len().to_le_bytes());
-        hash.update(part.as_bytes());
-    }
-    let hash = BASE64_URL_SAFE_NO_PAD.encode(hash.finish());
-    Some(format!("{kind} {hash}"))
+    Some(record_name(kind, key))
 }
 
 /// What is longer is fetched each time.

@@ -10,31 +10,42 @@ use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::ports::{HttpRequest, HttpResponse};
 
 impl OAuthEngine {
-    /// Sends a greeting without a credential, and reads the challenge out of its refusal.
+    /// Sends a request without a credential, and reads the challenge out of its refusal.
     ///
-    /// Whatever else happens is no obstacle: the server's metadata is looked for in any case.
+    /// If anything else happens, the server's metadata is looked for all the same.
     pub(super) async fn probe(&self, fixed: &[(HeaderName, HeaderValue)]) -> SignInTrigger {
-        match self.greet(fixed).await {
+        match self.challenges(fixed).await {
             Some(told) => trigger(token_challenge(&parse_challenges(&told))),
             None => SignInTrigger::default(),
         }
     }
 
-    /// Says whether the server refuses a greeting without a credential.
+    /// Says whether the server refuses a request without a credential.
     pub(super) async fn is_challenged(&self, fixed: &[(HeaderName, HeaderValue)]) -> bool {
-        self.greet(fixed).await.is_some()
+        self.challenges(fixed).await.is_some()
     }
 
-    /// Says whether the server answers a greeting without a credential; whoever speaks HTTP+SSE
-    /// answers that it is to be sent elsewhere.
-    pub(super) async fn is_welcome(&self, fixed: &[(HeaderName, HeaderValue)]) -> bool {
-        let answered = self.answer(fixed).await;
-        answered.is_some_and(|response| matches!(response.status, 200..=299 | 405))
+    /// Says whether the server answers without a credential.
+    pub(super) async fn is_open(&self, fixed: &[(HeaderName, HeaderValue)]) -> bool {
+        match self.answer(fixed).await {
+            Some(response) if matches!(response.status, 404 | 405) => {
+                // An HTTP+SSE server takes no POST at this address, with or without a credential;
+                // only its stream tells. An open stream does not end, so no answer in time is one.
+                let refused = |response: &HttpResponse| matches!(response.status, 401 | 403);
+                !self.stream(fixed).await.as_ref().is_some_and(refused)
+            }
+            // 400 and the like: the server read the request, and knows no such method or session.
+            Some(response) => matches!(response.status, 200..=299 | 400 | 406 | 415 | 422),
+            None => false,
+        }
     }
 
-    /// Returns the challenges with which the greeting is refused; none if it is not.
-    async fn greet(&self, fixed: &[(HeaderName, HeaderValue)]) -> Option<Vec<HeaderValue>> {
-        let response = self.answer(fixed).await?;
+    /// Returns the challenges with which the request is refused; none if it is not.
+    async fn challenges(&self, fixed: &[(HeaderName, HeaderValue)]) -> Option<Vec<HeaderValue>> {
+        let mut response = self.answer(fixed).await?;
+        if matches!(response.status, 404 | 405) {
+            response = self.stream(fixed).await?;
+        }
         if !matches!(response.status, 401 | 403) {
             return None;
         }
@@ -42,14 +53,28 @@ impl OAuthEngine {
         Some(told.iter().cloned().collect())
     }
 
+    /// Asks for the stream of an HTTP+SSE server.
+    async fn stream(&self, fixed: &[(HeaderName, HeaderValue)]) -> Option<HttpResponse> {
+        let mut request = HttpRequest::get(self.server.url.clone());
+        for (name, value) in fixed {
+            request.headers.insert(name, value.clone());
+        }
+        request.headers.insert(ACCEPT, EVENTS);
+        self.wire.raw(request).await.ok()
+    }
+
+    /// Sends `server/discover`: it opens no session, unlike `initialize`, and a server of an earlier
+    /// version refuses it without a side effect.
     async fn answer(&self, fixed: &[(HeaderName, HeaderValue)]) -> Option<HttpResponse> {
-        let body = Secret::new(GREETING.as_bytes().to_vec());
+        let body = Secret::new(DISCOVER.as_bytes().to_vec());
         let mut request = HttpRequest::post(self.server.url.clone(), body);
         for (name, value) in fixed {
             request.headers.insert(name, value.clone());
         }
         request.headers.insert(ACCEPT, JSON_OR_EVENTS);
         request.headers.insert(CONTENT_TYPE, JSON);
+        request.headers.insert(PROTOCOL_VERSION, VERSION);
+        request.headers.insert(METHOD, METHOD_NAME);
         self.wire.raw(request).await.ok()
     }
 }
@@ -69,6 +94,11 @@ pub(super) fn trigger(told: Option<&AuthChallenge>) -> SignInTrigger {
     }
 }
 
-const GREETING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"keyway","version":"1"}}}"#;
+const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"keyway","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const VERSION: HeaderValue = HeaderValue::from_static("2026-07-28");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const METHOD_NAME: HeaderValue = HeaderValue::from_static("server/discover");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");

@@ -26,12 +26,6 @@ pub fn token() -> Result<Secret<String>, NoRandomness> {
     Ok(Secret::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.expose())))
 }
 
-/// Returns a fraction between 0 and 1 that differs from process to process; no secret.
-pub(crate) fn jitter() -> f64 {
-    let byte = generate::<[u8; 1]>(&SystemRandom::new()).map(|byte| byte.expose());
-    byte.map_or(0.5, |[byte]| f64::from(byte) / 255.0)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

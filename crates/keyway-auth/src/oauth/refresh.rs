@@ -234,10 +234,13 @@ impl OAuthEngine {
         let before = Details::decode(seen.details.expose());
         let has_moved = before.is_some_and(|it| it.token_endpoint != details.token_endpoint);
         let mut new = tokens(issued);
-        let says_more = issued.scopes.is_some() || issued.account.is_some();
+        let lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
+        let says_more =
+            issued.scopes.is_some() || issued.account.is_some() || lifetime != details.lifetime;
         if says_more || issued.kind != details.kind || has_moved {
             let mut details = details.clone();
             details.kind = issued.kind;
+            details.lifetime = lifetime;
             if let Some(scopes) = &issued.scopes {
                 details.scopes = scopes.as_slice().to_vec();
             }
@@ -254,11 +257,21 @@ impl OAuthEngine {
                 .vault(move |grants| grants.commit(&key, generation, &new))
                 .await;
             match committed {
-                // Signed out meanwhile: nothing is kept against a person's will.
+                // Signed out meanwhile: nothing is stored against a person's will, and nobody else
+                // knows the new refresh token, so it is revoked here.
                 Ok(Commit::Superseded { current: None }) => {
+                    if let Some(refresh) = &issued.refresh {
+                        self.revoke_refresh(details, refresh).await;
+                    }
                     return Ok(Renewed::SignIn(SignInCause::Never));
                 }
-                Ok(Commit::Superseded { .. }) => return self.adopt().await,
+                // A new sign-in replaced the one that was renewed; signing out revokes both.
+                Ok(Commit::Superseded { .. }) => {
+                    if let Some(refresh) = issued.refresh.clone() {
+                        self.remember_replaced(details, refresh).await;
+                    }
+                    return self.adopt().await;
+                }
                 Ok(_) => {
                     self.observer.emit(ServerEvent::Refreshed);
                     return self.adopt().await;

@@ -24,6 +24,7 @@ use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint, TokenKind};
 use crate::observer::Topic;
 use crate::ports::HttpFailure;
+use crate::refusal::HttpRefusal;
 
 /// What led to a sign-in.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +41,8 @@ pub(super) struct SignInTrigger {
     pub(super) wants_dpop: bool,
     /// Whether a person said which scopes they want, and none besides.
     pub(super) is_exact: bool,
+    /// What the server said when it refused.
+    pub(super) refusal: Option<HttpRefusal>,
 }
 
 /// Everything that is settled before anybody is asked.
@@ -93,7 +96,7 @@ impl OAuthEngine {
             },
             Err(error) => error.clone(),
         };
-        // DocumentCache that led to nothing are not kept: somebody may be about to mend them.
+        // Documents that led to nothing are not cached: their operator may be about to correct them.
         self.forget_documents().await;
         if !reader.has_used_cache() || !is_outdated(&error) {
             return Err(error);
@@ -287,10 +290,25 @@ impl OAuthEngine {
             dpop: dpop.map(DpopBinding::export),
             account: issued.account.clone(),
             at: unix(self.clock.wall()),
+            requested: prepared.scopes.as_slice().to_vec(),
+            lifetime: issued.lifetime,
         });
         let tokens = tokens(&issued).with_details(details.encode());
+        // Before the earlier sign-in is overwritten: a process that dies in between must not lose
+        // a refresh token that the authorization server keeps alive.
+        let claim = self
+            .remember_before_replacing(issued.refresh.as_ref())
+            .await?;
         let key = self.key.clone();
-        self.vault(move |grants| grants.put(&key, &tokens)).await
+        let stored = self.vault(move |grants| grants.put(&key, &tokens)).await;
+        if let (Err(_), Some(claim)) = (&stored, claim) {
+            let key = self.key.clone();
+            let released = self.vault(move |grants| grants.release(&key, claim));
+            drop(released.await);
+        }
+        let generation = stored?;
+        self.forget_required_scopes().await;
+        Ok(generation)
     }
 }
 

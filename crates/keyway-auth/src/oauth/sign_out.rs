@@ -9,6 +9,7 @@ use keyway_store::{Claim, Grant, GrantKey, GrantStore, StoppedUsers, StoreError}
 use super::details::Details;
 use super::engine::OAuthEngine;
 use super::error::{OAuthError, RequestTarget};
+use super::replaced_tokens::ReplacedToken;
 use super::wire::Form;
 
 /// What signing out did.
@@ -42,11 +43,17 @@ pub enum Revoked {
 impl OAuthEngine {
     /// Revokes and deletes.
     pub(super) async fn sign_out(&self) -> Result<SignedOut, OAuthError> {
+        let replaced = self.replaced_tokens().await;
         let ending = match self.claim_for_sign_out().await? {
             StoredGrant::Absent => {
+                let revoked = match replaced.as_slice() {
+                    [] => Revoked::Nothing,
+                    some => self.revoke_replaced(some).await,
+                };
+                self.forget_replaced_tokens().await;
                 return Ok(SignedOut {
                     existed: false,
-                    revoked: Revoked::Nothing,
+                    revoked,
                     users: StoppedUsers::default(),
                 });
             }
@@ -62,9 +69,16 @@ impl OAuthEngine {
             // What cannot be read can at least be got rid of.
             _ => Revoked::Failed,
         };
+        let revoked = match self.revoke_replaced(&replaced).await {
+            Revoked::Done => revoked,
+            worse => worse,
+        };
         let key = self.key.clone();
         self.vault(move |grants| grants.delete(&key).map(drop))
             .await?;
+        // Only now: a sign-out that fails half-way can be repeated, and revoking twice does no harm.
+        self.forget_replaced_tokens().await;
+        self.forget_required_scopes().await;
         // Who came in between has read what is gone now.
         let late = self.stop_users(Duration::ZERO).await;
         users.remaining += late.remaining;
@@ -123,6 +137,31 @@ impl OAuthEngine {
             }
         }
         revoked
+    }
+
+    /// Revokes the refresh tokens that later sign-ins replaced.
+    async fn revoke_replaced(&self, replaced: &[ReplacedToken]) -> Revoked {
+        let mut outcome = Revoked::Done;
+        for token in replaced {
+            let Some(refresh) = &token.refresh else {
+                continue;
+            };
+            if token.details.revocation_endpoint.is_none() {
+                outcome = Revoked::NotOffered;
+            } else if self
+                .revoke_one(&token.details, refresh, "refresh_token")
+                .await
+                .is_err()
+            {
+                return Revoked::Failed;
+            }
+        }
+        outcome
+    }
+
+    /// Revokes a refresh token that cannot be stored; if that fails, it lives until it expires.
+    pub(super) async fn revoke_refresh(&self, details: &Details, refresh: &Secret<String>) {
+        drop(self.revoke_one(details, refresh, "refresh_token").await);
     }
 
     async fn revoke_one(

@@ -14,6 +14,8 @@ pub struct SignIn {
     pub issuer: String,
     /// What was granted.
     pub scopes: Vec<String>,
+    /// What of it was not asked for.
+    pub unrequested_scopes: Vec<String>,
     /// When the token ends, in seconds since 1970.
     pub expires_at: Option<i64>,
     /// In how many seconds the token ends; negative if it has.
@@ -37,6 +39,7 @@ impl SignIn {
         let renews = grant.refreshable && grant.state == GrantState::Good;
         let is_over = expires_in.is_some_and(|left| left <= 0);
         Some(Self {
+            unrequested_scopes: details.unrequested_scopes(),
             account: details.account,
             issuer: details.issuer,
             scopes: details.scopes,

@@ -12,6 +12,7 @@ mod kept;
 mod leaks;
 mod proofs;
 mod refresh;
+mod remembered;
 mod sign_out;
 mod trouble;
 mod turns;

@@ -77,7 +77,8 @@ impl Wire {
             Err(error) if is_success => return Err(OAuthError::Document { what, error }),
             Err(_) => return Err(self.status_error(what, response)),
         };
-        if let Some(refusal) = refusal(&document) {
+        if let Some(mut refusal) = refusal(&document) {
+            refusal.status = Some(response.status);
             // A server in trouble is not a server that says no.
             let is_trouble = matches!(response.status, 408 | 429 | 500..=599)
                 || matches!(
@@ -141,7 +142,7 @@ impl Wire {
 
     /// Sends something that is no part of OAuth.
     pub(super) async fn raw(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
-        let asked = self.asked("a greeting without a token", &request);
+        let asked = self.asked("a request without a token", &request);
         let answer = self.client.send(request).await;
         self.answered(asked, &answer);
         answer
@@ -250,6 +251,7 @@ pub(super) fn refusal_of(code: &str, description: Option<&str>) -> Refusal {
     Refusal {
         code: shown(code),
         description: description.map(shown),
+        status: None,
     }
 }
 

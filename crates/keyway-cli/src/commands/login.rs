@@ -2,7 +2,7 @@
 
 use clap::Args;
 use keyway::Error;
-use keyway::sign_in::{OAuth, PromptPolicy};
+use keyway::sign_in::{OAuth, PromptPolicy, SignIn};
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::json;
@@ -72,12 +72,14 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
                     "signed_in": true,
                     "account": kept.as_ref().and_then(|kept| kept.account.clone()),
                     "scopes": kept.as_ref().map(|kept| kept.scopes.clone()),
+                    "unrequested_scopes": kept.as_ref().map(|kept| kept.unrequested_scopes.clone()),
                 });
                 format!("{result}\n")
             }
             Format::Human => {
                 let account = kept.as_ref().and_then(|kept| kept.account.as_deref());
                 let who = account.map(|name| format!(" as {}", printable(name)));
+                let beyond = kept.as_ref().map(beyond_request).unwrap_or_default();
                 let renews = kept.is_some_and(|kept| kept.renews);
                 let after = if renews {
                     "It renews itself."
@@ -85,12 +87,24 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
                     "It cannot renew itself; when it ends, you are asked again."
                 };
                 let who = who.unwrap_or_default();
-                format!("Signed in to `{}`{who}. {after}\n", printable(&server))
+                format!(
+                    "Signed in to `{}`{who}. {after}\n{beyond}",
+                    printable(&server)
+                )
             }
         };
         context.print(&text, Exit::Done)?;
         Ok(Exit::Done)
     })
+}
+
+/// Names the scopes that were granted without being asked for, on a line of their own.
+fn beyond_request(kept: &SignIn) -> String {
+    if kept.unrequested_scopes.is_empty() {
+        return String::new();
+    }
+    let scopes = printable(&kept.unrequested_scopes.join(" "));
+    format!("The authorization server granted more scopes than requested: {scopes}\n")
 }
 
 impl Login {

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use keyway::connect::HttpRefusal;
 use keyway_code::Code;
 use keyway_secret::printable;
 use serde::Serialize;
@@ -33,19 +34,27 @@ struct Source {
 
 #[derive(Serialize)]
 struct Http {
-    status: u16,
+    status: Option<u16>,
     error: Option<String>,
+    error_description: Option<String>,
     scope: Option<String>,
+}
+
+impl From<HttpRefusal> for Http {
+    fn from(refusal: HttpRefusal) -> Self {
+        Self {
+            status: refusal.status,
+            error: refusal.error,
+            error_description: refusal.error_description,
+            scope: refusal.scope,
+        }
+    }
 }
 
 impl Failure {
     /// Words an error.
     pub(crate) fn of(error: &CliError) -> Self {
-        let http = error.http().map(|(status, error, scope)| Http {
-            status,
-            error,
-            scope,
-        });
+        let http = error.http_refusal().map(Http::from);
         let source = error.location().map(|location| Source {
             file: location.file.to_string(),
             line: location.start.line,

@@ -378,6 +378,7 @@ fn refused() -> TransportError {
     TransportError::Refused {
         status: 401,
         error: None,
+        error_description: None,
         scope: None,
     }
 }

@@ -120,6 +120,7 @@ pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Diagnosi
                 status: 401,
                 error: Some(told),
                 scope,
+                ..
             },
             Some(remote),
         ) if told == "insufficient_scope" && scope.is_some() => {
@@ -133,6 +134,7 @@ pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Diagnosi
                 status,
                 error,
                 scope,
+                ..
             },
             Some(remote),
         ) => {

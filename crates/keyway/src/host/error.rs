@@ -1,6 +1,5 @@
 //! Why a server could not be used, and what to do next.
 
-use keyway_auth::oauth::{OAuthError, SignInCause};
 use keyway_auth::{AuthError, HelperFault};
 use keyway_code::{Code, Exit};
 use keyway_config::method::Method;
@@ -233,29 +232,12 @@ impl Error {
         }
     }
 
-    /// Returns what an HTTP server answered: the status, the `error` and the scope of its challenge.
+    /// Returns what a refusal over HTTP said, of the server or of its authorization server.
     #[must_use]
-    pub fn http(&self) -> Option<(u16, Option<String>, Option<String>)> {
-        match self.transport()? {
-            TransportError::Refused {
-                status,
-                error,
-                scope,
-            } => Some((*status, error.clone(), scope.clone())),
-            TransportError::Status { status, .. } => Some((*status, None, None)),
-            // The server said so, and the sign-in that would answer it was not begun.
-            TransportError::Auth(AuthError::OAuth(error)) => match &**error {
-                OAuthError::SignInRequired {
-                    cause: SignInCause::Scope,
-                    scopes,
-                }
-                | OAuthError::ScopeLimit { scopes, .. } => {
-                    let told = "insufficient_scope".to_owned();
-                    Some((403, Some(told), Some(scopes.join(" "))))
-                }
-                _ => None,
-            },
-            _ => None,
+    pub fn http_refusal(&self) -> Option<keyway_auth::HttpRefusal> {
+        match self {
+            Self::SignIn { error, .. } => error.http_refusal(),
+            other => other.transport()?.http_refusal(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The vault as signing in sees it: opened when something is in it or has to be.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::variables::LazyVariables;
@@ -116,7 +117,7 @@ impl GrantStore for KeptVault {
     ) -> Result<Claim, StoreError> {
         let claim = self.get()?.claim(grant, generation, lifetime)?;
         if matches!(claim, Claim::Claimed(_)) {
-            self.in_flight.0.renewals.fetch_add(1, Ordering::Relaxed);
+            self.in_flight.claimed().insert(grant.clone());
         }
         Ok(claim)
     }
@@ -128,13 +129,13 @@ impl GrantStore for KeptVault {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError> {
         let committed = self.get()?.commit(grant, generation, tokens)?;
-        self.in_flight.renewed();
+        self.in_flight.claimed().remove(grant);
         Ok(committed)
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
         let released = self.get()?.release(grant, claim)?;
-        self.in_flight.renewed();
+        self.in_flight.claimed().remove(grant);
         Ok(released)
     }
 
@@ -145,7 +146,7 @@ impl GrantStore for KeptVault {
         rejected: &Fingerprint,
     ) -> Result<Marked, StoreError> {
         let marked = self.get()?.mark_reauth(grant, generation, rejected)?;
-        self.in_flight.renewed();
+        self.in_flight.claimed().remove(grant);
         Ok(marked)
     }
 
@@ -183,7 +184,10 @@ impl GrantStore for KeptVault {
     }
 
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
-        self.get()?.put(grant, tokens)
+        let generation = self.get()?.put(grant, tokens)?;
+        // A sign-in over an earlier one claims that first, and storing it ends the claim.
+        self.in_flight.claimed().remove(grant);
+        Ok(generation)
     }
 
     fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
@@ -191,7 +195,7 @@ impl GrantStore for KeptVault {
             Some(vault) => {
                 let deleted = vault.delete(grant)?;
                 // Whoever signs out claims first, so that nobody renews what is revoked.
-                self.in_flight.renewed();
+                self.in_flight.claimed().remove(grant);
                 Ok(deleted)
             }
             None => Ok(Deleted::Absent),
@@ -212,8 +216,8 @@ pub struct InFlight(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// How many refresh tokens this process holds a claim on.
-    renewals: AtomicUsize,
+    /// The sign-ins whose refresh token this process has claimed.
+    claimed: Mutex<HashSet<GrantKey>>,
     /// How much is being stored that nobody waits for otherwise.
     stores: AtomicUsize,
 }
@@ -224,9 +228,8 @@ impl InFlight {
     /// A process that ends between the server's answer and our commit takes the only valid token
     /// with it. So a process that is about to end waits here first, inside the runtime.
     pub async fn settled(&self, limit: Duration) {
-        let counts = [&self.0.renewals, &self.0.stores];
         let settled = async {
-            while counts.iter().any(|count| count.load(Ordering::Relaxed) > 0) {
+            while self.0.stores.load(Ordering::Relaxed) > 0 || !self.claimed().is_empty() {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
@@ -239,11 +242,11 @@ impl InFlight {
         Storing(self.clone())
     }
 
-    /// One renewal less, whatever became of it.
-    fn renewed(&self) {
-        let less = |renewals: usize| renewals.checked_sub(1);
-        let counter = &self.0.renewals;
-        let _before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    fn claimed(&self) -> MutexGuard<'_, HashSet<GrantKey>> {
+        self.0
+            .claimed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

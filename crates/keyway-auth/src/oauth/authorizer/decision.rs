@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use keyway_store::Generation;
+use keyway_store::{Generation, GrantState};
 
-use super::{Inner, PromptPolicy, sign_in_required};
+use super::{Inner, PromptPolicy};
 use crate::authorizer::{Challenge, Credential, Verdict};
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::oauth::dpop;
@@ -16,6 +16,7 @@ use crate::oauth::probe::trigger;
 use crate::oauth::refresh::Cause;
 use crate::oauth::sign_in::SignInTrigger;
 use crate::observer::{ServerEvent, Topic};
+use crate::refusal::HttpRefusal;
 
 impl Inner {
     /// Decides what to do about a refusal of the credential with this serial number.
@@ -44,6 +45,7 @@ impl Inner {
         let held = self.lock().held.clone();
         let mut trigger = trigger(told);
         trigger.wants_dpop |= held.as_ref().is_some_and(|held| held.dpop.is_some());
+        trigger.refusal = Some(HttpRefusal::of_challenge(challenge.status, told));
         self.lock().trigger = trigger.clone();
         let lacks_scope =
             told.and_then(AuthChallenge::error).as_deref() == Some("insufficient_scope");
@@ -92,6 +94,10 @@ impl Inner {
         let was_just_renewed = held.source == Source::Renewal && attempt > 1;
         let cause = if was_just_renewed {
             SignInCause::Refused
+        } else if held.grant.state == GrantState::NeedsReauth {
+            // The authorization server rejected the refresh token: that the access token is refused
+            // too is its end, however young it is, and not a loop.
+            SignInCause::Ended
         } else if is_renewable(&held.grant) {
             self.may_renew()?;
             let cause = Cause::Refused(trigger.metadata.clone());
@@ -149,7 +155,14 @@ impl Inner {
     ) -> Result<Verdict, OAuthError> {
         if !self.may_sign_in() {
             let wanted = trigger.before.union(&trigger.must);
-            let error = sign_in_required(cause, wanted.as_slice());
+            if cause == SignInCause::Scope {
+                self.engine.remember_required_scopes(&trigger.must).await;
+            }
+            let error = OAuthError::SignInRequired {
+                cause,
+                scopes: wanted.as_slice().to_vec(),
+                refusal: trigger.refusal.clone().map(Box::new),
+            };
             let code = error.code();
             self.engine.observer.emit(ServerEvent::Required { code });
             return Err(error);
@@ -167,7 +180,11 @@ impl Inner {
             let scopes = scopes.as_slice().to_vec();
             return Err(match cause {
                 SignInCause::Scope => OAuthError::ScopeLimit { tries, scopes },
-                _ => OAuthError::SignInRequired { cause, scopes },
+                _ => OAuthError::SignInRequired {
+                    cause,
+                    scopes,
+                    refusal: trigger.refusal.clone().map(Box::new),
+                },
             });
         }
         let known = self.held_generation();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use keyway_store::Generation;
 
-use super::{Inner, sign_in_required};
+use super::Inner;
 use crate::authorizer::Credential;
 use crate::oauth::error::{OAuthError, SignInCause};
 use crate::oauth::memory::{Source, is_usable};
@@ -74,7 +74,7 @@ impl Inner {
         let entered = async {
             self.engine.sign_in(trigger, policy).await?;
             let stored = self.engine.stored().await?;
-            stored.ok_or_else(|| sign_in_required(SignInCause::Never, &[]))
+            stored.ok_or_else(|| OAuthError::sign_in_required(SignInCause::Never))
         };
         let observer = &self.engine.observer;
         observer.emit(ServerEvent::Started);

@@ -185,10 +185,7 @@ impl OAuthEngine {
 
     async fn listen(&self, wish: Redirect) -> Result<Box<dyn Consent>, OAuthError> {
         let Some(interaction) = self.person() else {
-            return Err(OAuthError::SignInRequired {
-                cause: SignInCause::Never,
-                scopes: Vec::new(),
-            });
+            return Err(OAuthError::sign_in_required(SignInCause::Never));
         };
         Ok(interaction.prepare(wish).await?)
     }

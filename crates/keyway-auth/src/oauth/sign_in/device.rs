@@ -23,10 +23,7 @@ struct Codes {
 impl OAuthEngine {
     pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
         let Some(interaction) = self.person() else {
-            return Err(OAuthError::SignInRequired {
-                cause: SignInCause::Never,
-                scopes: Vec::new(),
-            });
+            return Err(OAuthError::sign_in_required(SignInCause::Never));
         };
         let mut client = self.client_without_redirect(prepared).await?;
         let codes = match self.device_codes(prepared, &client).await {

@@ -158,7 +158,10 @@ fn where_nobody_may_be_asked_nobody_is() {
     kit.run(oauth.sign_in(None)).unwrap();
     want_more(&kit, "write");
     let error = cause(kit.call(&oauth).unwrap_err());
-    let OAuthError::SignInRequired { cause: why, scopes } = error else {
+    let OAuthError::SignInRequired {
+        cause: why, scopes, ..
+    } = error
+    else {
         panic!("{error}");
     };
     assert_eq!(

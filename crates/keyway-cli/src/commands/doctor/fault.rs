@@ -1,5 +1,6 @@
 //! What was found out about one server.
 
+use keyway::connect::HttpRefusal;
 use keyway::diagnosis::{Evidence, refine, refine_session};
 use keyway_code::Exit;
 use keyway_code::{Code, Stage};
@@ -69,7 +70,7 @@ pub(crate) struct Fault {
     /// The state that this leaves the server in.
     pub(crate) standing: Standing,
     pub(crate) place: Option<Place>,
-    pub(super) http: Option<Http>,
+    pub(super) http: Option<HttpRefusal>,
     /// What a program said before it ended, redacted.
     pub(crate) lines: Vec<String>,
 }
@@ -92,14 +93,6 @@ impl Place {
             pointer: location.pointer.as_str().to_owned(),
         }
     }
-}
-
-/// What an HTTP server answered.
-#[derive(Debug, Clone)]
-pub(crate) struct Http {
-    pub(super) status: u16,
-    pub(super) error: Option<String>,
-    pub(super) scope: Option<String>,
 }
 
 impl Fault {
@@ -145,11 +138,7 @@ impl Fault {
             exit: error.exit(),
             standing: error.trouble().standing,
             place: error.location().map(Place::of),
-            http: error.http().map(|(status, error, scope)| Http {
-                status,
-                error,
-                scope,
-            }),
+            http: error.http_refusal(),
             lines: error.last_lines().to_vec(),
         }
     }

@@ -184,8 +184,9 @@ struct Place<'a> {
 
 #[derive(Serialize)]
 struct Http<'a> {
-    status: u16,
+    status: Option<u16>,
     error: Option<&'a str>,
+    error_description: Option<&'a str>,
     scope: Option<&'a str>,
 }
 
@@ -221,6 +222,7 @@ impl<'a> Finding<'a> {
             http: fault.http.as_ref().map(|http| Http {
                 status: http.status,
                 error: http.error.as_deref(),
+                error_description: http.error_description.as_deref(),
                 scope: http.scope.as_deref(),
             }),
             stage: fault.stage.as_str(),

@@ -48,6 +48,7 @@ async fn final_refusal_carries_its_reason() {
         status: 403,
         error,
         scope,
+        ..
     } = error
     else {
         panic!("{error}");

@@ -97,6 +97,7 @@ async fn second_refusal_is_final_and_carries_the_challenge() {
             status,
             error,
             scope,
+            ..
         } => {
             assert_eq!(status, 403);
             assert_eq!(error.as_deref(), Some("insufficient_scope"));
