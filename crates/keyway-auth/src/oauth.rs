@@ -50,7 +50,6 @@ pub use self::error::{OAuthError, Refusal, RequestTarget, SignInCause};
 pub use self::jose::{JoseError, SigningKey};
 pub use self::random::{NoRandomness, token as random_token};
 pub use self::registration::{client_metadata, is_client_address};
-pub use self::scope::words as scope_in_words;
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints,
     GrantKind, IdJag, PkceRule, ResourceRule, Settings,

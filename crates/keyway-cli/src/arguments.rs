@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    call, check, client_metadata, completions, demo, docs, doctor, env, explain, help, install,
-    login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve, service,
-    status, token, tools, trust, uninstall, vault,
+    call, check, client_metadata, complete, completions, demo, docs, doctor, env, explain, help,
+    install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve,
+    service, status, token, tools, trust, uninstall, vault,
 };
 use crate::debug::About;
 use crate::help::WIDEST;
@@ -119,6 +119,8 @@ Examples:
     Completions(Later<completions::Completions>),
     Man(Later<man::Man>),
     Help(Later<help::Help>),
+    #[command(name = "__complete", hide = true)]
+    Complete(Later<complete::Complete>),
     Docs(Later<docs::Docs>),
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod client_metadata;
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod docs;
@@ -76,6 +77,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Man(man) => man::run(man, context),
         Command::Doctor(doctor) => doctor::run(doctor, context),
         Command::Explain(explain) => explain::run(explain, context),
+        Command::Complete(complete) => complete::run(complete, context),
         Command::Help(help) => help::run(help, context),
         Command::Docs(docs) => docs::run(docs, context),
     }

@@ -145,7 +145,8 @@ impl ConnectArgs {
             SignInChannel::Browser => Browser::find(named.as_deref()),
             SignInChannel::Address | SignInChannel::Code => None,
         };
-        Ok(Terminal::new(browser, policy.insists))
+        let waits = policy.asking == PromptPolicy::WhenNeeded;
+        Ok(Terminal::new(browser, policy.insists, waits))
     }
 
     /// Makes this process a host that signs in as the flags say.

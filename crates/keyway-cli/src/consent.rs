@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use keyway::connect::BoxFuture;
-use keyway::sign_in::{
-    ConsentQuestion, DeviceQuestion, InteractionError, Presenter, scope_in_words,
-};
+use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter};
 use keyway_secret::{Secret, printable};
 
 use self::countdown::Countdown;
@@ -21,8 +19,12 @@ use crate::signals::Interrupts;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     browser: Option<Browser>,
-    /// Whether somebody reads what is printed and can type.
+    /// Whether a person reads what is printed and can type.
     is_attended: bool,
+    /// Whether the block is printed although standard input is not a terminal.
+    is_announced: bool,
+    /// What the redirect looks like, for a person who pasted something else.
+    redirect: Mutex<Option<String>>,
     /// Whether the address may be typed in by hand: where no browser was opened.
     takes_typing: AtomicBool,
     countdown: Mutex<Option<Countdown>>,
@@ -34,12 +36,15 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Looks at the terminal. `insists` is set where the person asked for a sign-in by name: then
-    /// the address is printed, whoever may read it.
-    pub(crate) fn new(browser: Option<Browser>, insists: bool) -> Option<Self> {
+    /// the URL is printed in any case. `announces` is set for a command that waits for the sign-in:
+    /// it says so on standard error, which a log may keep; a client's bridge stays silent.
+    pub(crate) fn new(browser: Option<Browser>, insists: bool, announces: bool) -> Option<Self> {
         let is_attended = io::stdin().is_terminal() || insists;
         (is_attended || browser.is_some()).then(|| Self {
             browser,
             is_attended,
+            is_announced: is_attended || announces,
+            redirect: Mutex::new(None),
             takes_typing: AtomicBool::new(false),
             countdown: Mutex::new(None),
             hidden: Mutex::new(None),
@@ -69,13 +74,18 @@ impl Presenter for Terminal {
         if !is_open && !self.is_attended {
             return Err(InteractionError::Unavailable);
         }
-        if self.is_attended {
+        if self.is_announced {
+            ASKING.store(true, Ordering::Relaxed);
+            clear();
             say(&described(question));
             say(if is_open { OPENED } else { NOT_OPENED });
             // On a line of its own, so that a terminal can be asked to open it.
             say(&format!("{}\n", question.url));
             if !is_open {
-                // Hidden before anybody is invited: who pastes at once shows nothing either.
+                let mut pairs = question.url.query_pairs();
+                let redirect = pairs.find(|(name, _)| name == "redirect_uri");
+                *lock(&self.redirect) = redirect.map(|(_, address)| address.into_owned());
+                // Hidden before the invitation: what is pasted at once is not shown either.
                 *lock(&self.interrupts) = Some(Interrupts::listen());
                 self.hide_typing();
                 say(PASTE);
@@ -101,6 +111,8 @@ impl Presenter for Terminal {
                 "or open this, which has the code in it:\n{complete}\n"
             ));
         }
+        ASKING.store(true, Ordering::Relaxed);
+        clear();
         say(&text);
         self.takes_typing.store(false, Ordering::Relaxed);
         self.start(Countdown::start(question.patience));
@@ -115,7 +127,10 @@ impl Presenter for Terminal {
                         match hidden_input::pasted().await {
                             Ok(Some(line)) => return line,
                             Ok(None) | Err(AskError::Terminal(_)) => break,
-                            Err(error) => say(&format!("{error}\n")),
+                            Err(error) => {
+                                clear();
+                                say(&format!("{error}\n"));
+                            }
                         }
                     }
                 }
@@ -131,18 +146,24 @@ impl Presenter for Terminal {
     }
 
     fn mistyped(&self, why: &str) {
+        let redirect = lock(&self.redirect).clone();
+        let redirect = redirect.unwrap_or_else(|| "http://127.0.0.1:PORT/callback".to_owned());
+        clear();
         say(&format!(
-            "That is not the address that the page led to: {why}\n"
+            "Not accepted: {why}. Paste the whole URL from the address bar, such as\n  {}?code=…&state=…\n",
+            printable(&redirect)
         ));
     }
 
     fn settled(&self) {
         self.start(None);
+        ASKING.store(false, Ordering::Relaxed);
         *lock(&self.hidden) = None;
     }
 
     fn waiting(&self) {
-        if self.is_attended {
+        if self.is_announced {
+            clear();
             say(WAITING);
         }
     }
@@ -160,10 +181,10 @@ fn head(server: &str, issuer: &str) -> String {
     format!("Sign in for `{server}`\n  at      {issuer}\n")
 }
 
-/// Lists what is asked for, in words where they are known; what is new on a step-up says so.
+/// Lists the scopes as the server names them; a step-up marks the new ones.
 fn scopes(all: &[String], new: &[String]) -> String {
     if all.is_empty() {
-        return "  scopes  what the server gives by default\n".to_owned();
+        return "  scopes  the server's default\n".to_owned();
     }
     let is_step_up = new.len() < all.len();
     let mut text = String::new();
@@ -171,9 +192,6 @@ fn scopes(all: &[String], new: &[String]) -> String {
         let label = if index == 0 { "scopes" } else { "" };
         let shown = printable(scope);
         text.push_str(&format!("  {label:<7} {shown}"));
-        if let Some(words) = scope_in_words(scope) {
-            text.push_str(&format!("  ({words})"));
-        }
         if is_step_up && new.contains(scope) {
             text.push_str("  NEW");
         }
@@ -186,6 +204,18 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Wipes the line that a countdown or a spinner has drawn, where there can be one.
+fn clear() {
+    if io::stderr().is_terminal() {
+        say("\r\u{1b}[K");
+    }
+}
+
+/// Says whether a question stands on the terminal, so that no other line is drawn over it.
+pub(crate) fn is_asking() -> bool {
+    ASKING.load(Ordering::Relaxed)
+}
+
 /// Says something on the error stream at once, whatever else is buffered.
 pub(crate) fn say(text: &str) {
     let mut stream = io::stderr().lock();
@@ -196,11 +226,13 @@ pub(crate) fn say(text: &str) {
     );
 }
 
+/// One terminal, one question at a time.
+static ASKING: AtomicBool = AtomicBool::new(false);
 const WAITING: &str =
-    "Another process is signing in to this server; what you answer there counts here as well.\n";
-const OPENED: &str = "Your browser opens this page; agree there:\n";
+    "Another process is already signing in to this server; waiting for its answer.\n";
+const OPENED: &str = "Opening this page in your browser; agree there:\n";
 const NOT_OPENED: &str = "Open this page in a browser and agree there:\n";
-const PASTE: &str = "If the browser is on another machine, paste the address that it ends up at (it is not shown) and press Enter.\n";
+const PASTE: &str = "If the browser is on another machine, paste the final URL from its address bar (input is hidden) and press Enter.\n";
 
 #[cfg(test)]
 mod tests {

@@ -168,11 +168,16 @@ impl Desk {
 
     /// Says whether a server that answers does so without a sign-in, and wants none.
     async fn is_open(&self, id: &ServerId) -> bool {
-        let oauth = self.ready(id).ok().and_then(|it| it.oauth());
-        let Some(oauth) = oauth else { return false };
+        let Ok(ready) = self.ready(id) else {
+            return false;
+        };
+        let Some(oauth) = ready.oauth() else {
+            return false;
+        };
         let unneeded = async {
             let is_in = oauth.is_signed_in().await;
-            is_in.is_ok_and(|is_in| !is_in) && oauth.is_unneeded().await
+            // It was connected to just now, and listed something.
+            is_in.is_ok_and(|is_in| !is_in) && ready.offers_oauth().await.is_err()
         };
         timeout(SHORT, unneeded).await.unwrap_or_default()
     }

@@ -227,11 +227,11 @@ pub(crate) struct Documented {
 pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented {
         name: "API_URL",
-        meaning: "The address of the server for `keyway mtls`",
+        meaning: "URL of the server for `keyway mtls`",
     },
     Documented {
         name: "BROWSER",
-        meaning: "The program that opens consent pages, with the address as its only argument; used even without a display",
+        meaning: "Command that opens sign-in pages, with the URL as its only argument; used even without a display",
     },
     Documented {
         name: "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME",
@@ -239,7 +239,7 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     },
     Documented {
         name: "COLUMNS",
-        meaning: "How wide tables may be; otherwise as wide as the terminal",
+        meaning: "Width of tables; the terminal's width if it is not set",
     },
     Documented {
         name: "CREDENTIALS_DIRECTORY",
@@ -251,23 +251,23 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     },
     Documented {
         name: "DISPLAY",
-        meaning: "Set, or `WAYLAND_DISPLAY`: a locked keyring may show its own window to somebody at a terminal",
+        meaning: "Set, or `WAYLAND_DISPLAY`: a locked keyring may open its own window for a person at a terminal",
     },
     Documented {
         name: "HOME",
-        meaning: "Where a helper that begins with `~/` is looked for, and where folders are kept unless the variables below name others",
+        meaning: "Base of helpers that begin with `~/`, and of Keyway's folders unless the variables below name others",
     },
     Documented {
         name: "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY",
-        meaning: "The proxies for `https` addresses, `http` addresses and what is left; lower case counts first",
+        meaning: "Proxies for `https` URLs, `http` URLs and everything else; lower case takes precedence",
     },
     Documented {
         name: "JOURNAL_STREAM",
-        meaning: "Set by systemd: where `keyway serve` writes to the journal, no link to the dashboard stands in it",
+        meaning: "Set by systemd: if `keyway serve` writes to the journal, it prints no link to the dashboard",
     },
     Documented {
         name: "KEYWAY_HOME",
-        meaning: "One folder, absolute, for everything that Keyway keeps",
+        meaning: "Absolute path of one folder for everything that Keyway stores",
     },
     Documented {
         name: "KEYWAY_KEY_COMMAND",
@@ -279,15 +279,15 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     },
     Documented {
         name: "KEYWAY_KEY_SOURCE",
-        meaning: "Where a new vault takes its key from: `keyring`, `passphrase` or `file`; otherwise the keyring if there is one, else a file",
+        meaning: "Key source of a new vault: `keyring`, `passphrase` or `file`; the keyring if there is one, else a file",
     },
     Documented {
         name: "KEYWAY_PASSPHRASE_FILE",
-        meaning: "A private file whose first line is the passphrase of the vault; a new vault then takes its key from the passphrase",
+        meaning: "A private file whose first line is the passphrase of the vault; a new vault then derives its key from the passphrase",
     },
     Documented {
         name: "KEYWAY_PROFILE",
-        meaning: "Whose approvals and sign-ins to use, unless `--profile` is given",
+        meaning: "Profile whose approvals and sign-ins to use, unless `--profile` is given",
     },
     Documented {
         name: "LISTEN_FDS, LISTEN_PID",
@@ -295,11 +295,11 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     },
     Documented {
         name: "NOTIFY_SOCKET",
-        meaning: "Where `keyway serve` tells a service manager that it serves",
+        meaning: "Where `keyway serve` tells a service manager that it is ready",
     },
     Documented {
         name: "NO_COLOR",
-        meaning: "Set to anything: no colour, unless `--color always` is given",
+        meaning: "Set to anything: no color, unless `--color always` is given",
     },
     Documented {
         name: "NO_PROXY",
@@ -311,26 +311,26 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     },
     Documented {
         name: "OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_EXPORTER, OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG, OTEL_BSP_SCHEDULE_DELAY, OTEL_SDK_DISABLED",
-        meaning: "As in the specification of OpenTelemetry",
+        meaning: "As in the OpenTelemetry specification",
     },
     Documented {
         name: "SSL_CERT_FILE",
-        meaning: "A file of root certificates to believe in place of the system's",
+        meaning: "A file of root certificates to trust instead of the system's",
     },
     Documented {
         name: "TERM",
-        meaning: "`dumb`: no colour, unless `--color always` is given",
+        meaning: "`dumb`: no color, unless `--color always` is given",
     },
     Documented {
         name: "XDG_CONFIG_HOME",
-        meaning: "Where `config.toml` and the key file are kept, below `keyway`; `~/.config` if it is not set",
+        meaning: "Base of `keyway/config.toml` and the key file; `~/.config` if it is not set",
     },
     Documented {
         name: "XDG_DATA_HOME",
-        meaning: "Where data is kept, below `keyway`; `~/.local/share` if it is not set",
+        meaning: "Base of the data folder `keyway`; `~/.local/share` if it is not set",
     },
     Documented {
         name: "XDG_RUNTIME_DIR",
-        meaning: "Where locks are kept, below `keyway`; beside the data if it is not set",
+        meaning: "Base of the runtime folder `keyway`, for locks and sockets; beside the data if it is not set",
     },
 ];

@@ -38,7 +38,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Install(#[from] InstallError),
     /// The client has an entry of that name, which is not ours.
-    #[error("{client} has an entry `{name}` already")]
+    #[error("{client} already has an entry `{name}`")]
     NameTaken { name: String, client: &'static str },
     /// A word is the name of a server here, and a folder or file with servers of its own.
     #[error("`{word}` is a server of this plugin, and a plugin of its own")]
@@ -68,7 +68,7 @@ pub(crate) enum CliError {
         list: &'static str,
     },
     /// A migration would leave a server that does not work.
-    #[error("nothing was changed: `{server}` does not work as it would be afterwards")]
+    #[error("nothing was changed: `{server}` would not work afterwards")]
     NotMigrated {
         server: String,
         #[source]
@@ -91,7 +91,7 @@ pub(crate) enum CliError {
     #[error("{0}")]
     SkippedEntry(Box<SkippedEntry>),
     /// There are several servers, and all of them can be meant as well.
-    #[error("there are several servers here")]
+    #[error("several servers here")]
     OneOrAll { names: Vec<String> },
     /// The client on standard input or output failed.
     #[error("cannot talk to the client")]
@@ -135,7 +135,7 @@ pub(crate) enum CliError {
     #[error("`{command}` failed: {said}")]
     Manager { command: String, said: String },
     /// A file of that name is not ours.
-    #[error("`{}` is there already, and was not written by us", path.display())]
+    #[error("`{}` already exists and was not written by Keyway", path.display())]
     UnmanagedUnitFile { path: PathBuf },
     /// No variable was kept.
     #[error(transparent)]
@@ -153,7 +153,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Token(#[from] IssueError),
     /// There is nothing to verify or to change the key of.
-    #[error("there is no vault yet; it is made at first use")]
+    #[error("there is no vault yet; it is created at first use")]
     NoVault,
     /// Two flags do not go together.
     #[error("{what}")]
@@ -165,7 +165,7 @@ pub(crate) enum CliError {
     #[error("cannot write to standard output")]
     Output { source: io::Error },
     /// Whoever read standard output went away; that is no failure.
-    #[error("nobody reads standard output")]
+    #[error("standard output was closed")]
     BrokenPipe { exit: Exit },
 }
 
@@ -334,7 +334,7 @@ impl CliError {
                 })
             }
             Self::WhichVariable { names } if names.is_empty() => {
-                Some("a literal becomes a variable by `keyway migrate env`; a sign-in is made anew by `keyway login SERVER`".to_owned())
+                Some("`keyway migrate env` turns a literal into a variable; `keyway login SERVER` signs in again".to_owned())
             }
             Self::WhichVariable { names } => {
                 Some(format!("say which: --variable {}", names.join(" or ")))
@@ -354,13 +354,13 @@ impl CliError {
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),
             Self::NameTaken { .. } => Some(
-                "`--replace` puts ours in its place; `keyway uninstall` brings it back".to_owned(),
+                "use `--replace` to replace it; `keyway uninstall` restores it".to_owned(),
             ),
             Self::Install(InstallError::Changed { .. }) => {
-                Some("somebody changed it; take it out by hand".to_owned())
+                Some("it was edited; remove it by hand".to_owned())
             }
             Self::Migrate(_) => {
-                Some("the same call goes on from here once that is mended".to_owned())
+                Some("run the same command again once that is fixed; it continues from here".to_owned())
             }
             _ => None,
         }

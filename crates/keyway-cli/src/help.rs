@@ -1,6 +1,7 @@
 //! What `keyway --help` shows: the commands that most people need; `keyway help --all` has the rest.
 
 use clap::Command;
+use clap::error::{ContextKind, ContextValue};
 
 /// How many commands the help screen lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,21 @@ pub(crate) fn with_screen(mut program: Command, screen: Screen) -> Command {
     });
     text.push_str(&format!("\n{heading}Options:{heading:#}\n{{options}}"));
     program.help_template(text)
+}
+
+/// Points to the command that an unknown one means elsewhere: `list` is `status` here.
+pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let meant = SYNONYMS
+        .iter()
+        .find(|(words, _)| words.contains(&word.as_str()));
+    if let Some((_, command)) = meant {
+        let command = ContextValue::Strings(vec![(*command).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, command);
+    }
+    error
 }
 
 /// Writes what a command is for beside its name, folded to the width of the terminal.
@@ -111,6 +127,24 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("More", &["completions", "man", "help"]),
 ];
 
+/// What other programs call what these commands do.
+const SYNONYMS: &[(&[&str], &str)] = &[
+    (&["list", "ls", "servers", "show", "ps", "info"], "status"),
+    (&["auth", "signin", "sign-in", "connect"], "login"),
+    (&["signout", "sign-out"], "logout"),
+    (&["add", "setup"], "install"),
+    (&["remove", "rm", "delete"], "uninstall"),
+    (&["exec", "invoke"], "call"),
+    (&["start", "gateway", "daemon", "up"], "serve"),
+    (&["dashboard", "ui", "web"], "open"),
+    (&["lint", "validate", "scan"], "check"),
+    (&["approve", "allow", "grant"], "trust"),
+    (&["diagnose", "debug", "why"], "doctor"),
+    (&["ping", "health", "test"], "probe"),
+    (&["secret", "secrets", "set"], "env"),
+    (&["completion"], "completions"),
+];
+
 /// The longest name.
 const LONGEST: usize = 15;
 /// No text is set wider.
@@ -171,6 +205,23 @@ mod tests {
         let listed = listed.filter(|line| !line.starts_with("   ")).count();
         assert!((5..=10).contains(&listed), "{listed}: {help}");
         assert!(help.contains("keyway help --all"), "{help}");
+    }
+
+    #[test]
+    fn what_other_programs_call_it_leads_to_the_command_that_does_it() {
+        for (word, meant) in [("list", "status"), ("add", "install"), ("signin", "login")] {
+            let error = Arguments::command().try_get_matches_from(["keyway", word]);
+            let tip = with_tip(error.unwrap_err()).to_string();
+            assert!(tip.contains(&format!("'{meant}'")), "{tip}");
+        }
+        let commands: Vec<&str> = GROUPS.iter().flat_map(|(_, it)| *it).copied().collect();
+        for (words, command) in SYNONYMS {
+            assert!(commands.contains(command), "{command}");
+            assert!(
+                !words.iter().any(|word| commands.contains(word)),
+                "{words:?}"
+            );
+        }
     }
 
     #[test]

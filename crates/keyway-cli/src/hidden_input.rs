@@ -26,10 +26,10 @@ pub(crate) enum AskError {
     #[error("cannot ask on the terminal")]
     Terminal(#[from] io::Error),
     /// Nobody types as much.
-    #[error("what was typed is longer than {LONGEST} bytes; nothing of it was kept")]
+    #[error("the input is longer than {LONGEST} bytes; nothing was stored")]
     TooLong,
     /// It is no text.
-    #[error("what was typed is not UTF-8; nothing of it was kept")]
+    #[error("the input is not UTF-8; nothing was stored")]
     NotText,
 }
 

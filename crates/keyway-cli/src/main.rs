@@ -24,12 +24,15 @@ mod service_manager;
 mod settings;
 mod signals;
 mod table;
+mod tool_names;
 mod traces;
 mod vault;
+mod waiting;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
+use keyway::connect::harden_self;
 use keyway_code::Exit;
 
 use crate::arguments::Arguments;
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let program = help::with_screen(Arguments::command(), Screen::Short);
             let again = program.try_get_matches();
-            let error = again.err().unwrap_or(error);
+            let error = help::with_tip(again.err().unwrap_or(error));
             // Help that nobody reads to its end is no failure.
             drop(error.print());
             let exit = if error.use_stderr() {
@@ -63,6 +66,13 @@ fn main() -> ExitCode {
     };
     if arguments.command.wants_json() {
         panics::owe_object();
+    }
+    // Before anything secret is read or typed: no other process of the same user may look in.
+    if let Err(source) = harden_self() {
+        let context = CommandContext::open(&arguments.global);
+        let error = CliError::from(keyway::Error::Harden { source });
+        context.print_failure(&error);
+        return error.exit().into();
     }
     let mut context = CommandContext::open(&arguments.global);
     let recorded = context.record(&arguments.global);

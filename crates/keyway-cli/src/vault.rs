@@ -145,16 +145,16 @@ impl Passphrase for AskedPassphrase {
                 return Ok(None);
             };
             if first.expose().chars().count() < SHORTEST {
-                hidden_input::tell(&format!("at least {SHORTEST} characters, please"));
+                hidden_input::tell(&format!("use at least {SHORTEST} characters"));
                 continue;
             }
-            let Some(second) = ask("The same again: ") else {
+            let Some(second) = ask("Repeat it: ") else {
                 return Ok(None);
             };
             if first.is_same_as(&second) {
                 return Ok(Some(first));
             }
-            hidden_input::tell("these were not the same");
+            hidden_input::tell("the passphrases differ");
         }
         Ok(None)
     }

@@ -80,7 +80,7 @@ fn all_servers_of_a_plugin_are_left_at_once() {
     let again = done(&desk, &["logout", "--all"]);
     assert_eq!(
         again.stdout,
-        "`s`: nobody was signed in.\n`t`: nobody was signed in.\n"
+        "`s`: was not signed in.\n`t`: was not signed in.\n"
     );
 }
 
@@ -154,7 +154,7 @@ fn a_step_up_says_which_scope_is_new() {
 fn the_time_left_is_shown_and_giving_up_leaves_the_old_sign_in() {
     let desk = desk();
     desk.sign_in();
-    let words = r#"trap : INT; "$KEYWAY" login s; echo "ended with $?""#;
+    let words = r#"trap : INT; "$KEYWAY" login s --force; echo "ended with $?""#;
     let mut terminal = Terminal::start(&desk.keyway(&[]), words);
     let window = desk.window(2);
     terminal.answer(" left ", "\u{3}");

@@ -9,7 +9,7 @@
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use keyway_testkit::{Folder, Keyway, Outcome, PATIENCE, eventually};
+use keyway_testkit::{Folder, Keyway, Outcome, PATIENCE, Terminal, eventually};
 
 /// A server in a few lines: `echo` answers, `wait` tells progress and then nothing any more.
 const SERVER: &str = r##"#!/bin/sh
@@ -52,6 +52,30 @@ fn calls(folder: &Folder) -> Vec<String> {
     let heard = folder.read("heard.txt");
     let calls = heard.lines().filter(|line| line.contains("tools/call"));
     calls.map(str::to_owned).collect()
+}
+
+/// A server that takes its time to start, as a package runner does at first.
+#[test]
+fn a_wait_shows_a_line_with_what_the_program_says_and_wipes_it() {
+    let slow = SERVER.replacen(
+        "while read",
+        "echo 'Downloading the package' >&2; sleep 2\nwhile read",
+        1,
+    );
+    let entry = r#"{"mcpServers": {"slow": {"command": "${HOST_PLUGIN_ROOT}/server.sh"}}}"#;
+    let folder = Folder::with_entries(entry).executable("server.sh", &slow);
+    for words in ["tools slow --trust", "call slow echo message=x --trust"] {
+        let call = keyway(&folder);
+        let terminal = Terminal::start(&call, &format!("\"$KEYWAY\" {words}"));
+        terminal.wait_for("waiting for `slow`");
+        terminal.wait_for("s: Downloading the package");
+        let shown = terminal.end();
+        let (_, after) = shown.rsplit_once("waiting for `slow`").unwrap();
+        assert!(after.contains("\r\u{1b}[K"), "{shown:?}");
+    }
+    // Elsewhere than on a terminal there is no such line.
+    let outcome = keyway(&folder).args(["tools", "slow", "--trust"]).run();
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
 }
 
 #[test]

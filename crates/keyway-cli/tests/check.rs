@@ -342,11 +342,14 @@ fn generated_documents_name_every_rule_and_command() {
     assert!(folder.read("out/docs/cli.md").contains("## `keyway check`"));
     assert!(folder.read("out/docs/exit-codes.md").contains("| 5 |"));
     assert!(folder.read("out/man/keyway-check.1").contains("unsafe"));
+    // The scripts ask the program, which names its commands itself.
+    let commands = keyway(&folder).args(["__complete", "--", ""]).run();
+    assert!(commands.stdout.contains("check\t"), "{commands:?}");
     for file in ["keyway.bash", "_keyway", "keyway.fish"] {
         assert!(
             folder
                 .read(&format!("out/completions/{file}"))
-                .contains("check")
+                .contains("__complete")
         );
     }
     assert!(!folder.at("out/man/keyway-docs.1").exists());

@@ -8,6 +8,7 @@ mod adoption;
 mod call;
 mod canary;
 mod check;
+mod completion;
 mod confidential;
 mod cost;
 mod debug;

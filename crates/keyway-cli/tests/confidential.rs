@@ -186,9 +186,8 @@ fn signs_out_without_proof(desk: &Desk, logout: Keyway) {
     }
     assert_eq!(
         outcome.stdout,
-        "`s`: signed out; the tokens were deleted here; the authorization server was not told, \
-         because the secret of the client is not there or not approved, so they count until they \
-         end.\n"
+        "`s`: signed out; the tokens were deleted here; they could not be revoked, because the \
+         client secret is missing or not approved, so they stay valid until they expire.\n"
     );
     assert!(desk.rig.seen("/revoke").is_empty());
     assert_eq!(desk.rig.families()[0].ended, None, "as was said");
@@ -198,7 +197,7 @@ fn signs_out_without_proof(desk: &Desk, logout: Keyway) {
 #[track_caller]
 fn is_gone(desk: &Desk) {
     let again = done(keyway(desk, &["logout", "s"]));
-    assert_eq!(again.stdout, "`s`: nobody was signed in.\n");
+    assert_eq!(again.stdout, "`s`: was not signed in.\n");
     let call = desk.without_browser(&["call", "s", "echo"]);
     let asked = call.env("APPROVED", APPROVED).run();
     assert_eq!(asked.code, 3, "{}", asked.everything());
@@ -229,9 +228,9 @@ fn a_sign_out_without_the_variable_of_the_secret_says_which_one_is_missing() {
         if arguments.len() == 2 {
             assert_eq!(
                 outcome.stdout,
-                "`s`: signed out; the tokens were deleted here; the authorization server was not \
-                 told, because the variable `APPROVED` is not set, which the client shows itself \
-                 by, so they count until they end.\n"
+                "`s`: signed out; the tokens were deleted here; they could not be revoked, because \
+                 the variable `APPROVED` is not set, which holds the client secret, so they stay \
+                 valid until they expire.\n"
             );
         } else {
             let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();

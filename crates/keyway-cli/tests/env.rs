@@ -231,7 +231,7 @@ fn a_typed_value_is_not_echoed() {
     stdout.read_to_end(&mut screen).unwrap();
     assert!(child.wait().unwrap().success());
     let screen = String::from_utf8_lossy(&screen);
-    assert!(screen.contains("kept"), "{screen}");
+    assert!(screen.contains("stored"), "{screen}");
     assert_eq!(canary.leak(&screen), None, "{screen}");
     let tools = keyway(&folder, &["tools", "s", "--trust"]);
     assert_eq!(given(&folder, tools).unwrap(), canary.value());

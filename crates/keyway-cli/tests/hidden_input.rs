@@ -36,7 +36,7 @@ fn a_signal_after_a_question_ends_the_program() {
         let call = desk.keyway(&[]).env("KEYWAY_KEY_SOURCE", "passphrase");
         let mut terminal = Terminal::start(&call, &words("login s"));
         terminal.answer("New passphrase of the vault: ", "long enough\r");
-        terminal.answer("again: ", "long enough\r");
+        terminal.answer("Repeat it: ", "long enough\r");
         terminal.wait_for("agree there");
         let (pid, device) = asked(&desk);
         assert!(is_shown(&device));
@@ -58,10 +58,10 @@ fn a_line_that_is_too_long_is_an_error_and_goes_nowhere() {
         canary.value()
     );
     terminal.answer("Value of A_TOKEN: ", &long);
-    terminal.wait_for("longer than 8192 bytes; nothing of it was kept");
+    terminal.wait_for("longer than 8192 bytes; nothing was stored");
     terminal.answer("ended with 2", "\u{4}");
     let shown = terminal.end();
-    assert!(shown.contains("no variable is kept"), "{shown}");
+    assert!(shown.contains("no stored variables"), "{shown}");
     assert_eq!(canary.leak(&shown), None, "{shown}");
     assert!(!shown.contains("xxxx"), "{shown}");
 }

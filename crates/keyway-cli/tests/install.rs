@@ -113,7 +113,7 @@ fn a_file_that_was_not_there_is_made_private_and_goes_again() {
         assert!(
             outcome
                 .stderr
-                .contains("to be approved once: keyway trust grant db"),
+                .contains("approve it once: keyway trust grant db"),
             "{}",
             outcome.stderr
         );
@@ -316,18 +316,20 @@ fn only_what_waits_for_approval_is_named_and_in_words_for_a_shell() {
         outcome.stderr
     };
     let said = all("cursor");
-    let line = said.lines().find(|line| line.starts_with("to be approved"));
+    let line = said
+        .lines()
+        .find(|line| line.starts_with("approve it once"));
     let line = line.unwrap_or_else(|| panic!("{said}"));
-    let start = "to be approved once: keyway trust grant db --config '";
+    let start = "approve it once: keyway trust grant db --config '";
     assert!(
         line.starts_with(start) && line.ends_with("sp ace'"),
         "{line}"
     );
-    assert_eq!(said.matches("to be approved").count(), 1, "{said}");
+    assert_eq!(said.matches("approve it once").count(), 1, "{said}");
     let granted = keyway(&folder, &["trust", "grant", "db", "--config", "../sp ace"]);
     assert_eq!(granted.code, 0, "{}", granted.everything());
     let said = all("gemini-cli");
-    assert!(!said.contains("to be approved"), "{said}");
+    assert!(!said.contains("approve it once"), "{said}");
     // Another profile has approvals of its own.
     let other = keyway(
         &folder,
@@ -373,6 +375,15 @@ fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
         "{}",
         granted.stderr
     );
+    // The value is in the file that the client's entry hands to `keyway run`.
+    let status = keyway(&folder, &["status", "--config", &adopted]);
+    assert!(status.stdout.contains("KEYED_KEY set"), "{}", status.stdout);
+    assert!(
+        !status.everything().contains("missing"),
+        "{}",
+        status.stdout
+    );
+    assert!(!status.everything().contains("SECRET"), "{}", status.stdout);
 }
 
 /// A shell's variable goes before `.env`, so that no other service may have it.
@@ -440,7 +451,7 @@ fn a_bridge_is_pointed_out_and_stays_unless_somebody_asks() {
     assert!(
         outcome
             .stderr
-            .contains("`--ignore-tool`, which has no counterpart")
+            .contains("`--ignore-tool`, which Keyway does not have")
     );
     assert!(
         folder

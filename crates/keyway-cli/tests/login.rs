@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use keyway_testkit::rig::Settings;
-use keyway_testkit::{Canary, Desk, appears};
+use keyway_testkit::{Canary, Desk, Terminal, appears};
 use url::Url;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
@@ -52,7 +52,8 @@ fn without_a_browser_the_redirect_is_pasted() {
     let outcome = login.outcome();
     let said: String = lines.collect::<Vec<_>>().join("\n");
     assert_eq!(outcome.code, 0, "{said}");
-    assert!(said.contains("not the address"), "{said}");
+    assert!(said.contains("Not accepted"), "{said}");
+    assert!(said.contains("another sign-in"), "{said}");
     assert!(desk.windows().is_empty());
     assert_eq!(desk.rig.seen("/token").len(), 1);
     assert!(desk.leaks(&said, &[]).is_empty(), "{said}");
@@ -60,6 +61,88 @@ fn without_a_browser_the_redirect_is_pasted() {
         .without_browser(&["call", "s", "echo", "message=x"])
         .run();
     assert_eq!(call.stdout, "Echo: x\n", "{}", call.everything());
+}
+
+#[test]
+fn what_is_pasted_by_mistake_is_refused_once_on_a_line_of_its_own_with_an_example() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let words = "\"$KEYWAY\" login s --no-browser";
+    let mut terminal = Terminal::start(&desk.without_browser(&[]), words);
+    terminal.wait_for("left ");
+    terminal.answer("left ", "rubbish\r");
+    terminal.wait_for("Not accepted");
+    terminal.answer("?code=…&state=…", "\u{3}");
+    let shown = terminal.end();
+    let (before, said) = shown.split_once("Not accepted").unwrap();
+    // The countdown is gone from the line before anything is written there.
+    assert!(before.ends_with("\r\u{1b}[K"), "{before:?}");
+    assert_eq!(shown.matches("Not accepted").count(), 1, "{shown}");
+    let line = said.lines().next().unwrap();
+    assert_eq!(line.matches("not the ").count(), 1, "{line}");
+    let example = said.lines().nth(1).unwrap();
+    assert!(example.starts_with("  http://"), "{said}");
+    assert!(example.contains("/callback?code=…&state=…"), "{said}");
+}
+
+#[test]
+fn signed_in_already_is_said_and_a_new_window_opens_only_if_wanted() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    let windows = desk.windows().len();
+    let words = "\"$KEYWAY\" login s";
+    let mut terminal = Terminal::start(&desk.keyway(&[]), words);
+    terminal.wait_for("Already signed in to `s`");
+    terminal.answer("Sign in again? [y/N]", "n\r");
+    drop(terminal.end());
+    assert_eq!(desk.windows().len(), windows);
+    let _person = desk.person();
+    for arguments in [&["login", "s", "--force"][..], &["login", "s"]] {
+        let again = desk.keyway(arguments).run();
+        assert_eq!(again.code, 0, "{}", again.everything());
+    }
+    assert_eq!(desk.windows().len(), windows + 2);
+}
+
+/// A cron job has a log, and the log says what is waited for.
+#[test]
+fn a_window_that_opens_without_a_terminal_is_told_on_standard_error() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let _person = desk.person();
+    let outcome = desk.keyway(&["tools", "s"]).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert!(
+        outcome.stderr.contains("Sign in for `s`"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("in your browser"),
+        "{}",
+        outcome.stderr
+    );
+    let page = outcome
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("http://"));
+    assert_eq!(page.map(str::to_owned), desk.windows().pop());
+}
+
+/// What a scope means, only the server can say.
+#[test]
+fn scopes_are_shown_as_the_server_names_them() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let _person = desk.person();
+    let outcome = desk.keyway(&["login", "s"]).run();
+    let scopes = outcome
+        .stderr
+        .lines()
+        .find(|line| line.contains("  scopes "));
+    let scopes = scopes.unwrap_or_default();
+    assert!(
+        !scopes.is_empty() && !scopes.contains('('),
+        "{}",
+        outcome.stderr
+    );
 }
 
 /// Threat B12, on a real terminal.

@@ -85,7 +85,12 @@ fn what_is_left_out_is_told_with_its_place_and_what_to_do() {
         let outcome = keyway(&folder).args(serve).run();
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
         assert!(outcome.stderr.starts_with("note: "), "{outcome:?}");
-        for part in ["`plugin/.mcp.json` cannot be used", place, said, "left out"] {
+        for part in [
+            "`plugin/.mcp.json` cannot be used",
+            place,
+            said,
+            "skipping it",
+        ] {
             assert!(outcome.stderr.contains(part), "{outcome:?}");
         }
         assert!(outcome.stderr.contains("/mcp/other/works"), "{outcome:?}");

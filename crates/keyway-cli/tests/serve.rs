@@ -34,6 +34,15 @@ fn c10_the_token_goes_no_further_and_opens_its_own_plugin_alone() {
     let gateway = serve(&folder, &["a", "b"]);
     let refused = gateway.post("/mcp/b/two", Some(&token), HELLO);
     assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+    assert!(refused.contains("does not open this path"), "{refused}");
+    let unknown = gateway.post("/mcp/c/none", Some(&token), HELLO);
+    assert_eq!(
+        unknown.lines().last(),
+        refused.lines().last(),
+        "no more is said"
+    );
+    let without = gateway.post("/mcp/a/one", None, HELLO);
+    assert!(without.contains("keyway token new"), "{without}");
     assert!(
         gateway
             .post("/mcp/a/one", None, HELLO)
@@ -196,7 +205,7 @@ fn a_path_is_no_name_of_a_server_and_the_right_name_is_said() {
         }
     }
     let list = keyway(&folder).args(["token", "list"]).run();
-    assert!(list.stdout.contains("there is no token"), "{list:?}");
+    assert!(list.stdout.contains("no tokens"), "{list:?}");
     for (name, note) in [
         ("alpha:nope", Some("note: there is no `alpha:nope` now")),
         ("beta:nope", Some("note: the plugin here is `alpha`")),
@@ -360,7 +369,7 @@ fn whoever_ends_it_twice_does_not_wait_and_calls_are_told_that_nothing_comes() {
         eventually("the call has come", || upstream.seen().iter().any(is_call));
         interrupt();
         eventually("it says what it waits for", || {
-            gateway.said().contains("a call is under way")
+            gateway.said().contains("a call is in flight")
         });
         assert!(!call.is_finished());
         interrupt();

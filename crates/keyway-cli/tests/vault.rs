@@ -164,7 +164,7 @@ fn machine_without_a_session_gets_a_key_file_and_an_honest_word_about_it() {
     let key = Canary::hidden(fs::read_to_string(file).unwrap().trim());
     assert_eq!(key.leak(&shown), None, "{shown}");
     let verified = home.done(&["vault", "verify"]).stdout;
-    assert_eq!(verified, "all is well: 0 entries and 0 sign-ins\n");
+    assert_eq!(verified, "no damage: 0 entries and 0 sign-ins\n");
 }
 
 #[test]
@@ -469,7 +469,7 @@ fn damage_is_named_and_not_mended() {
     );
     home.done(&["trust", "grant", "local"]);
     let verified = home.done(&["vault", "verify"]).stdout;
-    assert_eq!(verified, "all is well: 1 entry and 0 sign-ins\n");
+    assert_eq!(verified, "no damage: 1 entry and 0 sign-ins\n");
     assert_eq!(home.status()["entries"]["trust"], 1);
     home.database()
         .execute("UPDATE records SET sealed = zeroblob(99)", [])
@@ -498,6 +498,28 @@ fn on_a_terminal(home: &Home, arguments: &str, answers: &[(&str, &str)]) -> Stri
     terminal.end()
 }
 
+/// What hardens the process also takes its core file away, which anybody can see.
+#[test]
+fn the_process_is_protected_before_it_asks_for_a_new_passphrase() {
+    let home = Home::new();
+    home.make();
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), home.folder.path())
+        .env("KEYWAY_HOME", home.folder.at("keyway"))
+        .env("TENANT", "acme");
+    let words = "ulimit -S -c 4096; echo $$ > pid; exec \"$KEYWAY\" vault rekey --to passphrase";
+    let mut terminal = Terminal::start(&call, words);
+    terminal.wait_for("New passphrase of the vault: ");
+    let pid = home.folder.read("pid");
+    let limits = fs::read_to_string(format!("/proc/{}/limits", pid.trim())).unwrap();
+    let core = limits
+        .lines()
+        .find(|line| line.starts_with("Max core file size"));
+    let soft = core.unwrap().split_whitespace().nth(4);
+    assert_eq!(soft, Some("0"), "{limits}");
+    terminal.answer("New passphrase of the vault: ", "\u{3}");
+    drop(terminal.end());
+}
+
 #[test]
 fn typed_passphrase_is_not_echoed() {
     let home = Home::new();
@@ -508,18 +530,18 @@ fn typed_passphrase_is_not_echoed() {
     let answers = [
         (first.0, "short\r"),
         (first.0, "long enough\r"),
-        ("again: ", "but another\r"),
+        ("Repeat it: ", "but another\r"),
         first,
-        ("again: ", line.as_str()),
+        ("Repeat it: ", line.as_str()),
     ];
     let shown = on_a_terminal(&home, "vault rekey --to passphrase", &answers);
-    assert!(shown.contains("not the same"), "{shown}");
+    assert!(shown.contains("the passphrases differ"), "{shown}");
     assert_eq!(phrase.leak(&shown), None, "{shown}");
     assert_eq!(home.status()["key_source"], "passphrase", "{shown}");
 
     let asked = "Passphrase of the vault: ";
     let shown = on_a_terminal(&home, "vault verify", &[(asked, &line)]);
-    assert!(shown.contains("all is well"), "{shown}");
+    assert!(shown.contains("no damage"), "{shown}");
     assert_eq!(phrase.leak(&shown), None, "{shown}");
     let shown = on_a_terminal(&home, "vault verify", &[(asked, "wrong horse\r")]);
     assert!(shown.contains("another key"), "{shown}");

@@ -108,7 +108,7 @@ pub fn launchd_folder(home: PathBuf) -> PathBuf {
 #[non_exhaustive]
 pub enum ServiceError {
     /// A line break in a path, for example.
-    #[error("`{}` holds a control character", keyway_secret::printable(text))]
+    #[error("`{}` contains a control character", keyway_secret::printable(text))]
     Control {
         /// The text.
         text: String,

@@ -45,14 +45,14 @@ impl Exit {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Done => "Done; `check` found nothing, or nothing worse than warnings",
-            Self::Failed => "Failed, or an error was found; also a path that cannot be read",
+            Self::Done => "Success; `check` found nothing worse than warnings",
+            Self::Failed => "Failure, or `check` found an error; also a path that cannot be read",
             Self::Usage => "Wrong usage: an unknown flag, a value that is not allowed",
-            Self::SignInNeeded => "A sign-in is needed and there is nobody to ask",
+            Self::SignInNeeded => "Sign-in is needed and cannot be asked for here",
             Self::NotTrusted => {
                 "The entry is not approved; nothing was run or sent. Also: a file that it runs changed while it was started"
             }
-            Self::Network => "The network, or the server behind it, did not answer",
+            Self::Network => "The network or the server did not answer",
         }
     }
 }

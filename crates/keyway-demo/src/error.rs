@@ -11,28 +11,28 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum DemoError {
     /// No port on loopback is free.
-    #[error("no port on 127.0.0.1 can be opened")]
+    #[error("cannot listen on 127.0.0.1")]
     Listen {
         /// What the system said.
         source: io::Error,
     },
     /// The temporary folder cannot be made.
-    #[error("the folder of the demo cannot be made")]
+    #[error("cannot create the demo folder")]
     Folder {
         /// What the system said.
         source: io::Error,
     },
     /// A file of the plugin cannot be written.
-    #[error("the plugin of the demo cannot be written")]
+    #[error("cannot write the demo plugin")]
     Write(#[from] WriteError),
     /// The plugin cannot be read again, or no connection can be prepared.
     #[error("the plugin of the demo cannot be used")]
     Host(#[from] keyway::Error),
     /// What was approved cannot be kept.
-    #[error("the vault of the demo cannot be used")]
+    #[error("cannot use the demo vault")]
     Vault(#[from] VaultError),
     /// The system has no random numbers.
-    #[error("the system gives no random numbers")]
+    #[error("the operating system gives no random bytes")]
     NoRandomness,
     /// The helper or the stdio server was started without what it needs.
     #[error("`{name}` is not set, or is not what this server expects")]

@@ -48,7 +48,7 @@ impl Event {
             Self::Refused => "a request was refused: no credential, or a wrong one",
             Self::Called => "a tool was called",
             Self::Registered => "a client registered itself",
-            Self::Consented => "somebody pressed Allow",
+            Self::Consented => "Allow was pressed",
             Self::SignedIn => "a code was exchanged for tokens",
             Self::Refreshed => "an expired token was renewed",
             Self::Reused => "a refresh token came twice: all of its tokens ended",

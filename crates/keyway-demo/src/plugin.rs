@@ -106,7 +106,7 @@ const ENTRIES: &str = r#"{
 
 /// What a generated README says where the author has said nothing.
 const ANYBODY: &str = "ask the provider of the server";
-const NOBODY_ELSE: &str = "`keyway demo` makes it for its own run; nobody else knows it";
+const NOBODY_ELSE: &str = "`keyway demo` generates it for this run only";
 
 const README: &str = "# Demo
 

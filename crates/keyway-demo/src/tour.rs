@@ -179,7 +179,7 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), Trouble> {
     if result.map_err(failed)?.text() != GREETING {
         return Err(broken(
             Code::DemoFailed,
-            "the tool did not say what it was told",
+            "the tool did not echo the message",
         ));
     }
     row.latency = Some(start.elapsed());

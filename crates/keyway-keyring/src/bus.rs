@@ -196,7 +196,7 @@ const fn is_trusted(peer: u32, ours: u32) -> bool {
 /// Why the bus did not do what was asked.
 #[derive(Debug, Error)]
 pub(crate) enum BusError {
-    #[error("no session bus listens")]
+    #[error("no session bus is running")]
     NoBus,
     #[cfg_attr(
         not(target_os = "linux"),
@@ -204,9 +204,9 @@ pub(crate) enum BusError {
     )]
     #[error("the session bus belongs to another user")]
     ForeignBus,
-    #[error("the session bus does not accept us")]
+    #[error("the session bus refused authentication")]
     NotAuthenticated,
-    #[error("no answer in time")]
+    #[error("timed out")]
     TimedOut,
     #[error("the answer was `{name}`")]
     Refused { name: String },

@@ -191,19 +191,19 @@ impl<'a> Fields<'a> {
 #[non_exhaustive]
 pub enum Malformed {
     /// It does not begin like a message, or in another order of bytes.
-    #[error("it is no message of this protocol")]
+    #[error("not a D-Bus message")]
     Prefix,
     /// It is longer than anything that was asked for.
-    #[error("it is longer than 64 KiB")]
+    #[error("the message is longer than 64 KiB")]
     TooLong,
     /// Something reaches beyond the end.
-    #[error("it ends too early")]
+    #[error("the message is truncated")]
     Short,
     /// A value is none of its type.
-    #[error("a value in it is none of its type")]
+    #[error("a value does not match its type")]
     Value,
     /// The values are not those that the method returns.
-    #[error("it holds other values than the method returns")]
+    #[error("the reply has another signature than the method")]
     Signature,
 }
 

@@ -265,6 +265,26 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_in_the_arguments_of_a_program_has_to_be_set_up() {
+        let entries = r#"{"neon": {"command": "npx", "args": ["neon", "${NEON_API_KEY}"]},
+            "plain": {"command": "npx", "args": ["plain"]}}"#;
+        let source = Source::new(".mcp.json", entries.as_bytes());
+        let text = section(&Plugin {
+            root: "/p".into(),
+            documents: vec![Document::parse(source, DocumentKind::Entries)],
+            ..Plugin::default()
+        });
+        assert!(
+            text.contains("| neon | stdio | variables that you set |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| plain | stdio | nothing to set up |"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn the_section_names_every_variable_what_it_feeds_and_where_to_get_it() {
         let text = section(&plugin());
         for line in [

@@ -25,7 +25,7 @@ use url::Url;
 pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
     AccountPin, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause, SignedOut, client_metadata,
-    is_client_address, scope_in_words,
+    is_client_address,
 };
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
 

@@ -1,8 +1,4 @@
-//! Scopes (RFC 6749 section 3.3): a set that keeps its order, and what the commonest ones mean.
-
-mod words;
-
-pub use self::words::words;
+//! Scopes (RFC 6749 section 3.3): a set that keeps its order.
 
 /// At most 64 different scopes of at most 256 characters, in the order in which they were named.
 ///

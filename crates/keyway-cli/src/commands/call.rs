@@ -6,9 +6,12 @@ mod progress;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
+use keyway::host::ChildLines;
 use keyway::{Approved, Plan};
 use keyway_code::Exit;
 use keyway_config::names::nearest_name;
@@ -25,6 +28,7 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::server_args::ServerArg;
 use crate::signals::Interrupts;
+use crate::waiting::{LastLine, Waiting};
 
 /// Call a tool
 #[derive(Debug, Args)]
@@ -87,8 +91,8 @@ pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliErr
     let line = progress::Line::new(context);
     let result = asked(
         context,
-        &call.reach,
-        &call.server,
+        (&call.reach, &call.server),
+        line.news(),
         async |server, session| {
             let arguments = call.arguments(server, session, given.as_deref()).await?;
             let how = (
@@ -126,8 +130,8 @@ pub(crate) fn read(read: &Read, context: &CommandContext) -> Result<Exit, CliErr
     let params = Map::from_iter([("uri".to_owned(), Value::from(read.uri.clone()))]);
     let result = asked(
         context,
-        &read.reach,
-        &read.server,
+        (&read.reach, &read.server),
+        Arc::default(),
         async |server, session| {
             let mut request = Request::new("resources/read", params.clone());
             request.timeout = server.timeout(read.timeout.map(Duration::from_secs));
@@ -230,14 +234,18 @@ async fn converse<T>(
 
 fn asked(
     context: &CommandContext,
-    reach: &ConnectArgs,
-    server: &OsString,
+    (reach, server): (&ConnectArgs, &OsString),
+    news: Arc<AtomicBool>,
     work: impl AsyncFnOnce(&Approved<Plan>, &Session) -> Result<Box<RawValue>, CliError>,
 ) -> Result<Box<RawValue>, CliError> {
     super::block_on(async {
         let host = reach.host(context, SignInPolicy::default())?;
+        let lines = ChildLines::default();
         let server = ServerArg::from(server.clone());
-        let approved = server.approved(&host, reach).await?;
+        let approved = server.approved(&lines.listen(&host), reach).await?;
+        let what = format!("waiting for `{}`", printable(approved.server()));
+        let last: LastLine = Arc::new(move || lines.last());
+        let _waiting = Waiting::until(news, context, what, Some(last));
         converse(&approved, work).await
     })
 }
@@ -267,7 +275,7 @@ fn print(context: &CommandContext, format: Format, result: &RawValue) -> Result<
     Ok(exit)
 }
 
-/// Shows the text of a result; what is no text is named with its kind.
+/// Shows the text of a result, and names the kind of everything else.
 fn human(result: &RawValue) -> String {
     #[derive(Deserialize)]
     struct Content {
@@ -297,9 +305,7 @@ fn human(result: &RawValue) -> String {
                 }
             }
             None => {
-                let kind = block
-                    .kind
-                    .unwrap_or_else(|| "something that is no text".to_owned());
+                let kind = block.kind.unwrap_or_else(|| "not text".to_owned());
                 text.push_str(&format!(
                     "[{}; `--format json` shows it]\n",
                     printable(&kind)

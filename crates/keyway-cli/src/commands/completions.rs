@@ -1,4 +1,6 @@
-//! `keyway completions`: a script that completes commands and flags in a shell.
+//! `keyway completions`: a shell completion script.
+//!
+//! The scripts for bash, zsh and fish ask `keyway __complete`, which knows servers and tools.
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
@@ -26,9 +28,16 @@ pub(crate) fn run(arguments: &Completions, context: &CommandContext) -> Result<E
     Ok(Exit::Done)
 }
 
-/// Returns the script for a shell.
+/// Returns the script for a shell. Others than these three complete commands and flags only.
 pub(crate) fn script(shell: Shell) -> String {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "keyway", &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+    match shell {
+        Shell::Bash => include_str!("completions/keyway.bash").to_owned(),
+        Shell::Zsh => include_str!("completions/_keyway").to_owned(),
+        Shell::Fish => include_str!("completions/keyway.fish").to_owned(),
+        other => {
+            let mut script = Vec::new();
+            clap_complete::generate(other, &mut Arguments::command(), "keyway", &mut script);
+            String::from_utf8_lossy(&script).into_owned()
+        }
+    }
 }

@@ -32,6 +32,7 @@ use crate::context::{CommandContext, Verbosity};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::signals;
+use crate::waiting::Waiting;
 
 pub(crate) use self::part::play;
 
@@ -113,6 +114,8 @@ fn isolation() -> Isolation {
 
 /// Visits all servers, waits until a token has expired, and visits its server again.
 async fn check(arguments: &Demo, context: &CommandContext, open: &Open) -> Result<Exit, CliError> {
+    let what = "visiting the demo servers, then letting a token expire".to_owned();
+    let waiting = Waiting::start(context, what, None);
     let rows = Visits::start(open).collect(context, open, None).await;
     let refreshes = || open.journal.count(DOCS, Event::Refreshed);
     let before = refreshes();
@@ -129,6 +132,7 @@ async fn check(arguments: &Demo, context: &CommandContext, open: &Open) -> Resul
     } else {
         Renewal::default()
     };
+    drop(waiting);
     let report = Report {
         rows,
         renewal: Some(renewal),

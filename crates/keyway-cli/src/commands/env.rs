@@ -96,11 +96,11 @@ fn set(context: &CommandContext, name: &str, more: &[OsString]) -> Result<Exit, 
     harden_self().map_err(|source| keyway::Error::Harden { source })?;
     KeptVariables::check_name(name)?;
     let Some(value) = read_value(name)? else {
-        context.print_aside("nothing was kept\n");
+        context.print_aside("nothing was stored\n");
         return Ok(Exit::Failed);
     };
     keep(name, &value)?;
-    context.print_aside("kept\n");
+    context.print_aside("stored\n");
     Ok(Exit::Done)
 }
 
@@ -147,7 +147,7 @@ fn unset(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
             list: "keyway env list",
         });
     }
-    context.print_aside("destroyed\n");
+    context.print_aside("deleted\n");
     Ok(Exit::Done)
 }
 
@@ -166,7 +166,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
             let all = json!({ "schema_version": 1, "diagnostics": [], "variables": variables });
             format!("{all}\n")
         }
-        Format::Human if kept.is_empty() => "no variable is kept\n".to_owned(),
+        Format::Human if kept.is_empty() => "no stored variables\n".to_owned(),
         Format::Human => {
             let mut table = Table::new(["NAME", "SET", "BYTES"]);
             for it in kept {

@@ -255,7 +255,7 @@ impl Consent {
 }
 
 /// Asks a question that is answered by yes or no.
-fn ask(context: &CommandContext, question: &str) -> bool {
+pub(super) fn ask(context: &CommandContext, question: &str) -> bool {
     context.print_aside(&format!("{question} [y/N] "));
     let _lost = io::stderr().flush();
     let mut line = String::new();
@@ -329,7 +329,7 @@ fn approvals(
         if !plugin.plan(server)?.is_approved() {
             let server = shell_word(server);
             text.push_str(&format!(
-                "to be approved once: keyway trust grant {server} --config {root}{profile}\n"
+                "approve it once: keyway trust grant {server} --config {root}{profile}\n"
             ));
         }
     }
@@ -339,7 +339,7 @@ fn approvals(
 /// Returns what a client starts: this program, by its absolute path.
 fn started(root: String, server: &str) -> Result<Command, CliError> {
     let program = ProcessEnvironment::program().ok_or(CliError::Usage {
-        what: "the path of this program cannot be found",
+        what: "cannot find the path of this program",
     })?;
     let args = ["run", "--server", server, "--config"].map(str::to_owned);
     let mut args = args.to_vec();
@@ -367,5 +367,5 @@ pub(super) fn lines(verb: &str, files: &[PathBuf]) -> String {
     lines.collect()
 }
 
-const OWN_FILE: &str = "the client's file is the plugin's own, which the client reads without us";
-const NO_HOME: &str = "there is no home folder; set `HOME`";
+const OWN_FILE: &str = "the client already reads this file, because it is the plugin's own; an entry in it would start itself";
+const NO_HOME: &str = "no home folder: set `HOME`";

@@ -1,12 +1,16 @@
 //! `keyway login`: sign in to a server, whatever is stored.
 
+use std::io::{self, IsTerminal as _};
+
 use clap::Args;
-use keyway::Error;
 use keyway::sign_in::{OAuth, PromptPolicy, SignIn};
+use keyway::{Approved, Error, Plan};
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::json;
 
+use super::install::ask;
+use super::probe::listed;
 use super::tools::Format;
 use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy};
 use crate::context::CommandContext;
@@ -19,7 +23,8 @@ use crate::server_args::ServerArg;
 Examples:
   keyway login docs
   keyway login docs --no-browser
-  keyway login docs --device")]
+  keyway login docs --device
+  keyway login docs --force")]
 pub(crate) struct Login {
     #[command(flatten)]
     server: ServerArg,
@@ -29,6 +34,9 @@ pub(crate) struct Login {
     /// Sign in with a code on another device
     #[arg(long)]
     device: bool,
+    /// Sign in again without asking, if already signed in
+    #[arg(long)]
+    force: bool,
     /// Request these scopes instead of the ones that the server names
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     scopes: Option<Vec<String>>,
@@ -58,7 +66,17 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
             server: server.clone(),
             method: approved.method(),
         })?;
-        if sign_in(&server, &oauth, login.scopes.clone()).await? == Outcome::Unneeded {
+        if let Some(kept) = approved.stored_sign_in()?.filter(|kept| !kept.ended)
+            && !login.goes_on(context, &server, &kept)
+        {
+            return Ok(Exit::Done);
+        }
+        let signed_in = sign_in(&server, &oauth, login.scopes.clone()).await;
+        let outcome = match signed_in {
+            Err(_) if is_open(&approved).await => Outcome::Unneeded,
+            other => other?,
+        };
+        if outcome == Outcome::Unneeded {
             context.print(&login.unneeded(&server), Exit::Done)?;
             return Ok(Exit::Done);
         }
@@ -82,9 +100,9 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
                 let beyond = kept.as_ref().map(beyond_request).unwrap_or_default();
                 let renews = kept.is_some_and(|kept| kept.renews);
                 let after = if renews {
-                    "It renews itself."
+                    "It renews automatically."
                 } else {
-                    "It cannot renew itself; when it ends, you are asked again."
+                    "It cannot be renewed; you are asked again when it expires."
                 };
                 let who = who.unwrap_or_default();
                 format!(
@@ -108,6 +126,23 @@ fn beyond_request(kept: &SignIn) -> String {
 }
 
 impl Login {
+    /// Says that there is a sign-in already, and asks whether to replace it. A script that asks for
+    /// a sign-in gets one.
+    fn goes_on(&self, context: &CommandContext, server: &str, kept: &SignIn) -> bool {
+        if self.force || self.scopes.is_some() {
+            return true;
+        }
+        let account = kept.account.as_deref();
+        let account = account.map(|name| format!(" as {}", printable(name)));
+        let account = account.unwrap_or_default();
+        let server = printable(server);
+        context.print_aside(&format!("Already signed in to `{server}`{account}.\n"));
+        if !io::stdin().is_terminal() {
+            return true;
+        }
+        ask(context, "Sign in again?")
+    }
+
     fn unneeded(&self, server: &str) -> String {
         match self.format {
             Format::Json => {
@@ -124,6 +159,12 @@ impl Login {
             Format::Human => format!("`{}` {UNNEEDED}\n", printable(server)),
         }
     }
+}
+
+/// Says whether the server answers without a credential and offers no sign-in. Over HTTP+SSE only a
+/// connection shows it.
+async fn is_open(server: &Approved<Plan>) -> bool {
+    server.offers_oauth().await.is_err() && listed(server).await.is_ok()
 }
 
 /// What came of a sign-in.
@@ -153,4 +194,4 @@ pub(crate) async fn sign_in(
 
 /// What is said of a server that takes everybody, after its name.
 pub(crate) const UNNEEDED: &str =
-    "needs no sign-in: it answers without a credential, and offers none.";
+    "needs no sign-in: it answers without a credential and offers no sign-in.";

@@ -100,22 +100,22 @@ fn line(outcome: &Outcome) -> String {
 /// Says what became of the tokens; `missing` are the variables that were wanted and are not set.
 pub(crate) fn in_words(done: &SignedOut, missing: &[String]) -> String {
     if !done.existed {
-        return "nobody was signed in".to_owned();
+        return "was not signed in".to_owned();
     }
     let revoked = match done.revoked {
         Revoked::Done => "the tokens were revoked and deleted",
         Revoked::NotOffered => {
-            "the tokens were deleted here; the authorization server takes no revocations, so they count until they end"
+            "the tokens were deleted here; the authorization server does not offer revocation, so they stay valid until they expire"
         }
         Revoked::NoProof if !missing.is_empty() => &format!(
-            "the tokens were deleted here; the authorization server was not told, because {} not set, which the client shows itself by, so they count until they end",
+            "the tokens were deleted here; they could not be revoked, because {} not set, which holds the client secret, so they stay valid until they expire",
             listed(missing)
         ),
         Revoked::NoProof => {
-            "the tokens were deleted here; the authorization server was not told, because the secret of the client is not there or not approved, so they count until they end"
+            "the tokens were deleted here; they could not be revoked, because the client secret is missing or not approved, so they stay valid until they expire"
         }
         _ => {
-            "the tokens were deleted here; the authorization server could not be told, so they count until they end"
+            "the tokens were deleted here; the authorization server could not be reached, so they stay valid until they expire"
         }
     };
     let sessions = sessions(done);

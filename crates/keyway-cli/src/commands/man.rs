@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Man, context: &CommandContext) -> Result<Exit, Cli
         None => "keyway.1".to_owned(),
     };
     let page = pages().into_iter().find(|(file, _)| *file == name);
-    let what = "there is no such command";
+    let what = "no such command; `keyway help --all` lists them";
     let (_, page) = page.ok_or(CliError::Usage { what })?;
     context.print(&page, Exit::Done)?;
     Ok(Exit::Done)

@@ -82,7 +82,7 @@ async fn sign_in(context: &CommandContext, server: &Approved<Plan>) -> Result<Ex
         Err(error) if error.is_transient() => return Err(failed(error).into()),
         Err(_) => {
             oauth.sign_in(None).await.map_err(failed)?;
-            "is signed in to anew"
+            "is signed in again"
         }
     };
     let found = listed(server).await?;

@@ -247,7 +247,7 @@ fn tell(context: &CommandContext, routes: &[String], port: u16) {
     for route in routes {
         text.push_str(&format!("  http://127.0.0.1:{port}{}\n", printable(route)));
     }
-    text.push_str("A client needs a token: keyway token new --name NAME\n");
+    text.push_str("Clients need a gateway token: keyway token new --name NAME\n");
     context.print_aside(&text);
 }
 
@@ -259,11 +259,11 @@ fn invite(context: &CommandContext, dashboard: &Dashboard, opener: &Opener) {
     let command = opener.command();
     let mut text = String::new();
     if let Some(link) = &link {
-        let about = "The dashboard, by a link that works once within five minutes:";
+        let about = "Dashboard (the link works once, within five minutes):";
         text.push_str(&format!("{about}\n  {}\n", link.expose()));
     }
     if let Some(command) = command {
-        let what = link.map_or("The dashboard", |_| "Another link");
+        let what = link.map_or("Dashboard", |_| "New link");
         text.push_str(&format!("{what}: {command}\n"));
     }
     context.print_aside(&text);
@@ -279,7 +279,7 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
     if context.verbosity != Verbosity::Quiet {
         let seconds = FINISH_TIME.as_secs();
         context.print_aside(&format!(
-            "{calls} under way: waiting for up to {seconds} seconds; Ctrl-C ends it now\n"
+            "{calls} in flight: waiting up to {seconds} seconds; press Ctrl-C to stop now\n"
         ));
     }
 }

@@ -95,7 +95,7 @@ impl Install {
         let files = Files::read(manager, &self.unit(&plugins)?)?;
         let shown = files.diff();
         if shown.is_empty() {
-            context.print_aside("the files are as they should be\n");
+            context.print_aside("the files are up to date\n");
         } else if !self.consent.agreed(context, &shown)? {
             return Ok(self.consent.refused());
         }
@@ -185,7 +185,7 @@ fn variables(plugins: &[Loaded]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let mut text = "A service has no shell; it takes what you keep for it:\n".to_owned();
+    let mut text = "A service has no shell to take variables from; store them for it:\n".to_owned();
     for name in names {
         text.push_str(&format!("  keyway env set {}\n", printable(name)));
     }
@@ -196,7 +196,7 @@ fn uninstall(context: &CommandContext, consent: &Consent) -> Result<Exit, CliErr
     let manager = Manager::here();
     let found = files::installed(manager)?;
     if found.is_empty() {
-        context.print_aside("there is no service\n");
+        context.print_aside("the service is not installed\n");
         return Ok(Exit::Done);
     }
     let shown = lines("removes", &found);

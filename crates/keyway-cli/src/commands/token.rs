@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
-use keyway_config::names::of_path_segment;
+use keyway_config::names::{of_path_segment, path_segment};
 use keyway_gateway::gateway::{GatewayToken, TokenScope, TokenStore};
-use keyway_secret::printable;
+use keyway_secret::{printable, shell_word};
 use serde_json::json;
 
 use super::tools::Format;
@@ -105,6 +105,7 @@ fn make(
     let scopes: Result<Vec<TokenScope>, CliError> =
         servers.iter().map(|name| scope(name, config)).collect();
     let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
+    let scopes_given = scopes.clone();
     let vault = open_vault()?;
     let token = TokenStore::new(&vault)?.issue(name, scopes)?;
     for note in servers.iter().filter_map(|name| absence(name, config)) {
@@ -113,8 +114,33 @@ fn make(
         }
     }
     context.print(&format!("{}\n", token.expose()), Exit::Done)?;
-    context.print_aside("It is shown this once; clients send it as `Authorization: Bearer …`\n");
+    if context.verbosity != Verbosity::Quiet {
+        context.print_aside(&how_to_use(name, scopes_given.as_deref()));
+    }
     Ok(Exit::Done)
+}
+
+/// Says how a client shows the token: at the server's own path if it opens only one, else at that of
+/// all servers together.
+fn how_to_use(name: &str, scopes: Option<&[TokenScope]>) -> String {
+    let only = match scopes {
+        Some([only]) => Some(only.to_string()),
+        _ => None,
+    };
+    let path = only.as_deref().and_then(|only| only.split_once(':'));
+    let path = path
+        .filter(|(_, server)| *server != "*")
+        .map(|(plugin, server)| {
+            let (plugin, server) = (path_segment(plugin), path_segment(server));
+            format!("/{plugin}/{server}")
+        });
+    let (name, path) = (shell_word(name), path.unwrap_or_default());
+    format!(
+        "The token is shown only this once. A client sends it as a header, for example:\n  \
+         claude mcp add --transport http {name} http://127.0.0.1:5399/mcp{path} \
+         --header \"Authorization: Bearer TOKEN\"\n\
+         `keyway serve` prints its address, if it is another one.\n"
+    )
 }
 
 /// Reads what a token opens; a bare name is that of the plugin where the person stands.
@@ -188,7 +214,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
             let all = json!({ "schema_version": 1, "diagnostics": [], "tokens": tokens });
             format!("{all}\n")
         }
-        Format::Human if all.is_empty() => "there is no token\n".to_owned(),
+        Format::Human if all.is_empty() => "no tokens\n".to_owned(),
         Format::Human => {
             let mut table = Table::new(["NAME", "SERVERS"]);
             for it in all {
@@ -214,7 +240,7 @@ fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {
             list: "keyway token list",
         });
     }
-    context.print_aside("no longer valid\n");
+    context.print_aside("revoked\n");
     Ok(Exit::Done)
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use keyway::host::ChildLines;
+use keyway::load::Loaded;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Approved, Error, Plan};
 use keyway_code::Exit;
@@ -17,6 +19,8 @@ use crate::error::CliError;
 use crate::report::failure::Failure;
 use crate::server_args::{ServerArgs, all, named};
 use crate::table::Table;
+use crate::tool_names;
+use crate::waiting::{LastLine, Waiting};
 
 /// List what servers offer
 #[derive(Debug, Args)]
@@ -80,6 +84,8 @@ pub(crate) fn run(
     let is_all = chosen.names.is_empty();
     let outcome = super::block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::default())?;
+        let lines = ChildLines::default();
+        let host = lines.listen(&host);
         let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
         let names = match given.as_slice() {
             [] => {
@@ -90,7 +96,12 @@ pub(crate) fn run(
         };
         if let [only] = names.as_slice() {
             let server = plugin.plan(only)?.approve().await?;
-            return Ok(Answer::One(kind.list(&server).await?));
+            let what = format!("waiting for `{}`", printable(only));
+            let last: LastLine = Arc::new(move || lines.last());
+            let _waiting = Waiting::start(context, what, Some(last));
+            let items = kind.list(&server).await?;
+            kind.remember(plugin.loaded(), only, &items);
+            return Ok(Answer::One(items));
         }
         let host = if is_all {
             host.with_interaction(None)
@@ -115,8 +126,14 @@ pub(crate) fn run(
                 (at, Listed { name, items })
             });
         }
+        let _waiting = Waiting::start(context, "waiting for servers".to_owned(), None);
         let mut lists = work.join_all().await;
         lists.sort_by_key(|(at, _)| *at);
+        for (_, list) in &lists {
+            if let Ok(items) = &list.items {
+                kind.remember(plugin.loaded(), &list.name, items);
+            }
+        }
         Ok(Answer::Several(
             lists.into_iter().map(|(_, list)| list).collect(),
         ))
@@ -130,7 +147,7 @@ pub(crate) fn run(
             context.print(&text, Exit::Done)?;
             Ok(Exit::Done)
         }
-        Answer::Several(lists) => show(arguments.format, kind, lists, context),
+        Answer::Several(lists) => show(arguments.format, kind, &lists, context),
     }
 }
 
@@ -147,6 +164,19 @@ struct Listed {
 }
 
 impl Kind {
+    /// Keeps the names of tools, for shells to complete.
+    fn remember(self, loaded: &Loaded, server: &str, items: &[Box<RawValue>]) {
+        if self.key != TOOLS.key {
+            return;
+        }
+        let items: Vec<Item> = items
+            .iter()
+            .filter_map(|item| serde_json::from_str(item.get()).ok())
+            .collect();
+        let names = items.iter().filter_map(|item| item.name.as_deref());
+        tool_names::remember(&loaded.plugin.root, server, names);
+    }
+
     /// Connects, lists, and closes the session.
     async fn list(self, ready: &Approved<Plan>) -> Result<Vec<Box<RawValue>>, CliError> {
         let session = ready.connect().await?;
@@ -164,7 +194,7 @@ impl Kind {
 fn show(
     format: Format,
     kind: Kind,
-    lists: Vec<Listed>,
+    lists: &[Listed],
     context: &CommandContext,
 ) -> Result<Exit, CliError> {
     let failures = || lists.iter().filter_map(|list| list.items.as_ref().err());
@@ -174,7 +204,7 @@ fn show(
         Some(_) => Exit::Failed,
     };
     let text = match format {
-        Format::Json => json_of_all(kind, &lists),
+        Format::Json => json_of_all(kind, lists),
         Format::Human => {
             let good = lists.iter().filter_map(|list| {
                 let items = list.items.as_ref().ok()?;
@@ -188,7 +218,7 @@ fn show(
         }
     };
     context.print(&text, exit)?;
-    for list in &lists {
+    for list in lists {
         if let Err(error) = &list.items {
             context.print_failure_of(&list.name, error);
         }

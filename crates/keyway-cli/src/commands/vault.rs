@@ -219,7 +219,7 @@ impl Target {
             (_, _, Some(Place::Passphrase)) => SourceKind::Passphrase,
             (None, None, None) if current == SourceKind::Explicit => {
                 return Err(CliError::Usage {
-                    what: "you supply the key of this vault: name the new one with `--key-file`, or where it shall be kept with `--to`",
+                    what: "you supply the key of this vault: give the new one with `--key-file`, or store it with `--to`",
                 });
             }
             (None, None, None) => current,

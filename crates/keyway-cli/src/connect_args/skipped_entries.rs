@@ -36,10 +36,10 @@ pub(crate) fn tell_skipped(context: &CommandContext, loaded: &Loaded) {
     let found = skipped(loaded);
     for one in found.iter().take(MOST_NOTES) {
         let line = printable(&one.to_string());
-        context.print_aside(&format!("note: {line}; it is left out\n"));
+        context.print_aside(&format!("note: {line}; skipping it\n"));
     }
     if let Some(more @ 1..) = found.len().checked_sub(MOST_NOTES) {
-        context.print_aside(&format!("note: {more} more; keyway check lists all\n"));
+        context.print_aside(&format!("note: {more} more: run keyway check\n"));
     }
 }
 
@@ -52,9 +52,7 @@ pub(crate) fn no_server<'a>(plugins: impl IntoIterator<Item = &'a Loaded>) -> Cl
     };
     if more > 0 {
         let hint = first.hint.take().unwrap_or_default();
-        first.hint = Some(format!(
-            "{hint}; there is more, and keyway check lists all of it"
-        ));
+        first.hint = Some(format!("{hint}; keyway check lists the other problems"));
     }
     CliError::SkippedEntry(Box::new(first))
 }

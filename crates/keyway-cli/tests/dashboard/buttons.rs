@@ -34,7 +34,7 @@ fn run_helper_again_runs_it_and_the_server_sees_the_new_header() {
     let house = House::over(folder, &[], &[]);
     let approve = json!([
         {"go": house.open()}, {"wait": "live"}, {"click": "Review and approve signed"}, {"wait": "./helper.sh"},
-        {"click": "#approve"}, {"wait": "What is wrong"}, {"wait": "401"}, {"wait": "What helps"},
+        {"click": "#approve"}, {"wait": "What is wrong"}, {"wait": "401"}, {"wait": "How to fix it"},
     ]);
     browse(&[approve], Complaints::None);
     let keys = || -> Vec<String> {
@@ -51,7 +51,7 @@ fn run_helper_again_runs_it_and_the_server_sees_the_new_header() {
     let again = json!([
         {"go": house.open()}, {"wait": "live"}, {"click": "signed"}, {"wait": "What is wrong"},
         {"click": "Run helper again signed"}, {"wait": "Connected"}, {"gone": "What is wrong"},
-        {"wait": "Says what it is told"}, {"read": true},
+        {"wait": "Echoes the message"}, {"read": true},
     ]);
     let said = browse(&[again], Complaints::None);
     assert_eq!(keys().last().unwrap(), "the-new-key");
@@ -142,7 +142,7 @@ fn a_code_for_another_device_is_shown_typed_and_then_a_tool_is_called() {
             {"paste": "#code"}, {"click": "#agree"}, {"wait": "Your device is connected"},
         ]}},
         {"gone": "Type in:"}, {"wait": "Connected"}, {"wait": "Sign out"},
-        {"click": "echo Says what it is told"}, {"type": ["#f0", "well done"]},
+        {"click": "echo Echoes the message"}, {"type": ["#f0", "well done"]},
         {"click": "Call"}, {"wait": "Echo: well done"}, {"read": true},
     ]);
     let said = browse(&[steps], Complaints::None);
@@ -171,7 +171,7 @@ fn after_a_sign_out_over_sse_the_next_call_asks_again() {
         {"go": place.link()}, {"wait": "1 needs you"}, {"click": "s"},
         {"wait": "HTTP+SSE"}, {"click": "Sign in s"},
         {"tab": {"click": "#consent", "steps": [{"wait": "You are signed in"}]}},
-        {"wait": "Connected"}, {"wait": "Says what it is told"},
+        {"wait": "Connected"}, {"wait": "Echoes the message"},
     ]);
     browse(&[sign_in], Complaints::None);
     let client = place.client();
@@ -187,7 +187,7 @@ fn after_a_sign_out_over_sse_the_next_call_asks_again() {
     let sign_out = json!([
         {"go": place.link()}, {"wait": "1 connected"}, {"click": "s"}, {"click": "Sign out s"},
         {"wait": "Signed out; the tokens were revoked and deleted"},
-        {"wait": "Nobody is signed in"},
+        {"wait": "Not signed in"},
     ]);
     browse(&[sign_out], Complaints::None);
     wait_for("the end of every stream", || {
@@ -226,7 +226,7 @@ fn method(request: &Request) -> String {
 fn tool(method: &str, params: &Value) -> Option<Value> {
     match method {
         "tools/list" => Some(json!({"tools": [{"name": "echo",
-            "description": "Says what it is told", "inputSchema": {"type": "object"}}]})),
+            "description": "Echoes the message", "inputSchema": {"type": "object"}}]})),
         "tools/call" => {
             let said = params.pointer("/arguments/message")?.as_str()?;
             Some(json!({"content": [{"type": "text", "text": format!("Echo: {said}")}]}))

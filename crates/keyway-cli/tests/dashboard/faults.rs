@@ -50,7 +50,7 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
         assert_eq!((token.leak(&page), old.leak(&page)), (None, None), "{name}");
         let (_, fault) = page.split_once("id=\"fault\"").expect(&page);
         let (fault, _) = fault.split_once("</section>").unwrap();
-        let (what, helps) = fault.split_once("<h3>What helps</h3>").unwrap();
+        let (what, helps) = fault.split_once("<h3>How to fix it</h3>").unwrap();
         let (what, why) = what.split_once("<h3>Why</h3>").unwrap();
         let (helps, _) = helps.split_once("<p class=\"hint\">").unwrap();
         let helps = helps
@@ -69,9 +69,9 @@ fn every_kind_of_fault_is_explained_with_what_helps() {
     // Two of them as a person sees them: what a server refused, and what a program said last.
     let steps = json!([
         {"size": [360, 740]}, {"go": house.open()}, {"wait": "live"},
-        {"click": "refused"}, {"wait": "HTTP 401"}, {"wait": "What helps"}, {"axe": true},
+        {"click": "refused"}, {"wait": "HTTP 401"}, {"wait": "How to fix it"}, {"axe": true},
         {"click": "Servers"}, {"wait": "live"}, {"click": "ending"},
-        {"wait": "Its last words"}, {"wait": "no database"}, {"axe": true},
+        {"wait": "Its last output"}, {"wait": "no database"}, {"axe": true},
     ]);
     crate::is_usable(&browse(&[steps], Complaints::None));
 }

@@ -1,4 +1,4 @@
-//! What helps is a command that works wherever it is typed.
+//! How to fix a fault is a command that works wherever it is typed.
 
 use std::process::Command;
 
@@ -67,7 +67,7 @@ fn a_client_and_the_dashboard_are_told_commands_that_name_the_plugins_folder() {
     let plugin = "it%27s%20mine";
     let page = wait_for("a fault", || {
         let page = house.get(&format!("/s/{plugin}/gone"), &pass);
-        page.contains("What helps").then_some(page)
+        page.contains("How to fix it").then_some(page)
     });
     assert!(page.contains("--server gone --config "), "{page}");
 }
@@ -134,7 +134,7 @@ fn a_gateway_with_another_socket_says_which_command_opens_it_and_one_without_say
     };
     let command = |house: &House| {
         let said = house.said();
-        let (_, line) = said.split_once("Another link: ")?;
+        let (_, line) = said.split_once("New link: ")?;
         Some(line.lines().next()?.to_owned())
     };
     let usual = start(&[]);

@@ -36,7 +36,7 @@ fn a_person_sees_every_server_and_approves_one() {
         {"size": [1280, 900]}, {"click": "Review and approve local"},
         {"wait": "__demo-stdio"}, {"wait": "DEMO_PASSWORD"}, {"axe": true},
         {"theme": "light"}, {"axe": true},
-        {"click": "#approve"}, {"wait": "Connected"}, {"wait": "Says what it is told"},
+        {"click": "#approve"}, {"wait": "Connected"}, {"wait": "Echoes the message"},
         {"size": [360, 740]}, {"axe": true}, {"read": true},
     ]);
     let said = browse(&[steps], Complaints::None);
@@ -58,11 +58,11 @@ fn a_person_signs_in_calls_a_tool_and_signs_out() {
     let sign_in = json!([
         {"size": [1280, 900]}, {"theme": "dark"}, {"go": demo.link()}, {"wait": "Servers"},
         {"click": "docs"}, {"wait": "Needs you"}, {"click": "Sign in docs"},
-        {"wait": "Go on at 127.0.0.1"}, {"axe": true},
+        {"wait": "Continue at 127.0.0.1"}, {"axe": true},
         {"tab": {"click": "#consent", "steps": [
             {"wait": "Allow"}, {"click": "Allow"}, {"wait": "You are signed in"},
         ]}},
-        {"wait": "Connected"}, {"wait": "renews itself"}, {"read": true}, {"axe": true},
+        {"wait": "Connected"}, {"wait": "renews automatically"}, {"read": true}, {"axe": true},
         {"theme": "light"}, {"axe": true},
     ]);
     let call = json!([
@@ -73,7 +73,7 @@ fn a_person_signs_in_calls_a_tool_and_signs_out() {
     ]);
     let sign_out = json!([
         {"click": "Sign out docs"}, {"wait": "Signed out; the tokens were revoked and deleted."},
-        {"wait": "Nobody is signed in"}, {"read": true},
+        {"wait": "Not signed in"}, {"read": true},
         {"click": "Close session"}, {"wait": "keyway open"}, {"read": true}, {"axe": true},
     ]);
     // The browser complains of the page at the end, which is refused.
@@ -94,11 +94,11 @@ fn a_person_without_a_mouse_gives_a_sign_in_up_and_reaches_what_comes_next() {
     let demo = Demo::start();
     let steps = json!([
         {"size": [360, 740]}, {"theme": "dark"}, {"go": demo.link()}, {"wait": "5 connected"},
-        {"reach": "docs"}, {"press": "Enter"}, {"wait": "Nobody is signed in."},
+        {"reach": "docs"}, {"press": "Enter"}, {"wait": "Not signed in."},
         {"reach": "Sign in docs"}, {"press": "Enter"},
-        {"wait": "Go on at 127.0.0.1"}, {"wait": "min left"}, {"axe": true},
-        {"reach": "Give up docs"}, {"press": "Enter"}, {"wait": "The sign-in was given up."},
-        {"gone": "Go on at 127.0.0.1"},
+        {"wait": "Continue at 127.0.0.1"}, {"wait": "min left"}, {"axe": true},
+        {"reach": "Cancel docs"}, {"press": "Enter"}, {"wait": "The sign-in was cancelled."},
+        {"gone": "Continue at 127.0.0.1"},
         {"reach": "Servers"}, {"press": "Enter"}, {"wait": "5 connected"},
         {"reach": "signed"}, {"press": "Enter"}, {"wait": "Authenticates by"},
         {"reach": "Run helper again signed"}, {"axe": true}, {"read": true},
@@ -135,7 +135,7 @@ fn a_401_is_explained_and_nothing_needs_a_script() {
         {"script": false}, {"size": [360, 740]}, {"go": link}, {"wait": "2 need you"},
         {"click": "Review and approve refusing"}, {"wait": "API_TOKEN"},
         {"click": "#approve"}, {"wait": "Approved"}, {"wait": "What is wrong"},
-        {"wait": "401"}, {"wait": "Why"}, {"wait": "What helps"}, {"read": true},
+        {"wait": "401"}, {"wait": "Why"}, {"wait": "How to fix it"}, {"read": true},
         {"click": "Reconnect refusing"}, {"wait": "What is wrong"},
         {"script": true}, {"reload": true}, {"wait": "live"}, {"axe": true},
         {"theme": "dark"}, {"axe": true},

@@ -86,7 +86,7 @@ fn an_access_token_that_a_tool_returns_is_masked() {
     let path = format!("/s/{}/s", path_segment(plugin(&place.desk).as_bytes()));
     wait_for("its tools", || {
         let page = place.house.get(&path, &pass);
-        page.contains("Says what it is told").then_some(page)
+        page.contains("Echoes the message").then_some(page)
     });
     let sent = place.desk.rig.seen("/mcp");
     let token = sent

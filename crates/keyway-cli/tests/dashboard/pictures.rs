@@ -23,7 +23,7 @@ fn pictures_of_both_themes_and_of_a_phone() {
         {"tab": {"click": "#consent", "steps": [
             {"wait": "Allow"}, {"click": "Allow"}, {"wait": "You are signed in"},
         ]}},
-        {"wait": "renews itself"},
+        {"wait": "renews automatically"},
         {"go": format!("{origin}/")}, {"wait": "6 connected"}, {"wait": "live"},
         {"shot": file("dashboard-light.png")},
         {"theme": "dark"}, {"shot": file("dashboard-dark.png")},

@@ -92,7 +92,7 @@ fn a_sign_in_that_a_call_waits_for_is_on_the_dashboard_and_can_be_given_up_there
     std::thread::scope(|scope| {
         let call = scope.spawn(|| waiting.call("sign_in"));
         let page = waiting.asks(&pass);
-        for part in ["A client called", "127.0.0.1", "min left", "Give up"] {
+        for part in ["A client is calling", "127.0.0.1", "min left", "Cancel"] {
             assert!(page.contains(part), "{part}: {page}");
         }
         let mark = waiting.house.mark(&pass);

@@ -99,8 +99,10 @@ fn an_entry_is_reduced_only_if_the_server_offers_a_sign_in() {
     assert!(
         outcome
             .stderr
-            .contains("`s` was asked: it offers a sign-in by OAuth")
+            .contains("`s` was asked: it offers sign-in with OAuth")
     );
+    // It was asked, so that nobody is told that it was not.
+    assert!(!outcome.everything().contains("oauth-not-checked"));
     assert!(
         desk.rig.seen("/register").is_empty(),
         "nothing was registered"

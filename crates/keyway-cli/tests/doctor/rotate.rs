@@ -216,7 +216,7 @@ fn a_sign_in_is_renewed_or_made_anew() {
     let outcome = desk.keyway(&["rotate", "s"]).run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());
     assert!(
-        outcome.stdout.contains("`s` is signed in to anew"),
+        outcome.stdout.contains("`s` is signed in again"),
         "{}",
         outcome.stdout
     );

@@ -16,6 +16,6 @@ pub(super) static CLIENT: Client = Client {
     syntax: Syntax::Json(Tolerance::Strict),
     key: "mcpServers",
     says_type: false,
-    afterwards: "quit it and start it again",
+    afterwards: "restart Claude Desktop",
     source: "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
 };

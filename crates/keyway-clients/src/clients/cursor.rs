@@ -15,6 +15,6 @@ pub(super) static CLIENT: Client = Client {
     syntax: Syntax::Json(Tolerance::Commas),
     key: "mcpServers",
     says_type: true,
-    afterwards: "turn it on in Cursor's settings",
+    afterwards: "enable it in Cursor's settings",
     source: "https://cursor.com/docs/mcp",
 };

@@ -16,6 +16,6 @@ pub(super) static CLIENT: Client = Client {
     syntax: Syntax::Json(Tolerance::Commas),
     key: "servers",
     says_type: true,
-    afterwards: "start it in the view of MCP servers",
+    afterwards: "start it in the MCP servers view",
     source: "https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
 };

@@ -30,7 +30,7 @@ pub enum InstallError {
         what: String,
     },
     /// The key for servers holds something else.
-    #[error("`{key}` in `{path}` at {line}:{column} is no table of servers")]
+    #[error("`{key}` in `{path}` at {line}:{column} is not a table of servers")]
     NotServers {
         /// The file.
         path: String,
@@ -42,9 +42,7 @@ pub enum InstallError {
         column: u32,
     },
     /// It is written in a way that has no place for another entry.
-    #[error(
-        "`{path}` is written in a way that cannot be changed without changing more than one entry"
-    )]
+    #[error("`{path}` is formatted such that one entry cannot be changed alone")]
     NoPlace {
         /// The file.
         path: String,
@@ -58,7 +56,7 @@ pub enum InstallError {
         path: String,
     },
     /// What Keyway remembers of earlier changes cannot be read or written.
-    #[error("cannot keep what is needed to undo this in `{}`", path.display())]
+    #[error("cannot save the undo record in `{}`", path.display())]
     Records {
         /// The file or folder.
         path: PathBuf,
@@ -66,7 +64,7 @@ pub enum InstallError {
         source: io::Error,
     },
     /// A value cannot be kept in `.env`.
-    #[error("`{name}` cannot be kept in `{path}`")]
+    #[error("cannot store `{name}` in `{path}`")]
     NotKept {
         /// The variable.
         name: String,
@@ -74,7 +72,7 @@ pub enum InstallError {
         path: String,
     },
     /// A credential in an address cannot become a variable.
-    #[error("the address of `{name}` holds a credential that cannot be moved to a variable")]
+    #[error("the URL of `{name}` holds a credential that cannot be moved to a variable")]
     CredentialInAddress {
         /// The entry.
         name: String,

@@ -7,10 +7,10 @@ use crate::journal::{Event, Journal};
 /// Answers one message; `None` if it wants no answer.
 pub(crate) fn answer(text: &str, server: &'static str, journal: &Journal) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(text) else {
-        return Some(failure(&Value::Null, PARSE_ERROR, "this is no JSON"));
+        return Some(failure(&Value::Null, PARSE_ERROR, "not JSON"));
     };
     let Some(method) = message.get("method").and_then(Value::as_str) else {
-        return Some(failure(&Value::Null, INVALID_REQUEST, "this is no request"));
+        return Some(failure(&Value::Null, INVALID_REQUEST, "not a request"));
     };
     let id = message.get("id")?;
     let params = message.get("params").unwrap_or(&Value::Null);
@@ -37,7 +37,7 @@ pub(crate) fn answer(text: &str, server: &'static str, journal: &Journal) -> Opt
             journal.note(server, Event::Called);
             call(params)
         }
-        _ => Err((METHOD_NOT_FOUND, "there is no such method")),
+        _ => Err((METHOD_NOT_FOUND, "method not found")),
     };
     Some(match result {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
@@ -66,7 +66,7 @@ fn tools() -> Value {
     json!([
         {
             "name": "echo",
-            "description": "Says what it is told",
+            "description": "Echoes the message",
             "inputSchema": {
                 "type": "object",
                 "properties": { "text": { "type": "string" } },
@@ -95,7 +95,7 @@ fn call(params: &Value) -> Result<Value, (i64, &'static str)> {
                 .zip(number("b"))
                 .map(|(a, b)| (a + b).to_string())
         }
-        _ => return Err((INVALID_PARAMS, "there is no such tool")),
+        _ => return Err((INVALID_PARAMS, "no such tool")),
     };
     let text = said.ok_or((INVALID_PARAMS, "the arguments do not fit the tool"))?;
     Ok(json!({ "resultType": "complete", "content": [{ "type": "text", "text": text }] }))

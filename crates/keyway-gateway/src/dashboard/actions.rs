@@ -34,7 +34,7 @@ impl Dashboard {
             return answers::plain(StatusCode::PAYLOAD_TOO_LARGE, "the form is too large\n");
         }
         let Ok(body) = request.body().await else {
-            return answers::plain(StatusCode::BAD_REQUEST, "the form was not read\n");
+            return answers::plain(StatusCode::BAD_REQUEST, "the form could not be read\n");
         };
         let pairs = form_urlencoded::parse(&body);
         let mut fields: Fields = pairs
@@ -67,13 +67,13 @@ impl Dashboard {
             Action::SignIn => self.backend.sign_in(id).await,
             Action::Cancel => {
                 self.backend.cancel(id);
-                Ok(Some("The sign-in was given up.".to_owned()))
+                Ok(Some("The sign-in was cancelled.".to_owned()))
             }
             Action::SignOut => self.backend.sign_out(id).await.map(Some),
             Action::Approve => {
                 let digest = field(fields, "digest").unwrap_or_default();
                 let approved = self.backend.approve(id, digest).await;
-                approved.map(|()| Some("Approved, as it is now; a change asks again.".to_owned()))
+                approved.map(|()| Some("Approved as it is now; a change asks again.".to_owned()))
             }
         };
         match done {

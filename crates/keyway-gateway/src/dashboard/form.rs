@@ -15,7 +15,7 @@ pub(super) fn fields(schema: Schema<'_>, given: Option<&Fields>) -> Html {
         let before = value(given, WHOLE).unwrap_or_default();
         return html!(
             "<div class=\"field\"><label for=\"{}\">Arguments</label>\
-             <p class=\"hint\" id=\"whole-hint\">The tool describes none; a JSON object, if any.</p>\
+             <p class=\"hint\" id=\"whole-hint\">The tool describes no arguments; enter a JSON object if it takes any.</p>\
              <textarea id=\"{}\" name=\"{}\" rows=\"3\" spellcheck=\"false\" \
              aria-describedby=\"whole-hint\">{}</textarea></div>",
             WHOLE,
@@ -41,7 +41,7 @@ pub(super) fn arguments(
     let mut arguments = Map::new();
     if let Some(whole) = value(Some(fields), WHOLE).filter(|text| !text.trim().is_empty()) {
         let object = serde_json::from_str(whole);
-        arguments = object.map_err(|_| vec!["the arguments are no JSON object".to_owned()])?;
+        arguments = object.map_err(|_| vec!["the arguments are not a JSON object".to_owned()])?;
     }
     for property in schema.properties().iter().take(MOST_FIELDS) {
         let Some(text) = value(Some(fields), &name_of(property)) else {
@@ -138,15 +138,22 @@ impl Field<'_> {
         };
         let mut all = Html::default();
         if !self.property.is_required {
-            all.push(&option("", "not given"));
+            all.push(&option("", "not set"));
+        } else if chosen.is_none() {
+            // Nothing is chosen for a person who has to choose.
+            all.push(&html!(
+                "<option value=\"\" selected disabled>choose…</option>"
+            ));
         }
+        let must = self.property.is_required.then(|| html!(" required"));
         for (value, label) in options {
             all.push(&option(&value, &label));
         }
         html!(
-            "<select id=\"{}\" name=\"{}\"{}>{}</select>",
+            "<select id=\"{}\" name=\"{}\"{}{}>{}</select>",
             self.id,
             self.name,
+            must,
             described,
             all,
         )
@@ -273,6 +280,28 @@ mod tests {
         assert_eq!(problems, ["`count` must be a whole number"]);
         let none = arguments(Schema::new(&schema), &Fields::new()).unwrap_err();
         assert_eq!(none, ["`text` is missing"]);
+    }
+
+    #[test]
+    fn a_required_choice_is_left_to_the_person_unless_there_is_a_default() {
+        let choice = |more: &str| {
+            let text = format!(
+                r#"{{"type": "object", "required": ["level"],
+                    "properties": {{"level": {{"enum": ["error", "info"]{more}}}}}}}"#
+            );
+            let schema: Value = serde_json::from_str(&text).unwrap();
+            fields(Schema::new(&schema), None).as_str().to_owned()
+        };
+        let open = choice("");
+        assert!(
+            open.contains("<option value=\"\" selected disabled>"),
+            "{open}"
+        );
+        assert!(open.contains(" required>"), "{open}");
+        assert_eq!(open.matches(" selected").count(), 1, "{open}");
+        let chosen = choice(r#", "default": "info""#);
+        assert!(chosen.contains("&quot;info&quot;\" selected"), "{chosen}");
+        assert!(!chosen.contains("choose"), "{chosen}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) const fn shown(standing: Standing) -> Shown {
         (State::Pending, Some(Reason::PendingTrust)) => ("ask", "!", "Needs you"),
         (State::Pending, Some(Reason::NotConfigured)) => ("off", "–", "Not set up"),
         (State::Pending, Some(Reason::Connecting)) => ("wait", "…", "Connecting"),
-        (State::Pending, _) => ("wait", "·", "Ready"),
+        (State::Pending, _) => ("wait", "·", "Not connected"),
         (State::Disabled, _) => ("off", "–", "Off"),
         (State::Failed, _) => ("bad", "✕", "Failed"),
     };
@@ -39,36 +39,38 @@ pub(super) const fn shown(standing: Standing) -> Shown {
 /// Says why a server is in its state.
 pub(super) const fn why(standing: Standing) -> &'static str {
     match (standing.state, standing.reason) {
-        (State::Connected, _) => "It answered when it was last asked.",
-        (State::Disabled, _) => "It is switched off in its file.",
+        (State::Connected, _) => "It answered the last request.",
+        (State::Disabled, _) => "It is disabled in its file.",
         (_, Some(Reason::NotConfigured)) => "Its address is empty.",
         (_, Some(Reason::PendingTrust)) => {
-            "Nobody has approved what it runs and which variables it gets."
+            "What it runs and which variables it gets is not approved yet."
         }
         (_, Some(Reason::ConfigError)) => "Its entry cannot be used as it is.",
-        (_, Some(Reason::Connecting)) => "It is being connected to.",
-        (_, Some(Reason::Authorizing)) => "It waits for you on the sign-in page.",
+        (_, Some(Reason::Connecting)) => "Connecting.",
+        (_, Some(Reason::Authorizing)) => "Waiting for you on the sign-in page.",
         (_, Some(Reason::Refreshing)) => "Its token is being renewed.",
-        (_, Some(Reason::ReauthRequired)) => "Its sign-in has ended and cannot renew itself.",
-        (_, Some(Reason::InsufficientScope)) => "Its sign-in does not go far enough.",
-        (_, Some(Reason::HelperFailed)) => "The helper that makes its headers failed.",
+        (_, Some(Reason::ReauthRequired)) => "Its sign-in has expired and cannot be renewed.",
+        (_, Some(Reason::InsufficientScope)) => {
+            "Its sign-in does not cover the scopes that it asks for."
+        }
+        (_, Some(Reason::HelperFailed)) => "The helper that supplies its headers failed.",
         (_, Some(Reason::AuthFailed)) => "It refused the credential.",
         (_, Some(Reason::NetworkError)) => "It could not be reached.",
-        (State::NeedsAuth, None) => "Nobody is signed in to it yet.",
-        (State::Failed, None) => "It does not do as it should.",
-        (State::Pending, None) => "It is connected to when it is first used.",
+        (State::NeedsAuth, None) => "You are not signed in yet.",
+        (State::Failed, None) => "It does not work.",
+        (State::Pending, None) => "Connects on first use.",
     }
 }
 
 /// Says how a server is authenticated to.
 pub(super) const fn method(view: &ServerView) -> &'static str {
     match view.method {
-        Some(Method::OAuth) if view.is_open => "nothing",
+        Some(Method::OAuth) if view.is_open => "no auth",
         Some(Method::OAuth) => "OAuth",
         Some(Method::Static) => "fixed header",
         Some(Method::Dynamic) => "helper",
         Some(Method::Environment) => "variables",
-        Some(Method::None) => "nothing",
+        Some(Method::None) => "no auth",
         _ => "unknown",
     }
 }
@@ -121,7 +123,7 @@ pub(super) fn outcome(outcome: Outcome) -> String {
         Outcome::Error(0) => "failed".to_owned(),
         Outcome::Error(code) => format!("error {code}"),
         Outcome::Status(status) => format!("refused ({status})"),
-        Outcome::Abandoned => "client left".to_owned(),
+        Outcome::Abandoned => "client disconnected".to_owned(),
     }
 }
 

@@ -95,7 +95,7 @@ fn respond(body: &str, settings: &Settings) -> Answer {
         Some("ping") => Ok(json!({})),
         Some("tools/list") => Ok(json!({ "resultType": "complete", "tools": [{
             "name": "echo",
-            "description": "Says what it is told",
+            "description": "Echoes the message",
             "inputSchema": { "type": "object", "properties": { "message": { "type": "string" } } },
         }], "ttlMs": 0, "cacheScope": "private" })),
         Some("tools/call") => {

@@ -33,6 +33,13 @@ impl ChildLines {
         host
     }
 
+    /// Returns the last line so far.
+    #[must_use]
+    pub fn last(&self) -> Option<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.back().cloned()
+    }
+
     /// Returns the lines; those that were written just before the end are still on their way.
     pub async fn lines(&self) -> Vec<String> {
         tokio::time::sleep(LAST_LINES_TIMEOUT).await;

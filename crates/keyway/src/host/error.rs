@@ -34,7 +34,7 @@ pub enum Error {
         near: Option<String>,
     },
     /// There are several servers, or none.
-    #[error("{}", if names.is_empty() { "there is no server here" } else { "there are several servers here" })]
+    #[error("{}", if names.is_empty() { "no servers here" } else { "several servers here" })]
     WhichServer {
         /// Their names.
         names: Vec<String>,
@@ -69,7 +69,7 @@ pub enum Error {
         errors: ResolveErrors,
     },
     /// There is no folder to keep anything in.
-    #[error("there is no home folder to keep approvals in")]
+    #[error("no home folder to store approvals in; set `HOME`")]
     NoHome,
     /// What is kept could not be read or written.
     #[error(transparent)]
@@ -110,7 +110,7 @@ pub enum Error {
         error: AuthError,
     },
     /// The process could not be protected before it reads secrets.
-    #[error("this process cannot be kept from other processes of the same user")]
+    #[error("cannot protect this process from other processes of the same user")]
     Harden {
         /// What the system says.
         source: std::io::Error,

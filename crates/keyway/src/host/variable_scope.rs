@@ -40,7 +40,7 @@ impl VariableScope {
     pub(super) fn new(sources: &VariableSources, loaded: &Loaded) -> Result<Self, Error> {
         let given = match &sources.env_file {
             Some(file) => env_file::load(file)?,
-            None => Variables::default(),
+            None => sources.adopted(&loaded.plugin),
         };
         let mut scope = Self {
             overrides: sources.overrides.clone(),
@@ -118,6 +118,16 @@ impl fmt::Debug for VariableScope {
 }
 
 impl VariableSources {
+    /// Returns the values that `keyway install --mcp-remote` moved beside the entries that it took
+    /// over, in Keyway's own folder; a client's entry hands the same file to `keyway run`.
+    fn adopted(&self, plugin: &Plugin) -> Variables {
+        let folder = self.data.as_ref().map(|data| data.join("adopted"));
+        let folder = folder.filter(|own| *own == plugin.root);
+        let file = folder.map(|own| own.join(".env")).filter(|it| it.is_file());
+        let read = file.and_then(|file| env_file::load(&file).ok());
+        read.unwrap_or_default()
+    }
+
     /// Returns the host's own variables for a plugin.
     fn host_variables(&self, plugin: &Plugin) -> HostVariables {
         let own = || {

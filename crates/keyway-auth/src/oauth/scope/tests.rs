@@ -76,30 +76,3 @@ fn b10_there_is_a_limit_to_how_much_is_asked_for() {
     let others = Scopes::parse(&many[MAX_SCOPES..].join(" "));
     assert_eq!(scopes.union(&others), scopes);
 }
-
-#[test]
-fn common_scopes_are_said_in_words() {
-    let table = [
-        ("openid", Some("know who you are")),
-        ("OpenID", Some("know who you are")),
-        ("offline_access", Some("stay signed in when you are away")),
-        ("user:email", Some("see your e-mail addresses")),
-        ("mcp:*", Some("use all of this MCP server")),
-        ("invoices:read", Some("see data of this kind")),
-        ("read:invoices", Some("see data of this kind")),
-        ("calendar.readonly", Some("see data of this kind")),
-        ("Mail.Read", Some("see data of this kind")),
-        ("Mail.ReadWrite", Some("change data of this kind")),
-        ("invoices:read-write", Some("change data of this kind")),
-        ("invoices:read,delete", Some("delete data of this kind")),
-        ("admin:read", Some("manage everything of this kind")),
-        ("tools:execute", Some("start actions in your name")),
-        ("thread", None),
-        ("spreadsheet", None),
-        ("x", None),
-        ("", None),
-    ];
-    for (scope, expected) in table {
-        assert_eq!(words(scope), expected, "{scope}");
-    }
-}

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyway_mcp::session::Progress;
 use keyway_secret::printable;
@@ -14,13 +15,23 @@ use crate::context::{CommandContext, Verbosity};
 #[derive(Debug)]
 pub(super) struct Line {
     is_shown: bool,
+    /// Whether the server has told its progress: then the spinner gives way.
+    news: Arc<AtomicBool>,
 }
 
 impl Line {
     /// Prepares a line, which is shown if standard error is a terminal and the person wants it.
     pub(super) fn new(context: &CommandContext) -> Self {
         let is_shown = io::stderr().is_terminal() && context.verbosity != Verbosity::Quiet;
-        Self { is_shown }
+        Self {
+            is_shown,
+            news: Arc::default(),
+        }
+    }
+
+    /// Returns what becomes true with the first progress.
+    pub(super) fn news(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.news)
     }
 
     /// Returns what is told of progress; `None` if it is not shown.
@@ -28,9 +39,11 @@ impl Line {
         if !self.is_shown {
             return None;
         }
-        Some(Arc::new(|frame| {
+        let news = Arc::clone(&self.news);
+        Some(Arc::new(move |frame| {
             let notice = serde_json::from_slice::<Notice>(frame.bytes());
             if let Ok(notice) = notice {
+                news.store(true, Ordering::Relaxed);
                 let width = terminal_size::terminal_size_of(io::stderr());
                 let width = width.map_or(80, |(width, _)| usize::from(width.0));
                 let text = format!("\r{}\x1b[K", notice.params.render(width));

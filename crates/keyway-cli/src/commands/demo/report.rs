@@ -77,25 +77,23 @@ impl Report<'_> {
         };
         let dashboard = match dashboard {
             Some((_, true)) => {
-                "Your browser opens the dashboard of all of them; `local` waits there \
-                for your approval.\n"
+                "Your browser opens the dashboard; `local` waits there for your approval.\n"
                     .to_owned()
             }
             Some((link, false)) => format!(
-                "The dashboard of all of them, by a link that works once; `local` waits there for \
-                 your approval:\n\n  {}\n",
+                "The dashboard (the link works once); `local` waits there for your approval:\n\n  {}\n",
                 link.expose()
             ),
             None => "The dashboard could not be started.\n".to_owned(),
         };
         format!(
             "
-One plugin file without a secret in it declares these servers. Keyway filled in the variables of
-this run, {did} in to `docs` by OAuth, signed each request to `signed` with the plugin's
-helper and started `local` isolated. Every server checked what it got; the plugin saw no token.
+One plugin file without secrets declares these servers. Keyway resolved the variables of this run,
+{did} in to `docs` with OAuth, signed each request to `signed` with the plugin's helper
+and started `local` isolated. Every server checked its credential; the plugin saw no token.
 
 {dashboard}
-Try in another terminal; what the servers see of it is shown here:
+Try this in another terminal; this one shows what the servers see:
 
   export KEYWAY_HOME={home}
   cd {plugin} && cat .mcp.json
@@ -105,7 +103,7 @@ Try in another terminal; what the servers see of it is shown here:
   {binary} logout docs
   {binary} open
 
-Ctrl-C ends the demo and takes its folder away
+Ctrl-C stops the demo and removes its folder
 "
         )
     }

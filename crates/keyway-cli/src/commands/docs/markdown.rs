@@ -194,48 +194,53 @@ fn cell(text: &str) -> String {
 }
 
 const SETTINGS: &str = "\
-What only you may decide, never a plugin. The file is `config.toml` in `$XDG_CONFIG_HOME/keyway`
-(`~/.config/keyway` if that is not set), or in `$KEYWAY_HOME/config`. A flag stands above the
-environment, the environment above this file, and this file above a plugin's entry.
+Your own settings, which a plugin cannot change. The file is `config.toml` in
+`$XDG_CONFIG_HOME/keyway` (`~/.config/keyway` if that is not set), or in `$KEYWAY_HOME/config`. A flag
+overrides the environment, the environment overrides this file, and this file overrides a plugin's
+entry.
 
-The file and its folder must belong to you, and nobody else may write to them. It is at most 1 MiB.
-An unknown key or a value of another kind is an error: commands that connect then do nothing.
-Paths are relative to the folder of the file; `~/` is your home. Secrets do not stand in it.
+The file and its folder must belong to you and be writable only by you. It is at most 1 MiB. An
+unknown key or a value of the wrong type is an error: commands that connect then do nothing. Paths are
+relative to the folder of the file; `~/` is your home. Do not put secrets into it.
 ";
 
 const CLIENTS_HEAD: &str = "\
-`keyway install CLIENT` writes an entry for a server of a plugin into the file of an MCP client. The
-entry starts `keyway run --server NAME --config PLUGIN` by the absolute path of the program: which
-credential a server gets is decided when it runs, and none is ever in a client's file.
+`keyway install CLIENT [SERVER]…` writes an entry for each server of a plugin into the file of an MCP
+client. The entry starts `keyway run --server NAME --config PLUGIN` with the absolute path of the
+program: Keyway decides at run time which credential a server gets, and none is ever in a client's
+file.
 
 ";
 
 const CLIENTS_TAIL: &str = "
-The difference is shown, and nothing is written before somebody agrees; `--yes` is for scripts,
-`--dry-run` shows and writes nothing. Comments, indentation and line ends stay. A file that the client
-could not read itself is refused with line and column. The file as it was is kept in `clients/backups`
-below Keyway's folder for data, for the owner's eyes only.
+Keyway shows the diff and writes nothing before you agree; `--yes` is for scripts, `--dry-run` shows
+the diff and writes nothing. Comments, indentation and line ends stay. A file that the client could not
+read itself is refused with line and column. The previous file is saved in `clients/backups` in
+Keyway's data folder, readable by its owner only.
 
-`keyway uninstall CLIENT` takes back what was written. Where the text around it is as it was, the
-bytes are as before; where the client wrote its file anew meanwhile, the entry alone goes. An entry
-that somebody changed stays.
+`keyway uninstall CLIENT [SERVER]…` removes what was written. If the text around an entry is unchanged,
+the bytes are as before; if the client has rewritten its file, only the entry is removed. An entry that
+was edited stays.
 
-A name that the client has already is refused; `--replace` puts ours in its place, and `uninstall`
-brings the other back. Clients list a server under its own name, with `-` for everything but letters,
-digits, `-` and `_`.
+A name that the client already has is refused; `--replace` replaces that entry, and `uninstall`
+restores it. Clients list a server under its own name, with `-` for everything but letters, digits, `-`
+and `_`.
 
-## In the place of `mcp-remote`
+A client reads an entry of its project's own `.mcp.json` before that of the user's file: in a project
+that declares the server itself, Claude Code uses the project's entry, and not Keyway's.
+
+## Replacing `mcp-remote`
 
 `keyway install CLIENT --mcp-remote` replaces the entries that run `mcp-remote`, whatever starts it;
-without the flag they are pointed out, or asked about at a terminal. The address becomes an entry in
-the `.mcp.json` of the plugin at `--config`, otherwise of `adopted` in Keyway's folder for data. Every
-`--header` becomes a variable, and so does a credential in the address, where a parameter named like
-one always counts. Each variable begins with the server's name, since one that the shell has goes
-before the file. The values go to a private, ignored `.env` beside the entry, which the client's entry
-names with `--env-file`. Approve the server once with `keyway trust grant` where a variable is sent,
-and get new tokens from the issuer: the old ones were written down, and the backup still has them.
-`keyway uninstall` brings the old entry back with what stood in it, and leaves the plugin folder as it
-is.
+without the flag Keyway lists them, or asks on a terminal. The URL becomes an entry in the `.mcp.json`
+of the plugin at `--config`, or of the folder `adopted` in Keyway's data folder. Every `--header`
+becomes a variable, and so does a credential in the URL, including every parameter that is named like
+one. The name of each variable begins with the server's name, because a variable of the shell overrides
+the file. The values go to a private, ignored `.env` beside the entry, which the client's entry names
+with `--env-file`; in `adopted` every command reads it. Approve the server once with
+`keyway trust grant` if it is sent a variable, and get new tokens from the issuer: the old ones were
+written down, and the backup still has them. `keyway uninstall` restores the old entry, and leaves the
+plugin folder as it is.
 
 An entry with an option that has no counterpart stays, and is named: `--ignore-tool`, `--resource`,
 `--static-oauth-client-info` and `--static-oauth-client-metadata`.

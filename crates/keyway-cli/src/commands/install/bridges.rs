@@ -62,7 +62,7 @@ impl Bridges {
             for (name, option) in &self.unsupported {
                 let (name, option) = (printable(name), printable(option));
                 context.print_aside(&format!(
-                    "`{name}` runs `mcp-remote` with `{option}`, which has no counterpart here; it stays\n"
+                    "`{name}` runs `mcp-remote` with `{option}`, which Keyway does not have; keeping it\n"
                 ));
             }
         }
@@ -74,7 +74,7 @@ impl Bridges {
         self.found.retain(|(name, _)| {
             let name = printable(name);
             if asks {
-                let question = format!("`{name}` runs `mcp-remote`. Replace it by an entry of ours?");
+                let question = format!("`{name}` runs `mcp-remote`. Replace it with Keyway?");
                 return ask(context, &question);
             }
             if context.verbosity != Verbosity::Quiet {

@@ -25,7 +25,7 @@ impl Work {
     /// Reads the client's file and the record.
     pub(crate) fn open(target: &Target) -> Result<Self, CliError> {
         let client = Client::by_name(&target.client).ok_or(CliError::Usage {
-            what: "there is no such client",
+            what: "no such client",
         })?;
         let file = ClientFile::read(client, path(client, target.project)?)?;
         let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;

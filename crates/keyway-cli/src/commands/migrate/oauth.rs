@@ -2,7 +2,7 @@
 
 use clap::Args;
 use keyway::migrate;
-use keyway_code::Exit;
+use keyway_code::{Code, Exit};
 use keyway_lint::migrate::Selection;
 use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
@@ -46,8 +46,7 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
     };
     require_server(&scope)?;
     let plan = plan(&scope);
-    let changes = Changes::new(plan.diagnostics.clone()).files(&plan.documents);
-    let exit = changes.exit();
+    let exit = Changes::new(plan.diagnostics.clone()).exit();
     // Of several entries of that name all are changed, or none.
     let is_possible = exit == Exit::Done;
     let mut text = String::new();
@@ -60,6 +59,11 @@ pub(super) fn run(arguments: &OAuth, context: &CommandContext) -> Result<Exit, C
         };
         asked = trial.of_sign_in(&plan.documents, &server)?;
     }
+    let mut diagnostics = plan.diagnostics.clone();
+    if !asked.is_empty() {
+        diagnostics.retain(|finding| finding.code != Code::OauthNotChecked);
+    }
+    let changes = Changes::new(diagnostics).files(&plan.documents);
     if arguments.write && is_possible {
         text = written(&migrate::write_all(&loaded, &plan.documents)?);
     } else if is_possible {

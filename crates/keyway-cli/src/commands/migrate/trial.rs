@@ -94,7 +94,7 @@ impl Trial<'_> {
         offered.map_err(|error| refused(server, error))?;
         let name = printable(server);
         Ok(format!(
-            "`{name}` was asked: it offers a sign-in by OAuth\n"
+            "`{name}` was asked: it offers sign-in with OAuth\n"
         ))
     }
 

@@ -88,7 +88,7 @@ impl Plugins {
             })
         };
         let folders = folders()?;
-        let no_randomness = || std::io::Error::other("there is no randomness");
+        let no_randomness = || std::io::Error::other("the operating system gives no random bytes");
         let key = FingerprintKey::random().ok_or_else(no_randomness);
         let plugins = arguments
             .load(desk.host(), context)?
@@ -298,7 +298,7 @@ impl Plugins {
     /// Reads one plugin again; returns what is wrong with it.
     fn load_one(&mut self, watched: &mut Watched, taken: &[String]) -> Option<String> {
         let path = shown(&watched.path);
-        let goes_on = "what it said before goes on to count";
+        let goes_on = "keeping the previous configuration";
         let plugin = match self.direct.load(&watched.path) {
             Ok(plugin) => plugin,
             Err(Error::Load(

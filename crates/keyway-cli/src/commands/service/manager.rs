@@ -46,7 +46,7 @@ impl Standing {
 
     pub(super) fn sentence(&self) -> String {
         match self {
-            Self::Absent => "there is no service; `keyway service install` makes one".to_owned(),
+            Self::Absent => "the service is not installed; run `keyway service install`".to_owned(),
             Self::Answers => "the service answers; `keyway token new` lets a client in".to_owned(),
             Self::Silent(said) => format!(
                 "the service is on and does not answer ({}); its log: journalctl --user -u \

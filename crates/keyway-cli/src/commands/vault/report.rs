@@ -86,12 +86,10 @@ impl Looked {
         lines.push(
             "state",
             match &self.standing {
-                Standing::Absent => "there is no vault yet; it is made at first use",
-                Standing::Open => "its key opens it",
-                Standing::Unasked => {
-                    "not tried, it takes your passphrase; `keyway vault verify` asks for it"
-                }
-                Standing::Closed(_) => "it does not open",
+                Standing::Absent => "there is no vault yet; it is created at first use",
+                Standing::Open => "open",
+                Standing::Unasked => "locked; `keyway vault verify` asks for the passphrase",
+                Standing::Closed(_) => "cannot be opened",
             },
         );
         let Some(found) = &self.inspection else {
@@ -168,7 +166,7 @@ impl Found {
         };
         let all = format!("{entries} and {}", counted(found.grants, "sign-in"));
         match self.1.len() {
-            0 => format!("all is well: {all}\n"),
+            0 => format!("no damage: {all}\n"),
             damaged => format!("{} among {all}\n", counted(damaged, "damaged value")),
         }
     }
@@ -204,9 +202,9 @@ impl Changed {
         if self.done.old_key_remains {
             text.push_str(match self.before {
                 SourceKind::Keyring | SourceKind::KeyFile => {
-                    "the old key could not be removed from where it was kept; it opens nothing any more\n"
+                    "the old key could not be removed; it no longer opens the vault\n"
                 }
-                _ => "the old key opens nothing any more; copies of the vault from before still do with it\n",
+                _ => "the old key no longer opens the vault, but still opens older copies of it\n",
             });
         }
         text

@@ -53,8 +53,16 @@ pub(super) fn regions(look: &Look, browser: &BrowserSession) -> Vec<Region> {
 }
 
 fn summary(look: &Look) -> Html {
+    // A server that is being checked counts as that, whatever was known of it before.
+    let checking = look
+        .servers
+        .iter()
+        .filter(|view| view.is_checking())
+        .count();
     let count = |classes: &[&str]| {
-        let of = |view: &&ServerView| classes.contains(&words::shown(view.standing).class);
+        let of = |view: &&ServerView| {
+            !view.is_checking() && classes.contains(&words::shown(view.standing).class)
+        };
         look.servers.iter().filter(of).count()
     };
     let part = |class: &str, number: usize, label: &str| {
@@ -68,7 +76,7 @@ fn summary(look: &Look) -> Html {
         })
     };
     html!(
-        "<ul id=\"summary\" class=\"summary\">{}{}{}{}{}</ul>",
+        "<ul id=\"summary\" class=\"summary\">{}{}{}{}{}{}</ul>",
         part("good", count(&["good"]), "connected"),
         part(
             "ask",
@@ -80,7 +88,8 @@ fn summary(look: &Look) -> Html {
             },
         ),
         part("bad", count(&["bad"]), "failed"),
-        part("wait", count(&["wait"]), "ready"),
+        part("wait", checking, "checking"),
+        part("wait", count(&["wait"]), "not connected"),
         part("off", count(&["off"]), "off"),
     )
 }
@@ -112,7 +121,7 @@ fn card(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
 /// What is wrong if that is known, else what the state means.
 fn why(view: &ServerView) -> Html {
     match (&view.fault, &view.consent) {
-        (_, Some(_)) => html!("Waits for you on the page of the authorization server."),
+        (_, Some(_)) => html!("Waiting for you on the authorization server's page."),
         (Some(fault), None) if view.question.is_none() && !view.wants_sign_in() => {
             html!("{}", Ticked(&fault.message))
         }
@@ -134,11 +143,11 @@ fn who(kept: &crate::dashboard::backend::Kept) -> Html {
 
 fn invitation(view: &ServerView, browser: &BrowserSession) -> Option<Html> {
     let label = if view.consent.is_some() {
-        "Go on signing in"
+        "Continue signing in"
     } else if view.question.is_some() {
         "Review and approve"
     } else if view.fault.is_some() && !view.wants_sign_in() {
-        "See what helps"
+        "See how to fix it"
     } else {
         return None;
     };
@@ -169,4 +178,36 @@ pub(super) fn latency(look: &Look, view: &ServerView) -> Html {
         sparkline(&times),
         latest
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_mcp::states::{Reason, State};
+
+    use super::super::parts::tests::untried;
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_being_checked_is_not_counted_as_anything_else() {
+        let pending = untried(Standing {
+            state: State::Pending,
+            reason: None,
+        });
+        let mut checking = pending.clone();
+        checking.is_busy = true;
+        let failed = untried(Standing::new(State::Failed, Reason::NetworkError));
+        let look = Look {
+            servers: vec![checking, pending, failed],
+            recent: Vec::new(),
+        };
+        let shown = summary(&look);
+        for part in [
+            "1</strong> checking",
+            "1</strong> not connected",
+            "1</strong> failed",
+        ] {
+            assert!(shown.as_str().contains(part), "{part}: {}", shown.as_str());
+        }
+        assert!(!shown.as_str().contains("ready"), "{}", shown.as_str());
+    }
 }

@@ -43,7 +43,7 @@ pub(super) fn button(
 
 /// The state, as a sign with a word.
 pub(super) fn badge(view: &ServerView) -> Html {
-    if view.is_busy && view.consent.is_none() {
+    if view.is_checking() {
         return html!(
             "<span class=\"badge wait\"><span class=\"dot\" aria-hidden=\"true\">…</span>Checking</span>"
         );
@@ -77,15 +77,15 @@ pub(super) fn facts(view: &ServerView) -> Html {
 pub(super) fn bar(kept: &Kept) -> Html {
     let sign_in = &kept.sign_in;
     let renews = if sign_in.renews && !sign_in.ended {
-        ", renews itself"
+        ", renews automatically"
     } else {
         ""
     };
     if sign_in.ended {
-        return html!("<p class=\"time bad\">The sign-in has ended.</p>");
+        return html!("<p class=\"time bad\">The sign-in has expired.</p>");
     }
     let Some(left) = sign_in.expires_in else {
-        return html!("<p class=\"time\">The token has no end.</p>");
+        return html!("<p class=\"time\">The token does not expire.</p>");
     };
     let whole = kept.lifetime.unwrap_or(left).max(left).max(1);
     let left = left.max(0);
@@ -142,19 +142,29 @@ pub(super) fn buttons(view: &ServerView, browser: &BrowserSession) -> Html {
             all.push(&make(Action::SignIn, "Sign in again", "main"));
         }
     }
-    let label = if view.method == Some(Method::Dynamic) {
-        "Run helper again"
-    } else {
-        "Reconnect"
-    };
-    // Before somebody signed in there is nothing to try again.
+    // Before a sign-in there is nothing to try again.
     if view.consent.is_none() && !view.wants_sign_in() {
-        all.push(&make(Action::Check, label, "plain"));
+        all.push(&make(Action::Check, check_label(view), "plain"));
     }
     all
 }
 
+/// Says what a check does: the first one connects.
+const fn check_label(view: &ServerView) -> &'static str {
+    let was_tried = view.offers.is_some() || view.fault.is_some();
+    match (view.method, was_tried) {
+        (Some(Method::Dynamic), true) => "Run helper again",
+        (_, true) => "Reconnect",
+        (_, false) => "Connect",
+    }
+}
+
 impl ServerView {
+    /// Says whether it is being connected to right now, and not waiting for a person.
+    pub(super) const fn is_checking(&self) -> bool {
+        self.is_busy && self.consent.is_none()
+    }
+
     /// Says whether a sign-in is all that is missing.
     pub(super) fn wants_sign_in(&self) -> bool {
         let fault = self.fault.as_ref();
@@ -175,4 +185,53 @@ impl ServerView {
 /// Names the element of a server; no two servers share it, and it has no blank.
 pub(super) fn element(id: &ServerId) -> String {
     paths::server("", id).replace('/', ".")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use keyway_config::declared::Transport;
+    use keyway_mcp::states::Standing;
+
+    use super::*;
+
+    /// A server that nothing was tried with yet.
+    pub(in crate::dashboard::pages) fn untried(standing: Standing) -> ServerView {
+        ServerView {
+            id: ServerId {
+                plugin: "p".to_owned(),
+                name: "s".to_owned(),
+            },
+            place: String::new(),
+            transport: Some(Transport::Http),
+            method: Some(Method::Static),
+            is_open: false,
+            standing,
+            is_busy: false,
+            sign_in: None,
+            variables: Vec::new(),
+            question: None,
+            consent: None,
+            fault: None,
+            offers: None,
+            tools: [].into(),
+        }
+    }
+
+    #[test]
+    fn only_what_was_connected_is_reconnected() {
+        let mut view = untried(Standing::CONNECTED);
+        assert_eq!(check_label(&view), "Connect");
+        view.offers = Some("2 tools".to_owned());
+        assert_eq!(check_label(&view), "Reconnect");
+        view.method = Some(Method::Dynamic);
+        assert_eq!(check_label(&view), "Run helper again");
+    }
+
+    #[test]
+    fn a_server_without_authentication_has_a_chip_that_says_so() {
+        let mut view = untried(Standing::CONNECTED);
+        view.method = Some(Method::None);
+        let facts = facts(&view);
+        assert!(facts.as_str().contains(">no auth<"), "{}", facts.as_str());
+    }
 }

@@ -13,7 +13,6 @@ use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;
 use keyway::approval::Question;
-use keyway::sign_in::scope_in_words;
 use keyway_mcp::states::State;
 
 pub(super) fn page(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
@@ -66,11 +65,13 @@ fn consent(view: &ServerView, consent: &Consent, browser: &BrowserSession) -> Ht
     let go = match Link::new(&consent.page) {
         Some(link) => html!(
             "<a class=\"button main\" id=\"consent\" href=\"{}\" target=\"_blank\" \
-             rel=\"noopener noreferrer\">Go on at {}</a>",
+             rel=\"noopener noreferrer\">Continue at {}</a>",
             link,
             consent.issuer,
         ),
-        None => html!("<p class=\"bad\">The address of the page is not one to follow.</p>"),
+        None => html!(
+            "<p class=\"bad\">The server named a page address that cannot be opened safely.</p>"
+        ),
     };
     let left = consent.ends_at.saturating_duration_since(Instant::now());
     let left = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
@@ -78,10 +79,10 @@ fn consent(view: &ServerView, consent: &Consent, browser: &BrowserSession) -> Ht
         "<section class=\"panel ask\"><h2>Sign in</h2>{}\
          <p>Keyway asks <strong>{}</strong>{} for:</p>{}{}\
          <div class=\"buttons\">{}{}<span class=\"soft\">{} left</span></div>\
-         <p class=\"hint\">The page opens in a new tab; agree there. This page says when it is done.</p>\
+         <p class=\"hint\">The page opens in a new tab; agree there. This page updates when it is done.</p>\
          </section>\n",
         (consent.wanted_by == WantedBy::Client).then(|| html!(
-            "<p>A client called <strong>{}</strong> and waits for you.</p>",
+            "<p>A client is calling <strong>{}</strong> and waits for you.</p>",
             view.id.name,
         )),
         consent.issuer,
@@ -90,20 +91,20 @@ fn consent(view: &ServerView, consent: &Consent, browser: &BrowserSession) -> Ht
             .as_ref()
             .map(|client| html!(" as <code>{}</code>", client)),
         scopes(&consent.scopes, &consent.new_scopes),
-        consent
-            .code
-            .as_ref()
-            .map(|code| html!("<p>Type in: <strong class=\"code\">{}</strong></p>", code)),
+        consent.code.as_ref().map(|code| html!(
+            "<p>Enter this code: <strong class=\"code\">{}</strong></p>",
+            code
+        )),
         go,
-        button(&view.id, Action::Cancel, "Give up", "plain", browser),
+        button(&view.id, Action::Cancel, "Cancel", "plain", browser),
         words::seconds(left),
     )
 }
 
-/// Lists scopes, in words where they are known; what is new on a step-up says so.
+/// Lists scopes as the server names them; a step-up marks the new ones.
 fn scopes(all: &[String], new: &[String]) -> Html {
     if all.is_empty() {
-        return html!("<p>what the server gives by default</p>");
+        return html!("<p>the server's default scopes</p>");
     }
     let is_step_up = new.len() < all.len();
     let items: Html = all
@@ -111,9 +112,8 @@ fn scopes(all: &[String], new: &[String]) -> Html {
         .map(|scope| {
             let is_new = is_step_up && new.contains(scope);
             html!(
-                "<li><code>{}</code>{}{}</li>",
+                "<li><code>{}</code>{}</li>",
                 scope,
-                scope_in_words(scope).map(|words| html!(" <span class=\"soft\">{}</span>", words)),
                 is_new.then(|| html!(" <strong class=\"new\">new</strong>")),
             )
         })
@@ -155,12 +155,12 @@ fn question(view: &ServerView, question: &Question, browser: &BrowserSession) ->
         .collect();
     html!(
         "<section class=\"panel ask\"><h2>Approve what it does</h2>\
-         <p>A plugin's file is not trusted because it is there. This one, in <code>{}</code>:</p>\
+         <p>A plugin isn't trusted just because it's there. This entry, in <code>{}</code>:</p>\
          {}{}{}{}\
          <form method=\"post\" action=\"{}\" class=\"buttons\">{}\
          <input type=\"hidden\" name=\"digest\" value=\"{}\">\
          <button class=\"main\" id=\"approve\">Approve</button></form>\
-         <p class=\"hint\">The approval counts for exactly this; a change asks again.</p></section>\n",
+         <p class=\"hint\">The approval holds for exactly this; a change asks again.</p></section>\n",
         question.source.to_string_lossy().into_owned(),
         question
             .runs
@@ -181,14 +181,14 @@ fn question(view: &ServerView, question: &Question, browser: &BrowserSession) ->
 fn fault(fault: &Fault) -> Html {
     let lines = (!fault.lines.is_empty()).then(|| {
         html!(
-            "<h3>Its last words</h3><pre tabindex=\"0\">{}</pre>",
+            "<h3>Its last output</h3><pre tabindex=\"0\">{}</pre>",
             Lines(&fault.lines.join("\n")),
         )
     });
     html!(
         "<section class=\"panel bad\" id=\"fault\"><h2>What is wrong</h2>\
          <p><strong>{}</strong> <code>{}</code></p>{}{}\
-         <h3>Why</h3><p>{}</p><h3>What helps</h3><p class=\"fix\">{}</p>\
+         <h3>Why</h3><p>{}</p><h3>How to fix it</h3><p class=\"fix\">{}</p>\
          <p class=\"hint\">Found at the stage <em>{}</em>. More: <code>keyway explain {}</code></p>\
          </section>\n",
         Ticked(&fault.message),
@@ -249,8 +249,8 @@ fn sign_in(view: &ServerView) -> Option<Html> {
     let Some(kept) = &view.sign_in else {
         let words = match view.standing.state {
             State::Connected if view.is_open => "It needs no sign-in.",
-            State::Connected => "Nobody is signed in; it answers all the same.",
-            _ => "Nobody is signed in.",
+            State::Connected => "Not signed in; it answers without a sign-in.",
+            _ => "Not signed in.",
         };
         return view.consent.is_none().then(|| {
             html!(
@@ -266,7 +266,7 @@ fn sign_in(view: &ServerView) -> Option<Html> {
         sign_in
             .account
             .as_deref()
-            .unwrap_or("not told by the server"),
+            .unwrap_or("not named by the server"),
         sign_in.issuer,
         bar(kept),
         scopes(&sign_in.scopes, &sign_in.scopes),

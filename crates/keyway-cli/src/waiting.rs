@@ -1,0 +1,100 @@
+//! A line on the terminal while something takes longer than half a second, and nothing elsewhere.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use keyway_secret::printable;
+use tokio::task::JoinHandle;
+use unicode_width::UnicodeWidthChar as _;
+
+use crate::consent::{is_asking, say};
+use crate::context::{CommandContext, Verbosity};
+
+/// What a program wrote last, if one runs.
+pub(crate) type LastLine = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// The line; it is wiped when this is dropped. It gives way to a question.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    task: Option<JoinHandle<()>>,
+    is_drawn: Arc<AtomicBool>,
+}
+
+impl Waiting {
+    /// Begins to wait for `what`, such as "connecting to `docs`". Needs a runtime.
+    pub(crate) fn start(context: &CommandContext, what: String, last: Option<LastLine>) -> Self {
+        Self::until(Arc::default(), context, what, last)
+    }
+
+    /// The same, until `news` becomes true: then another line is drawn in its place.
+    pub(crate) fn until(
+        news: Arc<AtomicBool>,
+        context: &CommandContext,
+        what: String,
+        last: Option<LastLine>,
+    ) -> Self {
+        let is_drawn = Arc::new(AtomicBool::new(false));
+        if !io::stderr().is_terminal() || context.verbosity == Verbosity::Quiet {
+            return Self {
+                task: None,
+                is_drawn,
+            };
+        }
+        let (drawn, begun) = (Arc::clone(&is_drawn), Instant::now());
+        let task = tokio::spawn(async move {
+            tokio::time::sleep(UNSEEN).await;
+            for frame in FRAMES.iter().cycle() {
+                if news.load(Ordering::Relaxed) {
+                    return;
+                }
+                // The question has a line of its own.
+                if !is_asking() {
+                    drawn.store(true, Ordering::Relaxed);
+                    let seconds = begun.elapsed().as_secs();
+                    let last = last.as_ref().and_then(|last| last());
+                    say(&format!("\r{}\u{1b}[K", line(frame, &what, seconds, last)));
+                }
+                tokio::time::sleep(FRAME).await;
+            }
+        });
+        Self {
+            task: Some(task),
+            is_drawn,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+        if self.is_drawn.load(Ordering::Relaxed) && !is_asking() {
+            say("\r\u{1b}[K");
+        }
+    }
+}
+
+/// Writes one line that fits into the terminal.
+fn line(frame: &str, what: &str, seconds: u64, last: Option<String>) -> String {
+    let width = terminal_size::terminal_size_of(io::stderr());
+    let width = width.map_or(80, |(width, _)| usize::from(width.0));
+    let mut text = format!("{frame} {what}, {seconds} s");
+    if let Some(last) = last {
+        text.push_str(&format!(": {}", printable(last.trim())));
+    }
+    let mut used = 0_usize;
+    text.chars()
+        .take_while(|c| {
+            used = used.saturating_add(c.width().unwrap_or_default());
+            used < width
+        })
+        .collect()
+}
+
+const FRAMES: [&str; 4] = ["⠋", "⠙", "⠸", "⠴"];
+const FRAME: Duration = Duration::from_millis(250);
+/// A wait below this needs no word.
+const UNSEEN: Duration = Duration::from_millis(500);
