@@ -15,7 +15,7 @@ use keyway::{Error, Host, HostBuilder, Plan, Plugin};
 
 use crate::browser::Browser;
 use crate::commands::in_flight;
-use crate::consent::Terminal;
+use crate::consent::{Audience, Terminal};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -145,8 +145,12 @@ impl ConnectArgs {
             SignInChannel::Browser => Browser::find(named.as_deref()),
             SignInChannel::Address | SignInChannel::Code => None,
         };
-        let waits = policy.asking == PromptPolicy::WhenNeeded;
-        Ok(Terminal::new(browser, policy.insists, waits))
+        let audience = match (policy.insists, policy.asking) {
+            (true, _) => Audience::Insisting,
+            (false, PromptPolicy::WhenNeeded) => Audience::Waiting,
+            (false, _) => Audience::Silent,
+        };
+        Ok(Terminal::new(browser, audience))
     }
 
     /// Makes this process a host that signs in as the flags say.

@@ -34,16 +34,25 @@ pub(crate) struct Terminal {
     interrupts: Mutex<Option<Interrupts>>,
 }
 
+/// For whom a sign-in is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// A person who asked for a sign-in by name: the URL is printed in any case.
+    Insisting,
+    /// A command that waits for the sign-in: it says so on standard error, which a log may keep.
+    Waiting,
+    /// A client behind a bridge, which stays silent.
+    Silent,
+}
+
 impl Terminal {
-    /// Looks at the terminal. `insists` is set where the person asked for a sign-in by name: then
-    /// the URL is printed in any case. `announces` is set for a command that waits for the sign-in:
-    /// it says so on standard error, which a log may keep; a client's bridge stays silent.
-    pub(crate) fn new(browser: Option<Browser>, insists: bool, announces: bool) -> Option<Self> {
-        let is_attended = io::stdin().is_terminal() || insists;
+    /// Looks at the terminal.
+    pub(crate) fn new(browser: Option<Browser>, audience: Audience) -> Option<Self> {
+        let is_attended = io::stdin().is_terminal() || audience == Audience::Insisting;
         (is_attended || browser.is_some()).then(|| Self {
             browser,
             is_attended,
-            is_announced: is_attended || announces,
+            is_announced: is_attended || audience == Audience::Waiting,
             redirect: Mutex::new(None),
             takes_typing: AtomicBool::new(false),
             countdown: Mutex::new(None),

@@ -1,8 +1,6 @@
 //! One grammar for every command: `keyway VERB [SERVER]… [--config PLUGIN]`, and the old spellings.
 
 #![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a test that misses what it looks for must stop"
 )]
@@ -40,12 +38,12 @@ fn folder() -> Folder {
     Folder::new()
         .file(
             "plugin/.mcp.json",
-            &format!(r#"{{"mcpServers": {{{three}}}}}"#),
+            format!(r#"{{"mcpServers": {{{three}}}}}"#),
         )
         .executable("plugin/server.sh", SERVER)
         .file(
             "single/.mcp.json",
-            &format!(r#"{{"mcpServers": {{{}}}}}"#, entry("only")),
+            format!(r#"{{"mcpServers": {{{}}}}}"#, entry("only")),
         )
         .executable("single/server.sh", SERVER)
 }

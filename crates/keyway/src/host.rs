@@ -111,7 +111,6 @@ pub(crate) struct VariableSources {
 
 impl Host {
     /// Begins a host; every port has a default.
-    #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
     }

@@ -415,10 +415,6 @@ impl ChangeFeed for MemoryFeed {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the store's clock is the one that all its users share"
-)]
 fn now() -> Timestamp {
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
     Timestamp::from_unix_millis(0).after(since.unwrap_or_default())

@@ -53,13 +53,13 @@ pub(super) const LARGEST_CRATE: usize = 13_000;
 pub(super) const CRATE_LINES: &[(&str, Limit)] = &[(
     "keyway-cli",
     Limit::Ratchet {
-        now: 14_063,
+        now: 14_674,
         target: LARGEST_CRATE,
     },
 )];
 
 pub(super) const CLI_WITHOUT_COMMANDS: Limit = Limit::Ratchet {
-    now: 3_792,
+    now: 4_018,
     target: 2_500,
 };
 

@@ -1,5 +1,7 @@
 //! Asking a server how it wants to be signed in to, before it has refused anything.
 
+use std::time::Duration;
+
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use keyway_secret::Secret;
 
@@ -60,7 +62,14 @@ impl OAuthEngine {
             request.headers.insert(name, value.clone());
         }
         request.headers.insert(ACCEPT, EVENTS);
-        self.wire.raw(request).await.ok()
+        // An open stream answers with its head and goes on; one that stays silent refuses nothing. A
+        // client waits meanwhile, so this ends well before the client's own patience does.
+        let answered = async { self.wire.raw(request).await.ok() };
+        let late = async {
+            self.tasks.sleep(STREAM_PROBE_TIMEOUT).await;
+            None
+        };
+        futures_lite::future::or(answered, late).await
     }
 
     /// Sends `server/discover`: it opens no session, unlike `initialize`, and a server of an earlier
@@ -94,6 +103,7 @@ pub(super) fn trigger(told: Option<&AuthChallenge>) -> SignInTrigger {
     }
 }
 
+const STREAM_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"keyway","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const VERSION: HeaderValue = HeaderValue::from_static("2026-07-28");

@@ -173,8 +173,7 @@ impl Call {
                 tool: self.tool.clone(),
                 problems,
                 usage: arguments::usage(&self.server.to_string_lossy(), &self.tool, schema),
-            }
-            .into()),
+            }),
             _ => Ok(written),
         }
     }
@@ -193,11 +192,11 @@ impl Call {
             .collect();
         let near = nearest_name(&self.tool, tools.iter().map(|tool| tool.name.as_str()));
         let found = tools.into_iter().find(|tool| tool.name == self.tool);
-        Ok(found.ok_or_else(|| CliError::UnknownTool {
+        found.ok_or_else(|| CliError::UnknownTool {
             tool: self.tool.clone(),
             server: server.server().to_owned(),
             near,
-        })?)
+        })
     }
 }
 

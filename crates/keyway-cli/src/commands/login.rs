@@ -25,6 +25,10 @@ Examples:
   keyway login docs --no-browser
   keyway login docs --device
   keyway login docs --force")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Login {
     #[command(flatten)]
     server: ServerArg,

@@ -22,7 +22,8 @@ use crate::server_args::{ServerArgs, named};
 Examples:
   keyway logout docs
   keyway logout --all")]
-#[command(mut_arg("trust", hidden), mut_arg("browser", hidden))]
+#[command(mut_arg("trust", hidden))]
+#[command(mut_arg("browser", |flag| hidden(flag)))]
 pub(crate) struct Logout {
     #[command(flatten)]
     servers: ServerArgs,

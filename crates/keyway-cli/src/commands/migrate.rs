@@ -56,9 +56,12 @@ struct Target {
     config: Option<PathBuf>,
 }
 
+/// The names of the documents that were selected.
+type Files = Vec<Arc<str>>;
+
 impl Target {
     /// Reads the whole plugin; says which of its documents were selected, and which server.
-    fn load(&self) -> Result<(Loaded, Vec<Arc<str>>, Option<String>), CliError> {
+    fn load(&self) -> Result<(Loaded, Files, Option<String>), CliError> {
         let mut chosen = self.servers.chosen(self.config.as_deref())?;
         let server = chosen.names.pop();
         if !chosen.names.is_empty() {

@@ -76,7 +76,7 @@ impl Mtls {
         };
         match ProcessEnvironment::text(name) {
             Some(passphrase) => Ok(Some(Secret::new(passphrase))),
-            None => Err(CliError::NoPassphrase { name: name.clone() }.into()),
+            None => Err(CliError::NoPassphrase { name: name.clone() }),
         }
     }
 }

@@ -129,7 +129,11 @@ fn serve(connection: TcpStream, stream: &Mutex<Option<TcpStream>>) {
         *stream.lock().unwrap() = Some(connection);
     } else if first.starts_with("POST /messages ") {
         let message: Value = serde_json::from_slice(&body).unwrap();
-        let result = match message["method"].as_str().unwrap_or_default() {
+        let result = match message
+            .get("method")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+        {
             "initialize" => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "s", "version": "1"}}),
             "tools/list" => json!({"tools": []}),

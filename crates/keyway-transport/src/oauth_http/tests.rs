@@ -2,7 +2,6 @@
 
 mod addresses;
 
-use std::time::Duration;
 use std::time::Instant;
 
 use keyway_auth::ports::HttpClient as _;

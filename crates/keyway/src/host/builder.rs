@@ -275,24 +275,11 @@ impl HostBuilder {
     /// Returns [`Error::Connect`] if the network settings cannot be used.
     pub fn build(self) -> Result<Host, Error> {
         let settings = self.settings.unwrap_or_default();
-        let mut own = None;
-        let open = |folders: Folders, key| {
-            let vault = vault(&folders, key, &self.in_flight);
-            (Some(vault), Some(folders))
-        };
-        let (vault, folders) = match self.storage {
-            Storage::Keyway => match keyway_folders() {
-                Some(folders) => open(folders, KeySources::default()),
-                None => (None, None),
-            },
-            Storage::Folders(folders, key) => open(folders, key),
-            Storage::Vault(vault, folders) => (Some(vault), Some(folders)),
-            Storage::Own(stores) => {
-                own = Some(stores);
-                (None, None)
-            }
-            Storage::Nowhere => (None, None),
-        };
+        let Kept {
+            vault,
+            folders,
+            stores,
+        } = self.storage.open(&self.in_flight);
         let http = HttpClient::new(self.http.unwrap_or_default()).map_err(ConnectError::from)?;
         if let Some(files) = self.certificate
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -312,30 +299,17 @@ impl HostBuilder {
             let vault = Arc::clone(vault.as_ref()?);
             Some(Arc::new(VaultApprovals::new(vault, &profile)))
         });
-        let stores = own.or_else(|| Some(Stores::of_vault(vault.as_ref()?, &profile)));
-        let accounts = stores.map(|stores| {
-            let interaction: Option<Arc<dyn Interaction>> = match self.consent {
-                Consent::Nobody => None,
-                Consent::Port(port) => Some(port),
-                Consent::Presenter(presenter) => {
-                    let loopback = Loopback::new(presenter);
-                    Some(Arc::new(match &vault {
-                        Some(vault) => loopback.in_turn(Arc::clone(vault)),
-                        None => loopback,
-                    }))
-                }
-            };
-            Accounts {
-                stores,
-                vault: vault.clone(),
-                interaction,
-                asking: self.asking.unwrap_or(PromptPolicy::WhenNeeded),
-                settings: Arc::clone(&settings),
-                profile,
-                account: self.account.or_else(|| settings.defaults.account.clone()),
-                device: self.device,
-                whose: None,
-            }
+        let stores = stores.or_else(|| Some(Stores::of_vault(vault.as_ref()?, &profile)));
+        let accounts = stores.map(|stores| Accounts {
+            stores,
+            interaction: self.consent.port(vault.as_ref()),
+            vault: vault.clone(),
+            asking: self.asking.unwrap_or(PromptPolicy::WhenNeeded),
+            settings: Arc::clone(&settings),
+            profile,
+            account: self.account.or_else(|| settings.defaults.account.clone()),
+            device: self.device,
+            whose: None,
         });
         let environment: Arc<[_]> = self
             .child_environment
@@ -353,10 +327,7 @@ impl HostBuilder {
                 env_file: self.env_file,
                 vault,
                 data: folders.map(|folders| folders.data),
-                project: self.project.unwrap_or_else(|| {
-                    let here = ProcessEnvironment::current_folder();
-                    load::repository_of(&here).unwrap_or(here)
-                }),
+                project: self.project.unwrap_or_else(repository_here),
                 home: self.home.or_else(ProcessEnvironment::home),
             },
             isolation,
@@ -384,6 +355,65 @@ impl fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostBuilder").finish_non_exhaustive()
     }
+}
+
+/// What a host keeps things in.
+struct Kept {
+    vault: Option<Arc<KeptVault>>,
+    folders: Option<Folders>,
+    /// Stores of the host's own.
+    stores: Option<Stores>,
+}
+
+impl Storage {
+    /// Prepares the vault, if there is one; nothing is opened yet.
+    fn open(self, in_flight: &InFlight) -> Kept {
+        let prepared = |vault: Option<Arc<KeptVault>>, folders| Kept {
+            vault,
+            folders,
+            stores: None,
+        };
+        let made = |folders: Folders, key| {
+            let vault = vault(&folders, key, in_flight);
+            prepared(Some(vault), Some(folders))
+        };
+        match self {
+            Self::Keyway => match keyway_folders() {
+                Some(folders) => made(folders, KeySources::default()),
+                None => prepared(None, None),
+            },
+            Self::Folders(folders, key) => made(folders, key),
+            Self::Vault(vault, folders) => prepared(Some(vault), Some(folders)),
+            Self::Own(stores) => Kept {
+                stores: Some(stores),
+                ..prepared(None, None)
+            },
+            Self::Nowhere => prepared(None, None),
+        }
+    }
+}
+
+impl Consent {
+    /// Returns the port; a question waits for its turn where processes share a vault.
+    fn port(self, vault: Option<&Arc<KeptVault>>) -> Option<Arc<dyn Interaction>> {
+        match self {
+            Self::Nobody => None,
+            Self::Port(port) => Some(port),
+            Self::Presenter(presenter) => {
+                let loopback = Loopback::new(presenter);
+                Some(Arc::new(match vault {
+                    Some(vault) => loopback.in_turn(Arc::clone(vault)),
+                    None => loopback,
+                }))
+            }
+        }
+    }
+}
+
+/// Returns the repository around the working directory, or that directory.
+fn repository_here() -> PathBuf {
+    let here = ProcessEnvironment::current_folder();
+    load::repository_of(&here).unwrap_or(here)
 }
 
 /// The running binary. Without [`init`](crate::init) it starts nothing: the launcher refuses then,

@@ -81,7 +81,7 @@ pub enum Error {
     #[error("server `{}` failed", printable(server))]
     Talk {
         /// Its name.
-        server: String,
+        server: Box<str>,
         /// How it is authenticated to.
         method: Method,
         /// How its program ended, if one did.
@@ -142,7 +142,7 @@ impl Error {
     #[must_use]
     pub fn talk(spec: &ServerSpec, error: SessionError) -> Self {
         Self::Talk {
-            server: spec.name.clone(),
+            server: spec.name.as_str().into(),
             method: spec.method,
             ended: None,
             diagnosis: Box::new(Diagnosis::of_session(&error, spec)),
@@ -161,7 +161,7 @@ impl Error {
             _ => Vec::new(),
         };
         Self::Talk {
-            server: spec.name.clone(),
+            server: spec.name.as_str().into(),
             method: spec.method,
             ended: Some(Box::new(ChildEnd {
                 missed: may_be_missed(&output.withheld, &lines),
@@ -214,8 +214,8 @@ impl Error {
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         match self {
-            Self::Talk { server, .. }
-            | Self::NotApproved { server }
+            Self::Talk { server, .. } => Some(server),
+            Self::NotApproved { server }
             | Self::TooLarge { server }
             | Self::Disabled { server }
             | Self::Unresolved { server, .. } => Some(server),

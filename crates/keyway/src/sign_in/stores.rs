@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use keyway_auth::ports::Clock;
 use keyway_secret::Secret;
@@ -103,22 +103,29 @@ impl RecordStore for MemoryRecords {
 #[derive(Debug)]
 struct MemoryDocuments {
     clock: Arc<dyn Clock>,
-    all: Mutex<HashMap<String, (Secret<Vec<u8>>, std::time::Instant)>>,
+    all: Mutex<HashMap<String, Document>>,
+}
+
+#[derive(Debug)]
+struct Document {
+    value: Secret<Vec<u8>>,
+    until: Instant,
 }
 
 impl DocumentCache for MemoryDocuments {
     fn get(&self, name: &str) -> Option<Secret<Vec<u8>>> {
         let now = self.clock.monotonic();
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, (_, until)| *until > now);
-        Some(all.get(name)?.0.clone())
+        all.retain(|_, document| document.until > now);
+        Some(all.get(name)?.value.clone())
     }
 
     fn put(&self, name: &str, value: &[u8], lifetime: Duration) -> Result<(), StoreError> {
         let now = self.clock.monotonic();
         let until = now.checked_add(lifetime).unwrap_or(now);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.to_owned(), (Secret::new(value.to_vec()), until));
+        let value = Secret::new(value.to_vec());
+        all.insert(name.to_owned(), Document { value, until });
         Ok(())
     }
 
