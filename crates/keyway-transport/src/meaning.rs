@@ -63,6 +63,8 @@ impl TransportError {
             Self::Auth(error) => error.exit(),
             // A sign-in does not change the scopes of a credential that the entry names.
             Self::Refused { .. } => Exit::Failed,
+            // The server was reached, and waiting does not help.
+            Self::ClientCertificate { .. } => Exit::Failed,
             error => error.code().exit(),
         }
     }
