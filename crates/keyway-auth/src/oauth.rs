@@ -51,8 +51,8 @@ pub use self::jose::{JoseError, SigningKey};
 pub use self::random::{NoRandomness, token as random_token};
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::settings::{
-    Assertion, AssertionFuture, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints,
-    GrantKind, IdJag, PkceRule, ResourceRule, Settings,
+    Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,
+    Endpoints, GrantKind, IdJag, PkceRule, ResourceRule, Settings,
 };
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::SignIn;

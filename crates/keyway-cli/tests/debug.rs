@@ -209,3 +209,23 @@ fn the_logs_of_other_people_s_code_stay_off() {
     assert_eq!(outcome.code, 0);
     assert!(outcome.stderr.is_empty(), "{}", outcome.stderr);
 }
+
+/// Contract §6: standard error to the log, redacted; what is not protocol is logged, not forwarded.
+#[test]
+fn what_a_local_server_says_beside_the_protocol_is_in_the_debug_output() {
+    let canary = Canary::hidden("kw-canary-4f1d9a27c3");
+    let script = "#!/bin/sh\necho \"starting with $TOKEN\" >&2\necho 'not protocol'\nexit 3\n";
+    let entry = r#"{"s": {"command": "./s.sh", "env": {"TOKEN": "${TOKEN}"}}}"#;
+    let folder = Folder::with_entries(entry).executable("s.sh", script);
+    let call = Keyway::new(KEYWAY, folder.path()).env("TOKEN", canary.value());
+    let outcome = call
+        .args(["tools", "s", "--trust", "--debug=transport"])
+        .run();
+    for part in [
+        "transport s: stderr: starting with ",
+        "transport s: stdout: not protocol",
+    ] {
+        assert!(outcome.stderr.contains(part), "{part}\n{}", outcome.stderr);
+    }
+    assert_eq!(canary.leak(&outcome.everything()), None, "redacted");
+}

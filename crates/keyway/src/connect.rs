@@ -14,10 +14,10 @@ use keyway_config::declared::{
 };
 use keyway_config::environment::HostVariables;
 use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
-use keyway_secret::Secret;
+use keyway_secret::{Secret, printable};
 use keyway_transport::{
     ChildEnv, ChildKind, EnvRules, HELPER_TIMEOUT, Helper, HelperCommand, HostEnv, IsolationLevel,
-    Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
+    Log, Program, StdioServer, Verify, connect_http, connect_sse, connect_ws,
 };
 use thiserror::Error;
 
@@ -149,7 +149,7 @@ impl Host {
                 isolation: self.isolation_for(target),
             },
             secrets: declared.into_iter().map(|(_, value)| value).collect(),
-            log: self.log.clone(),
+            log: self.child_log(&target.spec.name, Topic::Transport),
             verify: target.verify(),
         };
         let watch = self
@@ -287,7 +287,7 @@ impl Host {
             root: Some(target.host.plugin_root.clone()),
             isolation: self.isolation_for(target),
             secrets: declared.into_iter().map(|(_, value)| value).collect(),
-            log: self.log.clone(),
+            log: self.child_log(&target.spec.name, Topic::Helper),
             verify: target.verify(),
         }
     }
@@ -307,6 +307,28 @@ impl Host {
             host,
         };
         ChildEnv::build(self.environment.iter().cloned(), &rules)
+    }
+
+    /// Returns where lines go that a program prints beside the protocol: to the host's log, and to
+    /// whoever reads notes about the topic (contract §6).
+    fn child_log(&self, server: &str, topic: Topic) -> Option<Log> {
+        if !self.events.wants(topic) {
+            return self.log.clone();
+        }
+        let (events, inner) = (self.events.clone(), self.log.clone());
+        let server = server.to_owned();
+        Some(Arc::new(move |stream, line| {
+            let from = match stream {
+                ChildStream::Error => "stderr",
+                _ => "stdout",
+            };
+            events.note(topic, Some(&server), || {
+                format!("{from}: {}", printable(line))
+            });
+            if let Some(log) = &inner {
+                log(stream, line);
+            }
+        }))
     }
 
     fn isolation_for(&self, target: Target<'_>) -> Isolation {

@@ -24,8 +24,8 @@ use url::Url;
 
 pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
-    AccountPin, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause, SignedOut, client_metadata,
-    is_client_address,
+    AccountPin, ClientIdentity, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause, SignedOut,
+    client_metadata, is_client_address,
 };
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
 
@@ -53,6 +53,8 @@ pub struct Accounts {
     pub interaction: Option<Arc<dyn Interaction>>,
     /// Whether a request may wait for a person.
     pub asking: PromptPolicy,
+    /// What people are shown at consent.
+    pub identity: ClientIdentity,
     /// What the person decided.
     pub settings: Arc<settings::Settings>,
     /// Whose sign-ins.
@@ -136,9 +138,10 @@ impl Accounts {
         account: Option<String>,
     ) -> Self {
         Self {
-            stores: Stores::of_vault(vault, profile),
+            stores: Stores::of_vault(vault, profile, &ClientIdentity::default()),
             vault: Some(Arc::clone(vault)),
             interaction: None,
+            identity: ClientIdentity::default(),
             asking: PromptPolicy::Never,
             settings,
             profile: profile.to_owned(),

@@ -9,7 +9,7 @@ use example_hosts::minimal::call;
 use example_own_vault::MemoryVault;
 use keyway::config::environment::Variables;
 use keyway::host::SystemClock;
-use keyway::sign_in::Stores;
+use keyway::sign_in::{ClientIdentity, Stores};
 use keyway::vault::{Folders, KeySources};
 use keyway::{Error, Host, HostBuilder};
 use keyway_testkit::rig::{Rig, Seen, Settings};
@@ -49,6 +49,37 @@ async fn a_minimal_host_calls_a_tool_after_a_sign_in() {
             .iter()
             .any(|line| line.starts_with("sign in at"))
     );
+}
+
+#[tokio::test]
+async fn people_are_shown_the_name_of_the_host_and_not_ours() {
+    let rig = Rig::start(Settings::default());
+    let folder = plugin(&rig, "");
+    let window = Arc::new(Window::agreeing(browser));
+    let identity = ClientIdentity::new("My Editor")
+        .with_uri("https://editor.example/")
+        .with_logo("https://editor.example/logo.svg");
+    let host = window
+        .on(below(&folder))
+        .identity(identity)
+        .build()
+        .unwrap();
+    call(&host, folder.path(), "echo", json!({ "message": "a" }))
+        .await
+        .unwrap();
+    let registered = rig.seen("/register");
+    let body = &registered.first().unwrap().request.body;
+    for words in ["My Editor", "https://editor.example/logo.svg"] {
+        assert!(body.contains(words), "{body}");
+    }
+    assert!(!body.contains("Keyway"), "{body}");
+    // Our own program shares the vault, and registers under its own name.
+    let ours = window.on(below(&folder)).profile("other").build().unwrap();
+    call(&ours, folder.path(), "echo", json!({ "message": "a" }))
+        .await
+        .unwrap();
+    let registered = rig.seen("/register");
+    assert!(registered.last().unwrap().request.body.contains("Keyway"));
 }
 
 /// The program of the review, which ran a plugin's command with a secret and asked nobody, does not

@@ -12,7 +12,7 @@ use super::error::{OAuthError, RequestTarget, shown};
 use super::jose::assertion::unix;
 use super::metadata::{Pkce, ServerMetadata};
 use super::secret_serde;
-use super::settings::{AuthMethod, ClientProof, GrantKind, Settings};
+use super::settings::{AuthMethod, ClientIdentity, ClientProof, GrantKind, Settings};
 use super::wire::{Answer, Wire};
 
 /// A client that was registered, as it is kept: per issuer, never used with another.
@@ -113,13 +113,18 @@ pub(super) async fn register(
         return Err(OAuthError::NoRegistration { issuer: issuer() });
     };
     let mut request = json!({
-        "client_name": CLIENT_NAME,
-        "client_uri": CLIENT_URI,
+        "client_name": settings.identity.name,
         "application_type": "native",
         "grant_types": grant_types(&settings.grant),
         "token_endpoint_auth_method": wanted_method(server).as_str(),
     });
     if let Some(fields) = request.as_object_mut() {
+        let ClientIdentity { uri, logo_uri, .. } = &settings.identity;
+        for (name, address) in [("client_uri", uri), ("logo_uri", logo_uri)] {
+            if let Some(address) = address {
+                fields.insert(name.to_owned(), json!(address));
+            }
+        }
         // Who says nothing of it gets `code`, which needs a redirect (RFC 7591 section 2).
         let types: &[&str] = if redirect_uri.is_some() {
             &["code"]
@@ -220,10 +225,11 @@ pub fn is_client_address(text: &str) -> bool {
 /// Returns the document to host at `client_id`, by which authorization servers know this client.
 #[must_use]
 pub fn client_metadata(client_id: &str) -> serde_json::Value {
+    let identity = ClientIdentity::default();
     json!({
         "client_id": client_id,
-        "client_name": CLIENT_NAME,
-        "client_uri": CLIENT_URI,
+        "client_name": identity.name,
+        "client_uri": identity.uri,
         "application_type": "native",
         "redirect_uris": ["http://localhost/callback", "http://127.0.0.1/callback"],
         "grant_types": ["authorization_code", "refresh_token"],
@@ -231,6 +237,3 @@ pub fn client_metadata(client_id: &str) -> serde_json::Value {
         "token_endpoint_auth_method": "none",
     })
 }
-
-const CLIENT_NAME: &str = "Keyway";
-const CLIENT_URI: &str = "https://github.com/keyway-mcp/keyway";

@@ -15,6 +15,8 @@ use crate::ports::Redirect;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Settings {
+    /// How this client introduces itself where it registers.
+    pub identity: ClientIdentity,
     /// A client that was registered beforehand; it belongs to the first issuer that it is used with,
     /// until somebody signs out or [`Self::issuer`] names another.
     pub client: Option<ClientSettings>,
@@ -42,6 +44,51 @@ pub struct Settings {
     pub grant: GrantKind,
     /// Whether tokens are bound to a key.
     pub dpop: DpopRule,
+}
+
+/// How a client introduces itself to authorization servers, which show it to people at consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientIdentity {
+    /// The name of the program.
+    pub name: String,
+    /// The address of a page about it.
+    pub uri: Option<String>,
+    /// The address of its logo.
+    pub logo_uri: Option<String>,
+}
+
+impl ClientIdentity {
+    /// A program of that name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            uri: None,
+            logo_uri: None,
+        }
+    }
+
+    /// The same with the address of a page about it.
+    #[must_use]
+    pub fn with_uri(mut self, uri: impl Into<String>) -> Self {
+        self.uri = Some(uri.into());
+        self
+    }
+
+    /// The same with the address of its logo.
+    #[must_use]
+    pub fn with_logo(mut self, uri: impl Into<String>) -> Self {
+        self.logo_uri = Some(uri.into());
+        self
+    }
+}
+
+impl Default for ClientIdentity {
+    /// The program `keyway`.
+    fn default() -> Self {
+        Self::new("Keyway").with_uri("https://github.com/keyway-mcp/keyway")
+    }
 }
 
 /// A client that was registered beforehand.

@@ -21,8 +21,8 @@ use crate::identity::{Files, Keeper};
 use crate::load;
 use crate::settings::Settings;
 use crate::sign_in::{
-    Accounts, InFlight, KeptVault, Loopback, Presenter, PromptPolicy, Stores, SystemClock,
-    TokioTasks,
+    Accounts, ClientIdentity, InFlight, KeptVault, Loopback, Presenter, PromptPolicy, Stores,
+    SystemClock, TokioTasks,
 };
 
 /// Puts a [`Host`] together.
@@ -44,6 +44,7 @@ pub struct HostBuilder {
     home: Option<PathBuf>,
     isolation: Option<Isolation>,
     log: Option<Log>,
+    identity: ClientIdentity,
     storage: Storage,
     in_flight: InFlight,
     clock: Option<Arc<dyn Clock>>,
@@ -88,6 +89,12 @@ impl HostBuilder {
             name: name.into(),
             version: version.into(),
         });
+        self
+    }
+
+    /// What authorization servers show to people at consent; by default the name of `keyway`.
+    pub fn identity(mut self, identity: ClientIdentity) -> Self {
+        self.identity = identity;
         self
     }
 
@@ -299,10 +306,12 @@ impl HostBuilder {
             let vault = Arc::clone(vault.as_ref()?);
             Some(Arc::new(VaultApprovals::new(vault, &profile)))
         });
-        let stores = stores.or_else(|| Some(Stores::of_vault(vault.as_ref()?, &profile)));
+        let stores =
+            stores.or_else(|| Some(Stores::of_vault(vault.as_ref()?, &profile, &self.identity)));
         let accounts = stores.map(|stores| Accounts {
             stores,
             interaction: self.consent.port(vault.as_ref()),
+            identity: self.identity,
             vault: vault.clone(),
             asking: self.asking.unwrap_or(PromptPolicy::WhenNeeded),
             settings: Arc::clone(&settings),

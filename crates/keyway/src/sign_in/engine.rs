@@ -37,6 +37,7 @@ pub(super) fn settings(
         found.map(|(_, value)| value.value().expose().as_str())
     };
     let mut made = Settings::default();
+    made.identity = accounts.identity.clone();
     made.client_metadata_url
         .clone_from(&global.client_metadata_url);
     made.client = text("clientId").map(|id| ClientSettings {

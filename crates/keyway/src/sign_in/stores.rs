@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use keyway_auth::oauth::ClientIdentity;
 use keyway_auth::ports::Clock;
 use keyway_secret::Secret;
 use keyway_store::{DocumentCache, GrantStore, RecordStore, StoreError};
@@ -55,11 +56,21 @@ impl Stores {
         self
     }
 
-    /// The stores of a vault, as one profile sees them.
-    pub(crate) fn of_vault(vault: &Arc<KeptVault>, profile: &str) -> Self {
+    /// The stores of a vault, as one profile sees them. A host of another name than ours has
+    /// registrations of its own, since people are shown that name.
+    pub(crate) fn of_vault(
+        vault: &Arc<KeptVault>,
+        profile: &str,
+        identity: &ClientIdentity,
+    ) -> Self {
+        let owner = if *identity == ClientIdentity::default() {
+            profile.to_owned()
+        } else {
+            format!("{profile}\n{}", identity.name)
+        };
         Self {
             grants: Arc::clone(vault) as _,
-            registrations: Arc::new(Registrations::new(Arc::clone(vault), profile)),
+            registrations: Arc::new(Registrations::new(Arc::clone(vault), &owner)),
             documents: Arc::new(Discovery(Arc::clone(vault))),
             tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
         }
