@@ -3,6 +3,8 @@
 //! Such files are replaced while programs run. [`Keeper`] notices that and hands the new pair to
 //! the HTTP client, once both files fit together; connections that are open stay as they are.
 
+mod encrypted_key;
+
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,11 +12,9 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_transport::{ClientIdentity, HttpClient};
-use pkcs8::der::pem::LineEnding;
-use pkcs8::der::{Decode as _, SecretDocument};
-use pkcs8::{EncryptedPrivateKeyInfoRef, pkcs5};
 use thiserror::Error;
 
+use self::encrypted_key::KeyFault;
 use crate::error::LoadError;
 use crate::read;
 
@@ -110,20 +110,10 @@ impl Files {
         let Some(passphrase) = &self.passphrase else {
             return Err(IdentityError::Encrypted { path: path() });
         };
-        let unsupported = |_| IdentityError::OldEncryption { path: path() };
-        let (_, document) = SecretDocument::from_pem(block).map_err(unsupported)?;
-        let info = EncryptedPrivateKeyInfoRef::from_der(document.as_bytes());
-        let info = info.map_err(unsupported)?;
-        let opened = info.decrypt(passphrase.expose());
-        let opened = opened.map_err(|error| match error {
-            pkcs8::Error::EncryptedPrivateKey(pkcs5::Error::DecryptFailed) => {
-                IdentityError::WrongPassphrase { path: path() }
-            }
-            _ => IdentityError::OldEncryption { path: path() },
-        })?;
-        let pem = opened.to_pem("PRIVATE KEY", LineEnding::LF);
-        let pem = pem.map_err(|_| IdentityError::WrongPassphrase { path: path() })?;
-        Ok(Secret::new(pem.as_bytes().to_vec()))
+        encrypted_key::open(block, passphrase).map_err(|fault| match fault {
+            KeyFault::WrongPassphrase => IdentityError::WrongPassphrase { path: path() },
+            KeyFault::Unsupported => IdentityError::OldEncryption { path: path() },
+        })
     }
 
     /// What changes when a file is replaced or written to.
@@ -206,4 +196,5 @@ const LIMIT: usize = 256 * 1024;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
+#[cfg(feature = "encrypted-keys")]
 mod tests;

@@ -67,16 +67,13 @@ pub(super) const TREES: &[Tree] = &[
     Tree {
         name: "keyway",
         features: Features::Default,
-        limit: Limit::Ratchet {
-            now: 186,
-            target: 180,
-        },
+        limit: Limit::Fixed(180),
     },
     Tree {
         name: "keyway",
         features: Features::None,
         limit: Limit::Ratchet {
-            now: 186,
+            now: 168,
             target: 130,
         },
     },
