@@ -136,12 +136,12 @@ fn a_code_for_another_device_is_shown_typed_and_then_a_tool_is_called() {
     let place = Waiting::at(desk);
     let steps = json!([
         {"size": [360, 740]}, {"go": place.link()}, {"wait": "1 needs you"},
-        {"click": "s"}, {"click": "Sign in s"}, {"wait": "Type in:"}, {"wait": "min left"},
+        {"click": "s"}, {"click": "Sign in s"}, {"wait": "Enter this code:"}, {"wait": "min left"},
         {"axe": true}, {"read": true}, {"copy": ".code"},
         {"tab": {"click": "#consent", "steps": [
             {"paste": "#code"}, {"click": "#agree"}, {"wait": "Your device is connected"},
         ]}},
-        {"gone": "Type in:"}, {"wait": "Connected"}, {"wait": "Sign out"},
+        {"gone": "Enter this code:"}, {"wait": "Connected"}, {"wait": "Sign out"},
         {"click": "echo Echoes the message"}, {"type": ["#f0", "well done"]},
         {"click": "Call"}, {"wait": "Echo: well done"}, {"read": true},
     ]);

@@ -72,7 +72,7 @@ fn a_person_signs_in_calls_a_tool_and_signs_out() {
         {"click": "docs"}, {"wait": "tools/call"},
     ]);
     let sign_out = json!([
-        {"click": "Sign out docs"}, {"wait": "Signed out; the tokens were revoked and deleted."},
+        {"click": "Sign out docs"}, {"wait": "Signed out; the tokens were revoked and deleted"},
         {"wait": "Not signed in"}, {"read": true},
         {"click": "Close session"}, {"wait": "keyway open"}, {"read": true}, {"axe": true},
     ]);

@@ -88,7 +88,7 @@ impl Shared {
         let mut failures = 0;
         while failures < MAX_FAILURES {
             failures += 1;
-            match self.open(&cursor, None).await {
+            match Box::pin(self.open(&cursor, None)).await {
                 Ok(Opened::Stream(response)) => {
                     let began = Instant::now();
                     if self.forward_events(response, &mut cursor).await
@@ -164,7 +164,9 @@ impl Shared {
                     .envelope()
                     .is_ok_and(|envelope| envelope.method.is_some())
                 {
-                    self.report(Event::Frame(frame)).await;
+                    // Boxed, as is opening: this task lives as long as its session, and takes as much
+                    // memory as its largest step.
+                    Box::pin(self.report(Event::Frame(frame))).await;
                 }
             }
             stream.rest();
