@@ -247,7 +247,7 @@ impl Hub {
             let tool = json!({
                 "name": self.sign_in_tool_name(server),
                 "description": format!(
-                    "NoHandler is signed in to the server `{name}`. Call this to sign in in the \
+                    "Not signed in to the server `{name}`. Call this to sign in in the \
                      browser; its tools are listed afterwards."
                 ),
                 "inputSchema": { "type": "object", "properties": {} },

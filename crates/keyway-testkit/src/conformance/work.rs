@@ -21,6 +21,12 @@ pub trait Connected {
         key: &'static str,
     ) -> impl Future<Output = Result<Vec<Value>, Self::Error>>;
 
+    /// Whether the list of tools may have changed meanwhile, as it does when a sign-in was one of
+    /// them.
+    fn may_have_new_tools(&self) -> bool {
+        false
+    }
+
     /// Sends a request; an error that the server answers is an answer.
     fn ask(
         &mut self,
@@ -59,8 +65,28 @@ pub async fn use_everything<C: Connected>(
 }
 
 async fn call_tools<C: Connected>(server: &mut C, context: &Context) -> Result<(), C::Error> {
-    let tools: Vec<Tool> = list(server, "tools/list", "tools").await?;
-    for tool in &tools {
+    let mut called: Vec<String> = Vec::new();
+    for _ in 0..MAX_LISTS {
+        let tools: Vec<Tool> = list(server, "tools/list", "tools").await?;
+        if tools.iter().all(|tool| called.contains(&tool.name)) {
+            break;
+        }
+        call_each(server, context, &tools, &called).await?;
+        called.extend(tools.into_iter().map(|tool| tool.name));
+        if !server.may_have_new_tools() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn call_each<C: Connected>(
+    server: &mut C,
+    context: &Context,
+    tools: &[Tool],
+    called: &[String],
+) -> Result<(), C::Error> {
+    for tool in tools.iter().filter(|tool| !called.contains(&tool.name)) {
         let others = tools.iter().filter(|other| other.name != tool.name);
         let schemas: Vec<&Value> = others.map(|other| &other.input_schema).collect();
         let made = filled_in(&tool.input_schema, &schemas);
@@ -99,6 +125,9 @@ async fn ask<C: Connected>(
     };
     server.ask(method, params).await
 }
+
+/// A sign-in lists tools anew, once.
+const MAX_LISTS: usize = 3;
 
 #[derive(Debug, Deserialize)]
 struct Tool {

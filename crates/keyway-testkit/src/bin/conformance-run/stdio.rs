@@ -174,6 +174,11 @@ impl Connected for Stdio {
         self.capabilities.get(capability).is_some()
     }
 
+    // `keyway run` lists a tool to sign in first, and the server's own afterwards.
+    fn may_have_new_tools(&self) -> bool {
+        true
+    }
+
     async fn list(
         &mut self,
         method: &'static str,
