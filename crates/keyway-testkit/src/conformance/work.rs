@@ -21,9 +21,8 @@ pub trait Connected {
         key: &'static str,
     ) -> impl Future<Output = Result<Vec<Value>, Self::Error>>;
 
-    /// Whether the list of tools may have changed meanwhile, as it does when a sign-in was one of
-    /// them.
-    fn may_have_new_tools(&self) -> bool {
+    /// Whether a tool signs in, so that others are listed afterwards. It may be called again.
+    fn is_sign_in(&self, _tool: &str) -> bool {
         false
     }
 
@@ -72,8 +71,10 @@ async fn call_tools<C: Connected>(server: &mut C, context: &Context) -> Result<(
             break;
         }
         call_each(server, context, &tools, &called).await?;
-        called.extend(tools.into_iter().map(|tool| tool.name));
-        if !server.may_have_new_tools() {
+        let is_again = tools.iter().any(|tool| server.is_sign_in(&tool.name));
+        let names = tools.into_iter().map(|tool| tool.name);
+        called.extend(names.filter(|name| !server.is_sign_in(name)));
+        if !is_again {
             break;
         }
     }
@@ -126,7 +127,7 @@ async fn ask<C: Connected>(
     server.ask(method, params).await
 }
 
-/// A sign-in lists tools anew, once.
+/// A sign-in lists tools anew, and a server may ask for a second one.
 const MAX_LISTS: usize = 3;
 
 #[derive(Debug, Deserialize)]

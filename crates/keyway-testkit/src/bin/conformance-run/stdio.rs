@@ -175,8 +175,8 @@ impl Connected for Stdio {
     }
 
     // `keyway run` lists a tool to sign in first, and the server's own afterwards.
-    fn may_have_new_tools(&self) -> bool {
-        true
+    fn is_sign_in(&self, tool: &str) -> bool {
+        tool == "sign_in"
     }
 
     async fn list(
