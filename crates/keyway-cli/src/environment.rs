@@ -129,12 +129,8 @@ impl ProcessEnvironment {
     }
 
     /// Returns everything, for the one place that chooses what children get.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this file is the `Environment` that everything else takes"
-    )]
     pub(crate) fn all() -> Vec<(OsString, OsString)> {
-        std::env::vars_os().collect()
+        keyway::host::ProcessEnvironment::all()
     }
 
     /// Returns the program that the person wants pages opened with.
@@ -171,29 +167,19 @@ impl ProcessEnvironment {
     }
 }
 
+/// The library reads the same variables, in one place.
 impl Environment for ProcessEnvironment {
     fn get(&self, name: &str) -> Option<Secret<String>> {
-        let text = value(name)?.into_string().ok()?;
-        Some(Secret::new(text))
+        keyway::host::ProcessEnvironment.get(name)
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this file is the `Environment` that everything else takes"
-    )]
     fn names(&self) -> Vec<String> {
-        std::env::vars_os()
-            .filter_map(|(name, _)| name.into_string().ok())
-            .collect()
+        keyway::host::ProcessEnvironment.names()
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this file is the `Environment` that everything else takes"
-)]
 fn value(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
+    keyway::host::ProcessEnvironment::value(name)
 }
 
 fn file(name: &str) -> Option<PathBuf> {

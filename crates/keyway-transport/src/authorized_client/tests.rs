@@ -1,3 +1,5 @@
+//! What a host sends through an authorizer: credentials, challenges, retries, and never elsewhere.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
