@@ -177,7 +177,7 @@ const SESSIONS: usize = 1000;
 const ACTIVE: usize = 100;
 const THREADS: usize = 4;
 const WARM_UP: usize = 50;
-const SECONDS: u64 = 120;
+const SECONDS: u64 = 15;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Connections to the server that wait for the next call, whoever makes it.
 const SPARE: usize = 16;

@@ -200,8 +200,10 @@ async fn d09_a_helper_gets_exactly_its_environment() {
 
 #[tokio::test]
 async fn d08_a_path_is_run_directly_and_never_leaves_the_plugin() {
-    let root = TempDir::new().unwrap();
-    let at = |path: &str| root.path().join(path);
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("plugin");
+    let at = |path: &str| root.join(path);
+    script(&folder.path().join("outside.sh"), "#!/bin/sh\n");
     script(
         &at("a b/h.sh"),
         "#!/bin/sh\nprintf '{\"X\": \"%s\"}' \"${1:-none}\"\n",
@@ -215,8 +217,8 @@ async fn d08_a_path_is_run_directly_and_never_leaves_the_plugin() {
     put_unexecutable(&at("data.sh"));
     let in_plugin = |text: &str| Helper {
         command: HelperCommand::Program(text.to_owned()),
-        folder: root.path().to_owned(),
-        root: Some(root.path().to_owned()),
+        folder: root.clone(),
+        root: Some(root.clone()),
         ..helper(&[])
     };
     assert_eq!(
@@ -228,7 +230,7 @@ async fn d08_a_path_is_run_directly_and_never_leaves_the_plugin() {
     for (text, expected) in [
         ("./missing.sh", "helper-not-executable"),
         ("./a b/h.sh; touch pwn", "helper-not-executable"),
-        ("../../../bin/sh", "helper-outside-plugin"),
+        ("../outside.sh", "helper-outside-plugin"),
         ("/bin/sh -c true", "helper-outside-plugin"),
         ("./out -c true", "helper-outside-plugin"),
         ("./folder", "helper-not-executable"),
@@ -237,7 +239,7 @@ async fn d08_a_path_is_run_directly_and_never_leaves_the_plugin() {
     ] {
         assert_eq!(code(&in_plugin(text)).await, expected, "{text}");
     }
-    for text in ["../../../bin/sh", "/bin/sh -c true", "./out -c true"] {
+    for text in ["../outside.sh", "/bin/sh -c true", "./out -c true"] {
         let fault = run(&in_plugin(text)).await.unwrap_err();
         let program = text.to_owned();
         assert_eq!(fault, HelperFault::OutsidePlugin { program });
