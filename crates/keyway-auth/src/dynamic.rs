@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use async_lock::Mutex;
 use http::{HeaderName, HeaderValue};
+use keyway_secret::Clock;
 
 use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::helper_output::parse;
-use crate::ports::{Clock, HelperRunner};
+use crate::ports::HelperRunner;
 
 /// Headers from a helper, over static ones of the same name.
 #[derive(Debug)]

@@ -22,7 +22,6 @@ mod metadata;
 mod metadata_cache;
 pub(crate) mod pkce;
 mod probe;
-pub(crate) mod random;
 mod record_name;
 mod refresh;
 mod registration;
@@ -48,7 +47,6 @@ pub use self::endpoint::EndpointError;
 pub use self::engine::{Ports, Server};
 pub use self::error::{OAuthError, Refusal, RequestTarget, SignInCause};
 pub use self::jose::{JoseError, SigningKey};
-pub use self::random::{NoRandomness, token as random_token};
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,

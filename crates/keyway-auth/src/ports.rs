@@ -4,7 +4,7 @@ mod consent;
 mod http;
 
 use std::fmt::Debug;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use keyway_secret::Secret;
 
@@ -18,15 +18,6 @@ pub use self::consent::{
     Redirect, ShownCode, Turn,
 };
 pub use self::http::{Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects};
-
-/// Tells the time, so that tests can.
-pub trait Clock: Send + Sync + Debug {
-    /// Returns a time that never goes back.
-    fn monotonic(&self) -> Instant;
-
-    /// Returns the time of day, for what is told to others or outlives the process.
-    fn wall(&self) -> SystemTime;
-}
 
 /// Runs a headers helper: one program, bounded in time and output, in a process group of its own.
 pub trait HelperRunner: Send + Sync + Debug {

@@ -1,9 +1,8 @@
 //! The credentials of one demo: random, in memory, and handed to the session as variables.
 
 use keyway_config::environment::{Environment as _, Variables};
-use keyway_secret::Secret;
+use keyway_secret::{Secret, random};
 use ring::digest::{SHA256, digest};
-use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::error::DemoError;
 
@@ -59,14 +58,12 @@ impl Credentials {
 
 /// Makes a secret; its beginning says where it is from.
 pub(crate) fn secret() -> Option<String> {
-    Some(format!("{PREFIX}{}", random()?))
+    Some(format!("{PREFIX}{}", random_hex()?))
 }
 
-/// Makes a value that nobody guesses.
-pub(crate) fn random() -> Option<String> {
-    let mut bytes = [0; 24];
-    SystemRandom::new().fill(&mut bytes).ok()?;
-    Some(hexadecimal(&bytes))
+/// Makes a value of 192 random bits.
+pub(crate) fn random_hex() -> Option<String> {
+    random::bytes::<24>().ok().map(|bytes| hexadecimal(&bytes))
 }
 
 /// Returns what a secret can be recognised by, and not be made from.

@@ -2,19 +2,17 @@
 //!
 //! Names, times and outcomes only; arguments and results are never kept.
 
+use keyway_transport::Frame;
+use memchr::memmem::Finder;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-
-use keyway_auth::ports::Clock as _;
-use keyway_transport::Frame;
-use memchr::memmem::Finder;
 use tokio::sync::watch;
 
 use crate::trace_parent::TraceParent;
-use keyway::sign_in::SystemClock;
 use keyway_mcp::aggregate::{AggregateMembers, RequestTarget};
+use keyway_secret::{Clock as _, SystemClock};
 
 /// The requests of the last while.
 #[derive(Debug)]

@@ -2,30 +2,38 @@
 //!
 //! Everything confidential is wrapped at the moment it is read and unwrapped at the moment it is
 //! used; searching the workspace for `expose` lists those moments. What may be shown of text that
-//! a stranger wrote is decided in [`printable`], and for commands in [`shell_word`].
+//! an untrusted party wrote is decided in [`printable`], and for commands in [`shell_word`].
+//!
+//! Beside it is what every crate that handles secrets needs, once: [`constant_time_eq`],
+//! [`random`] values and the [`Clock`].
 
+mod clock;
+mod constant_time;
 pub mod header;
 mod printable;
+pub mod random;
 mod shell;
+mod wipe;
 
 use std::fmt;
 
-use zeroize::Zeroize;
-
+pub use self::clock::{Clock, SystemClock};
+pub use self::constant_time::constant_time_eq;
 pub use self::printable::{hint_of, printable};
 pub use self::shell::shell_word;
+pub use self::wipe::Wipe;
 
 /// A confidential value: no `Display`, no `==`, no serialisation, and wiped from memory when dropped.
 #[derive(Clone)]
-pub struct Secret<T: Zeroize>(T);
+pub struct Secret<T: Wipe>(T);
 
-impl<T: Zeroize> Secret<T> {
-    /// Takes charge of `value`.
+impl<T: Wipe> Secret<T> {
+    /// Wraps `value`; a copy that the caller keeps is not wiped.
     pub const fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// Lends the value to the one place that needs it.
+    /// Returns the value, for the place that uses it.
     pub const fn expose(&self) -> &T {
         &self.0
     }
@@ -35,26 +43,23 @@ impl Secret<String> {
     /// Says whether both hold the same text, in a time that depends on the lengths alone.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
-        let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());
-        let pairs = ours.iter().zip(theirs);
-        let differing = pairs.fold(0, |seen, (a, b)| std::hint::black_box(seen | (a ^ b)));
-        ours.len() == theirs.len() && differing == 0
+        constant_time_eq(self.0.as_bytes(), other.0.as_bytes())
     }
 }
 
-impl<T: Zeroize> fmt::Debug for Secret<T> {
+impl<T: Wipe> fmt::Debug for Secret<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
 }
 
-impl<T: Zeroize> Drop for Secret<T> {
+impl<T: Wipe> Drop for Secret<T> {
     fn drop(&mut self) {
-        self.0.zeroize();
+        self.0.wipe();
     }
 }
 
-impl<T: Zeroize> From<T> for Secret<T> {
+impl<T: Wipe> From<T> for Secret<T> {
     fn from(value: T) -> Self {
         Self::new(value)
     }

@@ -10,7 +10,7 @@ use blake2::Blake2bMac;
 use blake2::digest::{FixedOutput as _, KeyInit as _, Mac as _, consts::U32};
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use keyway_secret::Secret;
+use keyway_secret::{Secret, random};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::Damage;
@@ -26,7 +26,7 @@ impl Key {
     }
 
     pub(crate) fn random() -> Result<Self, VaultError> {
-        let mut bytes = random::<KEY_BYTES>()?;
+        let mut bytes = random_bytes::<KEY_BYTES>()?;
         let key = Self::from_bytes(&bytes);
         bytes.zeroize();
         Ok(key)
@@ -82,7 +82,7 @@ impl Key {
     }
 
     pub(crate) fn seal(&self, plain: &[u8], context: &Context) -> Result<Vec<u8>, VaultError> {
-        let nonce = random::<NONCE_BYTES>()?;
+        let nonce = random_bytes::<NONCE_BYTES>()?;
         let sealed = self
             .cipher()
             .encrypt(
@@ -163,7 +163,7 @@ pub struct KeyId([u8; ID_BYTES]);
 
 impl KeyId {
     pub(crate) fn random() -> Result<Self, VaultError> {
-        random().map(Self)
+        random_bytes().map(Self)
     }
 
     pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
@@ -188,12 +188,10 @@ impl fmt::Debug for KeyId {
 }
 
 /// Fills an array from the operating system's generator.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], VaultError> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|_| VaultError::Crypto {
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], VaultError> {
+    random::bytes().map_err(|_| VaultError::Crypto {
         action: "get random bytes from the system",
-    })?;
-    Ok(bytes)
+    })
 }
 
 pub(crate) const KEY_BYTES: usize = 32;

@@ -8,24 +8,22 @@
 mod event;
 mod stream;
 
-use std::collections::HashMap;
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use keyway_auth::ports::Clock as _;
 pub use keyway_auth::{ServerEvent, ServerObserver, Topic};
 use keyway_code::Code;
 use keyway_config::declared::EntryFault;
 use keyway_config::document::Entry;
 use keyway_config::plugin::Plugin;
+use keyway_secret::{Clock as _, SystemClock};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast;
 
 pub use self::event::{Event, Kind, SCHEMA_VERSION, rfc3339};
 pub use self::stream::EventStream;
 
 use crate::load::Loaded;
-use crate::sign_in::SystemClock;
 
 /// Is told of events, and may read notes. Must not wait for anything.
 pub trait Listener: Send + Sync + fmt::Debug {

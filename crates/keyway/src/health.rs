@@ -6,17 +6,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::HeaderMap;
-use keyway_auth::ports::{
-    Clock as _, HttpClient as _, HttpFailure, HttpRequest, HttpResponse, Redirects,
-};
+use keyway_auth::ports::{HttpClient as _, HttpFailure, HttpRequest, HttpResponse, Redirects};
 use keyway_auth::{Authorizer, Challenge, Credential, Verdict};
 use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
+use keyway_secret::{Clock as _, SystemClock};
 use keyway_transport::{OAuthHttp, TransportError};
 use url::Url;
 
 use crate::connect::{ConnectError, Target};
 use crate::host::Host;
-use crate::sign_in::SystemClock;
 
 /// What a server's health address says.
 #[derive(Debug)]

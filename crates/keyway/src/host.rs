@@ -29,8 +29,6 @@ use keyway_mcp::session::ClientInfo;
 use keyway_transport::{HttpClient, Isolation, Launcher, Log};
 use url::Url;
 
-pub use keyway_auth::ports::Clock;
-
 pub use self::approved::Approved;
 pub use self::approving::{ApprovalPrompt, ApprovalStore, VaultApprovals};
 pub use self::builder::HostBuilder;
@@ -41,7 +39,7 @@ pub use self::plugin::Plugin;
 pub use self::process::{ProcessEnvironment, keyway_folders};
 pub use self::sign_out::SignOutPlan;
 pub use self::variable_scope::VariableScope;
-pub use crate::sign_in::SystemClock;
+pub use keyway_secret::{Clock, SystemClock};
 
 use crate::events::Events;
 use crate::load::{Loaded, Loader};

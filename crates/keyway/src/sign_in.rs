@@ -36,7 +36,7 @@ pub use self::vault::{InFlight, KeptVault, OpenVault};
 
 pub(crate) use self::attending::look_after;
 pub(crate) use self::runtime::SharedClock;
-pub use self::runtime::{SystemClock, TokioTasks};
+pub use self::runtime::TokioTasks;
 
 use crate::connect::{Target, header_values};
 use crate::host::Host;

@@ -1,10 +1,5 @@
 //! An authorizer that tells what it does, put around another one where somebody listens.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
-use keyway_auth::ports::Clock as _;
 use keyway_auth::{
     AuthError, Authorizer, BoxFuture, Challenge, Credential, ServerEvent, ServerObserver, Topic,
     Verdict, parse_challenges, token_challenge,
@@ -12,8 +7,10 @@ use keyway_auth::{
 use keyway_code::Code;
 use keyway_config::resolve::Resolved;
 use keyway_config::template::Part;
-
-use crate::sign_in::SystemClock;
+use keyway_secret::{Clock as _, SystemClock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Tells of helpers and refusals; what OAuth does is told by itself.
 #[derive(Debug)]

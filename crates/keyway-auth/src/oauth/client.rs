@@ -6,13 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, random};
 use url::form_urlencoded;
 
 use super::error::{OAuthError, shown};
 use super::jose::assertion::{CLIENT_ASSERTION_TYPE, client_assertion};
 use super::metadata::ServerMetadata;
-use super::random;
 use super::settings::{AuthMethod, ClientProof, ClientSettings};
 use super::wire::Form;
 

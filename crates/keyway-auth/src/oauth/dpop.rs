@@ -10,15 +10,13 @@ use std::time::SystemTime;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use keyway_secret::Secret;
+use keyway_secret::{Clock, Secret, random};
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::jose::assertion::unix;
 use super::jose::{JoseError, SigningKey};
-use super::random;
-use crate::ports::Clock;
 use crate::{Challenge, Proof, parse_challenges};
 
 pub(crate) use self::nonce::Nonces;

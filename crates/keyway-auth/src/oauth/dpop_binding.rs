@@ -6,13 +6,12 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use keyway_secret::Secret;
+use keyway_secret::{Clock, Secret};
 use url::Url;
 
 use super::dpop::{DpopKey, HEADER, Nonces, RequestProof, Subject, nonce_in};
 use super::error::OAuthError;
 use crate::authorizer::Proof;
-use crate::ports::Clock;
 
 /// A key with the nonces of the servers that it is used with.
 #[derive(Debug, Clone)]

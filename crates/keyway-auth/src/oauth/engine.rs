@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_lock::OnceCell;
+use keyway_secret::Clock;
 use keyway_store::{Grant, GrantKey, GrantStore, StoreError, UseMarker};
 use url::Url;
 
@@ -15,7 +16,7 @@ use super::registration::Registration;
 use super::settings::Settings;
 use super::wire::Wire;
 use crate::observer::{ServerObserver, Topic};
-use crate::ports::{Clock, DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
+use crate::ports::{DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
 
 /// The server to sign in to.
 #[derive(Clone)]

@@ -5,12 +5,12 @@
 
 mod meaning;
 
+use keyway_secret::random::NoRandomness;
 use thiserror::Error;
 
 use super::document::DocumentError;
 use super::endpoint::EndpointError;
 use super::jose::JoseError;
-use super::random::NoRandomness;
 use crate::ports::{HttpFailure, InteractionError};
 use crate::refusal::HttpRefusal;
 

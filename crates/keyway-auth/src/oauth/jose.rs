@@ -11,13 +11,13 @@ use std::fmt;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use keyway_secret::Secret;
+use keyway_secret::random::NoRandomness;
 use ring::digest::{SHA256, digest};
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use self::pair::Pair;
-use super::random::NoRandomness;
 
 pub(crate) use self::pair::Algorithm;
 

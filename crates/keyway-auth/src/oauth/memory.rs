@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderName};
+use keyway_secret::Clock;
 use keyway_store::{Grant, GrantState};
 
 use super::details::Details;
@@ -16,7 +17,6 @@ use super::error::{OAuthError, SignInCause};
 use super::sign_in::SignInTrigger;
 use super::token;
 use crate::authorizer::Credential;
-use crate::ports::Clock;
 
 use self::failure_backoff::FailureBackoff;
 

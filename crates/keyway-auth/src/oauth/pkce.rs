@@ -3,9 +3,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use keyway_secret::Secret;
+use keyway_secret::random::{self, NoRandomness};
 use ring::digest::{SHA256, digest};
-
-use super::random::{self, NoRandomness};
 
 /// The only method that is ever sent (threat A8).
 pub(crate) const METHOD: &str = "S256";

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use keyway_secret::Secret;
+use keyway_secret::{Clock, Secret};
 use url::{Url, form_urlencoded};
 
 use super::document::Document;
 use super::error::{OAuthError, Refusal, RequestTarget, shown};
 use super::metadata_cache::lifetime;
 use crate::observer::{ServerObserver, Topic};
-use crate::ports::{Clock, HttpClient, HttpFailure, HttpRequest, HttpResponse};
+use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse};
 use crate::retry_after::retry_after;
 
 /// Sends the requests of one sign-in.

@@ -17,6 +17,7 @@ use keyway::vault::Folders;
 use keyway_code::Exit;
 use keyway_demo::{Event, Open, Row, Settings, UserAgent};
 use keyway_mcp::states::{Reason, Standing, State};
+use keyway_secret::{Clock as _, SystemClock};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -278,12 +279,8 @@ async fn interrupted() {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the clock that the demo's servers take"
-)]
 fn now() -> SystemTime {
-    SystemTime::now()
+    SystemClock.wall()
 }
 
 /// The server that is signed in to.

@@ -10,7 +10,7 @@ use keyway::events::rfc3339;
 use keyway::variables::{KeepError, KeptVariable, KeptVariables};
 use keyway_code::Exit;
 use keyway_config::headers::MAX_VALUE_BYTES;
-use keyway_secret::Secret;
+use keyway_secret::{Clock as _, Secret, SystemClock};
 use serde_json::json;
 
 use super::tools::Format;
@@ -185,12 +185,8 @@ fn seconds(at: SystemTime) -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a variable remembers when it was set, by the clock of this machine"
-)]
 fn now() -> SystemTime {
-    SystemTime::now()
+    SystemClock.wall()
 }
 
 impl From<KeepError> for CliError {

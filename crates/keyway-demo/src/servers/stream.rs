@@ -19,7 +19,7 @@ pub(super) struct Streams(Mutex<HashMap<String, mpsc::Sender<Bytes>>>);
 impl Streams {
     /// Opens a stream, whose first event says where to post.
     pub(super) async fn open(&self, post_to: &str) -> Reply {
-        let Some(session) = credentials::random() else {
+        let Some(session) = credentials::random_hex() else {
             return empty(StatusCode::INTERNAL_SERVER_ERROR);
         };
         let (sender, receiver) = mpsc::channel(WAITING);

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 
-use crate::credentials::{fingerprint, random, secret};
+use crate::credentials::{fingerprint, random_hex, secret};
 
 /// Everything that was registered, asked and issued.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ pub(super) enum Rotation {
 impl Tokens {
     /// Takes a client in; `None` if there are too many.
     pub(super) fn register(&mut self, client: Client) -> Option<String> {
-        let id = random().filter(|_| self.clients.len() < MOST)?;
+        let id = random_hex().filter(|_| self.clients.len() < MOST)?;
         self.clients.insert(id.clone(), client);
         Some(id)
     }
@@ -86,7 +86,7 @@ impl Tokens {
         if self.questions.len() >= MOST {
             self.questions.clear();
         }
-        let name = random()?;
+        let name = random_hex()?;
         self.questions.insert(fingerprint(&name), asked);
         Some(name)
     }

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
-use keyway_auth::oauth::random_token;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, constant_time_eq, random};
 use tokio::time::Instant;
 
 use super::result::LastCall;
@@ -66,7 +65,7 @@ impl fmt::Debug for BrowserSessions {
 impl BrowserSessions {
     /// Makes a link that works once and soon ends; `None` without randomness.
     pub(super) fn new_link(&self) -> Option<Secret<String>> {
-        let token = random_token().ok()?;
+        let token = random::token().ok()?;
         let kept = Kept::new("link", &token, LINK_TIME, LINK_TIME)?;
         let mut table = self.lock();
         table.links.push(kept);
@@ -86,7 +85,7 @@ impl BrowserSessions {
         if link.is_over() {
             return None;
         }
-        let cookie = random_token().ok()?;
+        let cookie = random::token().ok()?;
         let session = Kept::new("session", &cookie, IDLE_TIME, LONGEST)?;
         let path_key = session.path_key.clone();
         table.sessions.retain(|session| !session.is_over());
@@ -163,8 +162,8 @@ impl Kept {
         let now = Instant::now();
         Some(Self {
             hash: hash(kind, token.expose()),
-            csrf: random_token().ok()?,
-            path_key: random_token().ok()?,
+            csrf: random::token().ok()?,
+            path_key: random::token().ok()?,
             until: now + idle,
             at_last: now + longest,
             notice: None,
@@ -181,17 +180,11 @@ impl Kept {
 fn position(all: &[Kept], hash: &[u8; 32]) -> Option<usize> {
     let mut found = None;
     for (at, kept) in all.iter().enumerate() {
-        if is_same(&kept.hash, hash) {
+        if constant_time_eq(&kept.hash, hash) {
             found = Some(at);
         }
     }
     found
-}
-
-/// Compares in a time that depends on nothing but the length.
-fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
-    let pairs = one.iter().zip(other);
-    pairs.fold(0, |seen, (a, b)| std::hint::black_box(seen | (a ^ b))) == 0
 }
 
 /// Hashes a token of 256 random bits, which needs no salt.

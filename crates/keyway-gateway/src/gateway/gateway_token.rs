@@ -4,8 +4,7 @@ use std::fmt;
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
-use keyway_auth::oauth::random_token;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, random};
 use keyway_vault::{Namespace, Vault, VaultError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -139,8 +138,8 @@ impl<'a> TokenStore<'a> {
             let name = name.to_owned();
             return Err(IssueError::NameTaken { name });
         }
-        let random = random_token().map_err(|_| IssueError::NoRandomness)?;
-        let token = Secret::new(format!("{PREFIX}{}", random.expose()));
+        let token = random::token().map_err(|_| IssueError::NoRandomness)?;
+        let token = Secret::new(format!("{PREFIX}{}", token.expose()));
         let kept = GatewayToken {
             name: name.to_owned(),
             servers,

@@ -12,12 +12,10 @@
 //! and in [`ClientSession`] the negotiated version. A replica that seals these into the session id
 //! can take a session over; only the id's maker, [`SessionStore::insert`], would change.
 
+use keyway_secret::{Secret, random};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-use keyway_auth::oauth::random_token;
-use keyway_secret::Secret;
 
 use super::binding::Validity;
 use super::client_session::ClientSession;
@@ -89,7 +87,7 @@ impl SessionStore {
         route: Route,
         kind: SessionKind,
     ) -> Option<Secret<String>> {
-        let id = random_token().ok()?;
+        let id = random::token().ok()?;
         let owner = principal.id();
         let mut entries = self.lock();
         // Looked at again: others may have come while this one was connecting.

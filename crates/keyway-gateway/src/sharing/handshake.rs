@@ -1,13 +1,12 @@
 //! The two lines by which both sides find out whether they are alike.
 
-use std::io;
-
-use keyway_auth::oauth::random_token;
 use serde::{Deserialize, Serialize};
+use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::SharedRequest;
 use keyway::connect::{ConnectionFingerprint, FingerprintKey};
+use keyway_secret::random;
 
 /// What makes one greeting differ from every other, so that no answer serves twice.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ pub(super) struct Nonce(String);
 
 impl Nonce {
     pub(super) fn random() -> Option<Self> {
-        Some(Self(random_token().ok()?.expose().clone()))
+        Some(Self(random::token().ok()?.expose().clone()))
     }
 }
 

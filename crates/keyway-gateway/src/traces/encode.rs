@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use keyway_secret::random;
 use serde_json::{Value, json};
 
 use super::settings::TraceSettings;
@@ -46,8 +47,7 @@ impl<'a> Batch<'a> {
     /// Describes one request; `None` if nobody records it.
     fn span(&self, entry: &ActivityEntry) -> Option<Value> {
         let parent = entry.request.parent;
-        let mut bytes = [0; 24];
-        getrandom::fill(&mut bytes).ok()?;
+        let bytes = random::bytes::<24>().ok()?;
         let (trace, span) = bytes.split_at(16);
         let trace = parent.map_or_else(|| trace.to_vec(), |parent| parent.trace.to_vec());
         let decided = parent.filter(|_| self.settings.follows_parent);

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -12,6 +11,7 @@ use hyper::body::{Body, Incoming};
 #[cfg(feature = "ws")]
 use hyper_util::rt::TokioIo;
 use keyway_auth::retry_after;
+use keyway_secret::{Clock as _, SystemClock};
 
 use super::pool::{Exchange, Lease};
 use crate::body_buffer::BodyBuffer;
@@ -114,12 +114,8 @@ impl Response {
     ///
     /// A date is held against the time that the server itself tells, so that a wrong clock on
     /// either side does no harm; one without that, against ours, for an hour at most.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a date has to be compared with something, and the answer shows no clock"
-    )]
     pub(crate) fn retry_after(&self) -> Option<u64> {
-        retry_after(self.headers(), Some(SystemTime::now()))
+        retry_after(self.headers(), Some(SystemClock.wall()))
     }
 
     /// Waits for the next piece of the body; `None` is its end.

@@ -12,7 +12,7 @@ use crate::Damage;
 use crate::error::VaultError;
 use crate::folders::read_foreign;
 use crate::key::SourceKind;
-use crate::seal::{Context, KEY_BYTES, Key, random};
+use crate::seal::{Context, KEY_BYTES, Key, random_bytes};
 
 /// Whoever can ask a person for the passphrase.
 pub trait Passphrase: fmt::Debug + Send + Sync {
@@ -72,7 +72,7 @@ impl Cost {
     /// Takes the second recommended option of RFC 9106 section 4 with one lane, and a new salt.
     pub(super) fn fresh() -> Result<Self, VaultError> {
         Ok(Self {
-            salt: random()?,
+            salt: random_bytes()?,
             memory_kib: 64 * 1024,
             passes: 3,
             lanes: 1,

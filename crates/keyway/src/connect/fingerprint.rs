@@ -8,12 +8,12 @@
 
 use std::fmt;
 
+use blake2::Blake2bMac;
 use blake2::digest::consts::U32;
-use blake2::digest::{CtOutput, KeyInit as _, Mac as _};
-use blake2::{Blake2b, Blake2bMac, Digest as _};
+use blake2::digest::{KeyInit as _, Mac as _};
 use keyway_config::declared::{Helper, HelperCommand, Refresh};
 use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEndpoint};
-use keyway_secret::Secret;
+use keyway_secret::{Secret, constant_time_eq, random};
 use keyway_transport::ChildKind;
 
 use super::{Target, exposed, host_env};
@@ -34,9 +34,7 @@ impl FingerprintKey {
     /// Makes a key for this process alone; `None` without randomness.
     #[must_use]
     pub fn random() -> Option<Self> {
-        let token = keyway_auth::oauth::random_token().ok()?;
-        let bytes: [u8; 32] = Blake2b::<U32>::digest(token.expose()).into();
-        Some(Self(Secret::new(bytes)))
+        random::bytes().ok().map(Secret::new).map(Self)
     }
 
     /// Authenticates words under the key; MACs for different purposes never match.
@@ -65,8 +63,7 @@ impl ConnectionFingerprint {
     /// Says whether bytes are the same, in a time that does not depend on them.
     #[must_use]
     pub fn matches(&self, other: &[u8; 32]) -> bool {
-        let output = |bytes: [u8; 32]| CtOutput::<Blake2bMac<U32>>::new(bytes.into());
-        output(self.0) == output(*other)
+        constant_time_eq(&self.0, other)
     }
 }
 

@@ -5,9 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use keyway_auth::ports::{Clock, Interaction, Tasks};
+use keyway_auth::ports::{Interaction, Tasks};
 use keyway_config::environment::{Environment, Variables};
 use keyway_mcp::session::ClientInfo;
+use keyway_secret::{Clock, SystemClock};
 use keyway_transport::{HttpClient, HttpSettings, Isolation, Launcher, Log};
 use keyway_vault::{Folders, KeySources, Vault};
 
@@ -22,7 +23,7 @@ use crate::load;
 use crate::settings::Settings;
 use crate::sign_in::{
     Accounts, ClientIdentity, InFlight, KeptVault, Loopback, Presenter, PromptPolicy, Stores,
-    SystemClock, TokioTasks,
+    TokioTasks,
 };
 
 /// Puts a [`Host`] together.

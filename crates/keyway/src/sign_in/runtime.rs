@@ -1,28 +1,11 @@
-//! The ports that any process on tokio has: time, tasks, threads.
+//! The ports that any process on tokio has: tasks, threads; and a clock that several share.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use keyway_auth::BoxFuture;
-use keyway_auth::ports::{Clock, Tasks};
-
-/// The clock of the machine.
-#[derive(Debug, Clone, Copy)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn monotonic(&self) -> Instant {
-        Instant::now()
-    }
-
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the `Clock` that everything else takes"
-    )]
-    fn wall(&self) -> SystemTime {
-        SystemTime::now()
-    }
-}
+use keyway_auth::ports::Tasks;
+use keyway_secret::Clock;
 
 /// A clock that several share.
 #[derive(Debug, Clone)]

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use keyway_auth::oauth::ClientIdentity;
-use keyway_auth::ports::Clock;
-use keyway_secret::Secret;
+use keyway_secret::{Clock, Secret};
 use keyway_store::{DocumentCache, GrantStore, RecordStore, StoreError};
 
 use super::KeptVault;

@@ -14,7 +14,7 @@ pub(crate) const CLIENT_ASSERTION_TYPE: &str =
 /// Returns the value of `client_assertion`, good for a minute.
 ///
 /// The audience is the issuer, or the token endpoint where a server is known to want that. `jti`
-/// is a new [token](crate::oauth::random::token) each time.
+/// is a new [token](keyway_secret::random::token) each time.
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
 //! A key of one of four kinds, and the algorithms that each can sign by (RFC 7518, RFC 8037).
 
 use keyway_secret::Secret;
+use keyway_secret::random::NoRandomness;
 use ring::rand::SystemRandom;
 use ring::rsa::PublicKeyComponents;
 use ring::signature::{
@@ -9,7 +10,6 @@ use ring::signature::{
 };
 
 use super::{JoseError, encode};
-use crate::oauth::random::NoRandomness;
 
 /// How a signature is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The authorization code grant with PKCE (RFC 6749 section 4.1, RFC 7636).
 
+use keyway_secret::random;
 use url::Url;
 
 use super::{OFFLINE, Obtained, Prepared, is_client_refused, issuer_host};
@@ -9,7 +10,6 @@ use crate::oauth::engine::OAuthEngine;
 use crate::oauth::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::pkce::{METHOD, Pkce as Verifier};
-use crate::oauth::random;
 use crate::oauth::registration::{Registration, register};
 use crate::oauth::settings::{PATIENCE, PkceRule};
 use crate::oauth::wire::{Form, refusal_of};

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
+use keyway_secret::Clock;
+
 use crate::BoxFuture;
-use crate::ports::Clock;
 
 /// Stands still unless moved.
 #[derive(Debug)]

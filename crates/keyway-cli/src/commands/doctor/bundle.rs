@@ -14,7 +14,7 @@ use keyway::Plugin;
 use keyway::events::{Event, Listener, Topic, rfc3339};
 use keyway::load::Loaded;
 use keyway::settings;
-use keyway_secret::printable;
+use keyway_secret::{Clock as _, SystemClock, printable};
 use serde_json::{Value, json};
 
 use crate::archive::Archive;
@@ -167,12 +167,8 @@ fn homeless(text: &str, home: Option<&Path>) -> String {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a report says when it was made, by the clock of this machine"
-)]
 fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = SystemClock.wall().duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap_or_default().as_secs()
 }
 

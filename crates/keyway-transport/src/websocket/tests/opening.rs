@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use keyway_auth::ports::{Clock, HelperRunner};
+use keyway_auth::ports::HelperRunner;
 use keyway_auth::{BoxFuture, Dynamic, HelperFault, Renewal};
 use keyway_code::Code;
+use keyway_secret::Clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::processes::{start, variable};
 use super::*;
 use crate::key::{KeySources, SourceKind};
-use crate::seal::random;
+use crate::seal::random_bytes;
 use crate::store::Namespace;
 
 /// The part of the worker: puts, claims, commits and deletes without pause.
@@ -164,7 +164,7 @@ fn lane(home: &Home, lane: &str, kills: &Kills) -> (usize, usize) {
         let first = (kill + 1) * 1_000_000;
         let mut child = start("kills", home, &[(LANE, lane), (FIRST, &first.to_string())]);
         let lines = lines_of(&mut child);
-        let [dice, more, low, high] = random::<4>().unwrap();
+        let [dice, more, low, high] = random_bytes::<4>().unwrap();
         // One in four dies while it starts and opens the store, the others at work.
         let words = if dice % 4 == 0 {
             0
@@ -275,7 +275,7 @@ fn vault_opens_whenever_a_change_of_its_key_is_killed() {
     for kill in 0..30 {
         let mut child = start("rekey", &home, &[]);
         let mut lines = lines_of(&mut child);
-        let [words, pause] = random::<2>().unwrap();
+        let [words, pause] = random_bytes::<2>().unwrap();
         for _ in 0..=words % 3 {
             assert!(lines.next().is_some());
         }

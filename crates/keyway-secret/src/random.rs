@@ -1,30 +1,42 @@
-//! What nobody may guess: `state`, PKCE verifiers, the names of proofs.
+//! Random values from the operating system: tokens, nonces, keys.
 //!
-//! All of it comes from the operating system, which may fail; then nothing is sent.
+//! The operating system may refuse; then there is no value, and callers send nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use keyway_secret::Secret;
-use ring::rand::{SystemRandom, generate};
 use thiserror::Error;
+
+use crate::Secret;
 
 /// The operating system gave no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the operating system gives no random bytes")]
 pub struct NoRandomness;
 
-/// Returns 256 random bits as 43 characters that every part of an address may hold.
+/// Returns 256 random bits as 43 characters of unpadded base64url, valid in every part of a URL.
 ///
-/// What comes back is compared by [`Secret::is_same_as`], in constant time.
+/// A token that comes back is compared with [`Secret::is_same_as`], in constant time.
 ///
 /// # Errors
 ///
 /// Returns [`NoRandomness`] if the operating system gives none.
 pub fn token() -> Result<Secret<String>, NoRandomness> {
-    let bytes = generate::<[u8; 32]>(&SystemRandom::new()).map_err(|_| NoRandomness)?;
-    let bytes = Secret::new(bytes.expose());
+    let bytes = Secret::new(bytes::<TOKEN_BYTES>()?);
     Ok(Secret::new(BASE64_URL_SAFE_NO_PAD.encode(bytes.expose())))
 }
+
+/// Returns random bytes.
+///
+/// # Errors
+///
+/// Returns [`NoRandomness`] if the operating system gives none.
+pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|_| NoRandomness)?;
+    Ok(bytes)
+}
+
+const TOKEN_BYTES: usize = 32;
 
 #[cfg(test)]
 mod tests {
