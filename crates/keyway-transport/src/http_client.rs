@@ -18,7 +18,7 @@ mod tls;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION, USER_AGENT};
@@ -82,6 +82,9 @@ struct Shared {
     tls: Tls,
     settings: HttpSettings,
     history: Arc<ScopeHistory>,
+    /// The connections by policy, so that two clients of one policy share them: every session asks
+    /// how its server wants to be signed in to. Held for a look only; there are as many as policies.
+    by_policy: Mutex<Vec<(AddressPolicy, Arc<Pool>)>>,
 }
 
 impl HttpClient {
@@ -96,17 +99,31 @@ impl HttpClient {
             tls,
             settings,
             history: Arc::default(),
+            by_policy: Mutex::default(),
         });
         Self::build(shared, AddressPolicy::Configured, Purpose::Exchange)
     }
 
-    /// Returns a client with the same settings for other addresses; connections are not shared.
+    /// Returns a client with the same settings for other addresses. It shares connections with
+    /// those of its policy, not with this one.
     ///
     /// # Errors
     ///
     /// Returns [`TransportError::Settings`] for settings that were refused already.
     pub fn with_policy(&self, policy: AddressPolicy) -> Result<Self, TransportError> {
-        Self::build(Arc::clone(&self.shared), policy, self.pool.purpose)
+        let pools = self.shared.by_policy.lock();
+        let mut pools = pools.unwrap_or_else(PoisonError::into_inner);
+        let is_it = |pool: &Pool| pool.purpose == self.pool.purpose;
+        if let Some((_, pool)) = pools.iter().find(|(of, pool)| *of == policy && is_it(pool)) {
+            return Ok(Self {
+                pool: Arc::clone(pool),
+                policy,
+                shared: Arc::clone(&self.shared),
+            });
+        }
+        let client = Self::build(Arc::clone(&self.shared), policy, self.pool.purpose)?;
+        pools.push((policy, Arc::clone(&client.pool)));
+        Ok(client)
     }
 
     /// Returns a client with the same settings whose connections may change to another protocol.

@@ -126,46 +126,79 @@ async fn accept(
 }
 
 /// Serves one connection.
-async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+///
+/// What a connection needs before its first request and what it needs afterwards are boxed apart:
+/// this task lives as long as the connection, and most of them are idle.
+fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     from: (Peer, Option<SocketPair>),
     service: Arc<dyn Service>,
-    (_place, mut stopped): (OwnedSemaphorePermit, watch::Receiver<bool>),
-) {
+    (place, stopped): (OwnedSemaphorePermit, watch::Receiver<bool>),
+) -> impl Future<Output = ()> + Send {
+    let opening = Box::pin(open_connection(stream, from, service, stopped));
+    async move {
+        // A peer that broke off has no one to report to.
+        if let Some(serving) = opening.await {
+            serving.await;
+        }
+        drop(place);
+    }
+}
+
+/// Reads the first bytes of a connection; returns what serves it in the version that they speak.
+async fn open_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    from: (Peer, Option<SocketPair>),
+    service: Arc<dyn Service>,
+    mut stopped: watch::Receiver<bool>,
+) -> Option<BoxFuture<'static, ()>> {
     let clock = Arc::new(ActivityClock::default());
     let stream = TimeoutStream::new(stream, Arc::clone(&clock));
     // Before the first byte there is nothing to finish: stopping may drop the connection.
     let peeked = tokio::select! {
         peeked = PeekedStream::of(stream) => peeked,
-        () = stopped_signal(&mut stopped) => return,
+        () = stopped_signal(&mut stopped) => return None,
     };
-    let Ok((stream, version)) = peeked else {
-        return;
-    };
+    let (stream, version) = peeked.ok()?;
     let stream = TokioIo::new(stream);
     let answering = service_fn(move |request: Request<Incoming>| {
         let busy = clock.begin(request.version());
         let answer = Arc::clone(&service).answer(Inbound::new(from, request));
         async move { Ok::<_, Infallible>(answer.await.into_response(busy)) }
     });
-    // A peer that broke off has no one to report to.
-    match version {
-        HttpVersion::Http1 => {
-            let mut builder = http1::Builder::new();
-            builder.header_read_timeout(None).max_buf_size(MAX_HEAD);
-            // Boxed, so that what came before it takes no place beside it.
-            let connection = builder.serve_connection(stream, answering);
-            let mut connection = Box::pin(connection.with_upgrades());
-            // Stopping lets the request in flight finish and closes after its response.
-            tokio::select! {
-                ended = connection.as_mut() => drop(ended),
-                () = stopped_signal(&mut stopped) => {
-                    connection.as_mut().graceful_shutdown();
-                    drop(connection.await);
-                }
+    Some(match version {
+        HttpVersion::Http1 => Box::pin(serve_http1(stream, answering, stopped)),
+        HttpVersion::Http2 => Box::pin(serve_http2(stream, answering, stopped)),
+    })
+}
+
+/// Serves a connection on which requests come one after the other.
+fn serve_http1<S, A>(
+    stream: S,
+    answering: A,
+    mut stopped: watch::Receiver<bool>,
+) -> impl Future<Output = ()> + Send
+where
+    S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    A: HttpService<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>
+        + Send
+        + 'static,
+    A::Future: Send + 'static,
+{
+    let mut builder = http1::Builder::new();
+    builder.header_read_timeout(None).max_buf_size(MAX_HEAD);
+    let connection = builder.serve_connection(stream, answering);
+    let mut connection = connection.with_upgrades();
+    async move {
+        // Stopping lets the request in flight finish and closes after its response. The connection
+        // is polled where it is: moved, it would take its place in memory twice.
+        tokio::select! {
+            ended = &mut connection => drop(ended),
+            () = stopped_signal(&mut stopped) => {
+                std::pin::Pin::new(&mut connection).graceful_shutdown();
+                drop((&mut connection).await);
             }
         }
-        HttpVersion::Http2 => Box::pin(serve_http2(stream, answering, stopped)).await,
     }
 }
 

@@ -25,7 +25,8 @@ use self::failure_backoff::FailureBackoff;
 pub(super) struct Memory {
     /// Grows with each credential.
     pub(super) serial: u64,
-    pub(super) held: Option<HeldToken>,
+    /// Boxed, as is every failure below: each session has a memory, and most servers need no token.
+    pub(super) held: Option<Box<HeldToken>>,
     /// The headers that are sent without a token.
     bare: Arc<Credential>,
     /// When the store last had nothing for us.
@@ -152,7 +153,7 @@ impl Memory {
         let credential = Arc::new(credential);
         let now = clock.monotonic();
         let left = grant.expires_at.map(|at| at.since(grant.now));
-        self.held = Some(HeldToken {
+        self.held = Some(Box::new(HeldToken {
             soft: left.map(|left| now + left.saturating_sub(skew(details.lifetime))),
             hard: left.map(|left| now + left),
             grant: Arc::new(grant),
@@ -160,7 +161,7 @@ impl Memory {
             credential: Arc::clone(&credential),
             source,
             dpop,
-        });
+        }));
         self.empty_at = None;
         self.ended = None;
         self.renewals.clear();

@@ -286,10 +286,11 @@ impl UpstreamConnection {
                     why = reason.unwrap_or(TransportError::Closed);
                     break;
                 }
-                event => self.take(event).await,
+                // Boxed, as is the end: this task lives as long as its session.
+                event => Box::pin(self.take(event)).await,
             }
         }
-        self.end(&why).await;
+        Box::pin(self.end(&why)).await;
     }
 
     /// Fails whoever waits, and lets nobody in any more.

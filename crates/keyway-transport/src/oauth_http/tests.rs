@@ -320,3 +320,20 @@ async fn roots_and_the_client_certificate_are_those_of_the_connection() {
     ));
     assert_eq!(server.journal().len(), 1);
 }
+
+#[tokio::test]
+async fn sign_ins_of_many_sessions_share_their_connections() {
+    let server = Server::start(|_| Reply::json(200, "{}")).await;
+    let client = client();
+    for _ in 0..3 {
+        let session = OAuthHttp::new(&client, &at(&server, "/mcp"));
+        let asked = session.send(HttpRequest::get(at(&server, "/doc")));
+        assert_eq!(asked.await.unwrap().status, 200);
+    }
+    assert_eq!(server.connections(), 1);
+    // What the person allowed for one server is another policy, and has connections of its own.
+    let allowed = OAuthHttp::dangerous_private(&client, &at(&server, "/mcp")).unwrap();
+    let asked = allowed.send(HttpRequest::get(at(&server, "/doc")));
+    assert_eq!(asked.await.unwrap().status, 200);
+    assert_eq!(server.connections(), 2);
+}

@@ -66,7 +66,7 @@ impl Shared {
         for failures in 0..MAX_FAILURES {
             sleep(cursor.delay(failures)).await;
             match self.open(cursor, session_id).await {
-                Ok(Opened::Stream(response)) => return Ok(response),
+                Ok(Opened::Stream(response)) => return Ok(*response),
                 Ok(Opened::Unsupported) => break,
                 Ok(Opened::RetryLater { wait }) => sleep(wait).await,
                 Err(error) if error.is_transient() => {}
@@ -89,9 +89,9 @@ impl Shared {
         while failures < MAX_FAILURES {
             failures += 1;
             match Box::pin(self.open(&cursor, None)).await {
-                Ok(Opened::Stream(response)) => {
+                Ok(Opened::Stream(mut response)) => {
                     let began = Instant::now();
-                    if self.forward_events(response, &mut cursor).await
+                    if self.forward_events(&mut response, &mut cursor).await
                         || began.elapsed() > STREAM_HEALTHY_AFTER
                     {
                         failures = 0;
@@ -129,7 +129,9 @@ impl Shared {
         };
         let response = self.server.call(&call).await?;
         Ok(match response.status() {
-            200..=299 if response.media() == Media::EventStream => Opened::Stream(response),
+            200..=299 if response.media() == Media::EventStream => {
+                Opened::Stream(Box::new(response))
+            }
             408 | 425 | 429 | 500.. if response.status() != 501 => {
                 let wait = Duration::from_secs(response.retry_after().unwrap_or_default());
                 let wait = wait.min(MAX_HOLD);
@@ -140,7 +142,7 @@ impl Shared {
     }
 
     /// Passes requests and notifications on; says whether the stream brought anything.
-    async fn forward_events(&self, mut response: Response, cursor: &mut StreamCursor) -> bool {
+    async fn forward_events(&self, response: &mut Response, cursor: &mut StreamCursor) -> bool {
         response.forget_head();
         let mut stream = EventStream::new();
         let mut brought = false;
@@ -178,7 +180,8 @@ impl Shared {
 
 /// What became of an attempt to open a stream.
 enum Opened {
-    Stream(Response),
+    /// Boxed, because the listening task keeps it as long as the session lasts.
+    Stream(Box<Response>),
     /// The server is in trouble.
     RetryLater {
         /// What it asks to wait, beside our own limit.

@@ -7,7 +7,7 @@ use crate::ports::InteractionError;
 
 /// One kind of thing that can fail; each failure in a row is waited for twice as long.
 #[derive(Debug, Default)]
-pub(in crate::oauth) struct FailureBackoff(Option<Failure>);
+pub(in crate::oauth) struct FailureBackoff(Option<Box<Failure>>);
 
 #[derive(Debug)]
 struct Failure {
@@ -37,12 +37,12 @@ impl FailureBackoff {
             Some(before) => (before.step * 2).min(LONGEST_STEP),
             None => FIRST_STEP,
         };
-        self.0 = Some(Failure {
+        self.0 = Some(Box::new(Failure {
             error: error.clone(),
             at: now,
             step,
             pause: step.max(asked_for(error)),
-        });
+        }));
     }
 
     /// Forgets it.
