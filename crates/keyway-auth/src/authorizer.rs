@@ -1,17 +1,13 @@
 //! The seam between connecting and authenticating.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Method};
 use url::Url;
 
 use crate::error::AuthError;
-
-/// A future that can be awaited from any thread.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::future::BoxFuture;
 
 /// One way of authenticating to one server.
 pub trait Authorizer: Send + Sync + fmt::Debug {

@@ -7,8 +7,9 @@ use async_lock::Mutex;
 use http::{HeaderName, HeaderValue};
 use keyway_secret::Clock;
 
-use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
+use crate::authorizer::{Authorizer, Challenge, Credential, Verdict};
 use crate::error::AuthError;
+use crate::future::BoxFuture;
 use crate::helper_output::parse;
 use crate::ports::HelperRunner;
 

@@ -1,9 +1,15 @@
 //! Why a credential could not be obtained.
 
+mod oauth;
+
 use keyway_code::{Code, Exit, ServerState};
 use thiserror::Error;
 
-use crate::oauth::OAuthError;
+use crate::helper_fault::HelperFault;
+use crate::refusal::HttpRefusal;
+
+pub(crate) use self::oauth::shown;
+pub use self::oauth::{OAuthError, Refusal, RequestTarget, SignInCause};
 
 /// Why a credential could not be obtained.
 #[derive(Debug, Clone, Error)]
@@ -26,80 +32,6 @@ impl From<OAuthError> for AuthError {
     }
 }
 
-/// Which rule of the contract a headers helper broke. Never holds what it printed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum HelperFault {
-    /// There is no such program, or it may not be executed.
-    #[error("`{program}` is missing or may not be executed")]
-    NotExecutable {
-        /// As written in the entry.
-        program: String,
-    },
-    /// Its path leads out of the plugin's folder.
-    #[error("`{program}` is outside the plugin's folder")]
-    OutsidePlugin {
-        /// As written in the entry.
-        program: String,
-    },
-    /// The process cannot start programs: its `main` does not begin with `keyway::init()`.
-    #[error("cannot start `{program}`: `keyway::init()` was not called first in `main`")]
-    LauncherNotInitialized {
-        /// As written in the entry.
-        program: String,
-    },
-    /// A file that it runs is not the one that was approved.
-    #[error("`{file}` has changed since it was approved")]
-    Changed {
-        /// Which.
-        file: String,
-    },
-    /// It ended with another code than 0.
-    #[error("it ended with {status}")]
-    Exit {
-        /// The exit code or signal, in words.
-        status: String,
-    },
-    /// It did not end in time.
-    #[error("it did not end within {seconds} seconds")]
-    Timeout {
-        /// The limit.
-        seconds: u64,
-    },
-    /// It printed more than the limit.
-    #[error("it printed more than {limit} bytes")]
-    TooMuchOutput {
-        /// The limit.
-        limit: usize,
-    },
-    /// It printed something other than one JSON object of strings.
-    #[error("its output is not one JSON object of strings: {why}")]
-    Output {
-        /// What is wrong, without quoting it.
-        why: &'static str,
-    },
-    /// It printed an object without headers.
-    #[error("it printed no headers")]
-    Empty,
-}
-
-impl HelperFault {
-    /// Returns the code used in every format.
-    #[must_use]
-    pub const fn code(&self) -> Code {
-        match self {
-            Self::NotExecutable { .. } => Code::HelperNotExecutable,
-            Self::OutsidePlugin { .. } => Code::HelperOutsidePlugin,
-            Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
-            Self::Changed { .. } => Code::PendingTrust,
-            Self::Exit { .. } => Code::HelperFailed,
-            Self::Timeout { .. } => Code::HelperTimeout,
-            Self::TooMuchOutput { .. } | Self::Output { .. } => Code::HelperOutput,
-            Self::Empty => Code::HelperEmpty,
-        }
-    }
-}
-
 impl AuthError {
     /// Says whether trying again later may help without anyone doing anything.
     #[must_use]
@@ -112,7 +44,7 @@ impl AuthError {
 
     /// Returns what was said when the credential was refused, for the `http` of a diagnostic.
     #[must_use]
-    pub fn http_refusal(&self) -> Option<crate::HttpRefusal> {
+    pub fn http_refusal(&self) -> Option<HttpRefusal> {
         match self {
             Self::Helper { .. } => None,
             Self::OAuth(error) => error.http_refusal(),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 
-use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
+use crate::authorizer::{Authorizer, Challenge, Credential, Verdict};
 use crate::error::AuthError;
+use crate::future::BoxFuture;
 
 /// The same headers on every request; a refusal stands, and never starts OAuth.
 #[derive(Debug, Clone)]

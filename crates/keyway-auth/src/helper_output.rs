@@ -7,7 +7,7 @@ use keyway_secret::header::{MAX_VALUE_BYTES, is_transport_owned};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use crate::error::HelperFault;
+use crate::helper_fault::HelperFault;
 
 /// Reads headers from a helper's standard output; the first surprise stops.
 ///

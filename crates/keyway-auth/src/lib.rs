@@ -6,23 +6,31 @@
 
 mod authorizer;
 mod challenge;
+mod document;
 mod dynamic;
+mod endpoint;
 mod error;
 mod fixed;
+mod future;
+mod helper_fault;
 mod helper_output;
+mod jose;
 pub mod oauth;
 mod observer;
 pub mod ports;
 mod refusal;
 mod retry_after;
+mod timeouts;
 
-pub use self::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Proof, Verdict};
+pub use self::authorizer::{Authorizer, Challenge, Credential, Proof, Verdict};
 pub use self::challenge::{AuthChallenge, parse_challenges, token_challenge};
+pub use self::document::Document as PeerDocument;
 pub use self::dynamic::{Dynamic, Renewal};
-pub use self::error::{AuthError, HelperFault};
+pub use self::error::AuthError;
 pub use self::fixed::Fixed;
+pub use self::future::BoxFuture;
+pub use self::helper_fault::HelperFault;
 pub use self::helper_output::parse as parse_helper_output;
-pub use self::oauth::document::Document as PeerDocument;
 pub use self::observer::{Observer, ServerEvent, ServerObserver, Topic};
 pub use self::refusal::HttpRefusal;
 pub use self::retry_after::retry_after;

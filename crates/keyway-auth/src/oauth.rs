@@ -7,23 +7,24 @@
 
 mod account_pin;
 mod authorizer;
+mod blocking;
+mod cache_lifetime;
 mod client;
 mod details;
 mod discovery;
-pub(crate) mod document;
 pub(crate) mod dpop;
 mod dpop_binding;
-pub(crate) mod endpoint;
 mod engine;
-mod error;
-pub(crate) mod jose;
+mod grant_access;
 mod memory;
 mod metadata;
 mod metadata_cache;
+mod person;
 pub(crate) mod pkce;
 mod probe;
 mod record_name;
 mod refresh;
+mod registered_clients;
 mod registration;
 mod replaced_tokens;
 mod required_scopes;
@@ -31,6 +32,7 @@ pub(crate) mod scope;
 mod secret_serde;
 mod settings;
 mod sign_in;
+mod sign_in_record;
 mod sign_out;
 mod status;
 #[cfg(test)]
@@ -38,15 +40,12 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod token;
+mod vault_error;
 mod wire;
 
 pub use self::account_pin::AccountPin;
 pub use self::authorizer::{OAuth, PromptPolicy};
-pub use self::document::DocumentError;
-pub use self::endpoint::EndpointError;
 pub use self::engine::{Ports, Server};
-pub use self::error::{OAuthError, Refusal, RequestTarget, SignInCause};
-pub use self::jose::{JoseError, SigningKey};
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,
@@ -54,3 +53,7 @@ pub use self::settings::{
 };
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::SignIn;
+pub use crate::document::DocumentError;
+pub use crate::endpoint::EndpointError;
+pub use crate::error::{OAuthError, Refusal, RequestTarget, SignInCause};
+pub use crate::jose::{JoseError, SigningKey};

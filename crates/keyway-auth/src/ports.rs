@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use keyway_secret::Secret;
 
-use crate::BoxFuture;
-use crate::error::HelperFault;
+use crate::future::BoxFuture;
+use crate::helper_fault::HelperFault;
 
 pub use keyway_store::{DocumentCache, RecordStore};
 

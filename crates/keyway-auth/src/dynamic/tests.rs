@@ -7,7 +7,7 @@ use keyway_code::Code;
 use keyway_secret::Secret;
 
 use super::*;
-use crate::error::HelperFault;
+use crate::helper_fault::HelperFault;
 
 #[derive(Debug, Default)]
 struct Script {

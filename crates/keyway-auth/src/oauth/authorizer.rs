@@ -13,16 +13,18 @@ use keyway_store::Grant;
 
 use self::renewing::RenewalFailure;
 use super::engine::{OAuthEngine, Ports, Server};
-use super::error::{OAuthError, SignInCause};
 use super::memory::{Availability, Memory};
 use super::metadata_cache::CachePolicy;
 use super::refresh::Cause;
 use super::scope::Scopes;
 use super::settings::Settings;
 use super::sign_in::SignInTrigger;
-use crate::authorizer::{Authorizer, BoxFuture, Challenge, Credential, Verdict};
+use crate::authorizer::{Authorizer, Challenge, Credential, Verdict};
 use crate::error::AuthError;
+use crate::error::{OAuthError, SignInCause};
+use crate::future::BoxFuture;
 use crate::observer::ServerEvent;
+use crate::timeouts::{PROMPT_WAIT_TICK, SIGN_IN_POLL_INTERVAL};
 
 /// OAuth on demand: nothing is sent until the server asks for it.
 #[derive(Debug, Clone)]
@@ -103,7 +105,12 @@ impl OAuth {
     pub async fn enter(&self) -> Result<(), AuthError> {
         let entered = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let known = inner.engine.stored().await?.map(|grant| grant.generation);
+            let known = inner
+                .engine
+                .grant
+                .read()
+                .await?
+                .map(|grant| grant.generation);
             let trigger = inner.trigger().await;
             let entered = inner
                 .sign_in_in_turn(&trigger, CachePolicy::Bypass, known)
@@ -149,7 +156,7 @@ impl OAuth {
     pub async fn renew(&self) -> Result<(), AuthError> {
         let renewed = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let Some(grant) = inner.engine.stored().await? else {
+            let Some(grant) = inner.engine.grant.read().await? else {
                 return Err(OAuthError::sign_in_required(SignInCause::Never));
             };
             match inner.renewed(&grant, &Cause::Refused(None)).await? {
@@ -186,7 +193,7 @@ impl OAuth {
     /// Returns the consent page that a person is being asked on.
     #[must_use]
     pub fn consent_page(&self) -> Option<String> {
-        self.0.engine.consent_page_shown()
+        self.0.engine.person.consent_page()
     }
 
     /// Says whether a sign-in is stored, whatever it is worth.
@@ -195,7 +202,7 @@ impl OAuth {
     ///
     /// Returns why the vault cannot be read.
     pub async fn is_signed_in(&self) -> Result<bool, AuthError> {
-        let stored = self.0.engine.stored().await?;
+        let stored = self.0.engine.grant.read().await?;
         Ok(stored.is_some())
     }
 
@@ -205,10 +212,10 @@ impl OAuth {
         let generation = |stored: Result<Option<Grant>, OAuthError>| {
             stored.ok().flatten().map(|grant| grant.generation)
         };
-        let before = generation(engine.stored().await);
+        let before = generation(engine.grant.read().await);
         loop {
-            engine.tasks.sleep(LOOK).await;
-            let now = generation(engine.stored().await);
+            engine.tasks.sleep(SIGN_IN_POLL_INTERVAL).await;
+            let now = generation(engine.grant.read().await);
             if now.is_some() && now != before {
                 return;
             }
@@ -237,20 +244,20 @@ impl OAuth {
     ///
     /// Whoever does so looks at [`is_stop_requested`](Self::is_stop_requested) a few times a second.
     pub fn attend(&self) {
-        self.0.engine.attend();
+        self.0.engine.grant.mark_in_use();
     }
 
     /// Says whether somebody signs out elsewhere, and waits for this process to [`leave`](Self::leave).
     #[must_use]
     pub fn is_stop_requested(&self) -> bool {
-        self.0.engine.is_stop_requested()
+        self.0.engine.grant.is_stop_requested()
     }
 
     /// Stops using the sign-in; the next request looks at what is stored then.
     pub fn leave(&self) {
         self.reload();
         self.0.lock().trigger = SignInTrigger::default();
-        self.0.engine.leave();
+        self.0.engine.grant.unmark();
         if let Some(account_pin) = &self.0.engine.account_pin {
             account_pin.count_sign_out();
         }
@@ -338,7 +345,7 @@ impl Inner {
         if trigger.metadata.is_none() && trigger.scopes.is_none() {
             trigger = self.engine.probe(&self.fixed).await;
         }
-        let required = self.engine.required_scopes().await;
+        let required = self.engine.required_scopes.get().await;
         trigger.must = trigger.must.union(&required);
         trigger
     }
@@ -347,13 +354,13 @@ impl Inner {
     async fn late<T>(&self, time: Duration) -> Result<T, OAuthError> {
         let mut waited = Duration::ZERO;
         loop {
-            self.engine.tasks.sleep(TICK).await;
+            self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
             // Only the time that a person takes counts; everything else is bounded already.
-            let address = self.engine.consent_page_shown();
-            if address.is_none() && !self.engine.is_queued() {
+            let address = self.engine.person.consent_page();
+            if address.is_none() && !self.engine.person.is_queued() {
                 continue;
             }
-            waited += TICK;
+            waited += PROMPT_WAIT_TICK;
             if waited >= time {
                 return Err(match address {
                     Some(address) => OAuthError::SignInUnderWay { address },
@@ -367,7 +374,3 @@ impl Inner {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// How often the vault is looked at while nobody is signed in.
-const LOOK: Duration = Duration::from_millis(500);
-const TICK: Duration = Duration::from_millis(250);

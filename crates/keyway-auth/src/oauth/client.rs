@@ -9,11 +9,11 @@ use http::header::AUTHORIZATION;
 use keyway_secret::{Secret, random};
 use url::form_urlencoded;
 
-use super::error::{OAuthError, shown};
-use super::jose::assertion::{CLIENT_ASSERTION_TYPE, client_assertion};
 use super::metadata::ServerMetadata;
 use super::settings::{AuthMethod, ClientProof, ClientSettings};
 use super::wire::Form;
+use crate::error::{OAuthError, shown};
+use crate::jose::assertion::{CLIENT_ASSERTION_TYPE, client_assertion};
 
 /// A client as an authorization server knows it.
 #[derive(Debug, Clone)]

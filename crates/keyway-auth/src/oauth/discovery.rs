@@ -2,12 +2,12 @@
 
 use url::Url;
 
-use super::document::Document;
-use super::endpoint::{Endpoint, EndpointError};
-use super::error::{OAuthError, RequestTarget, shown};
 use super::metadata::{ResourceMetadata, ServerMetadata, named};
 use super::metadata_cache::MetadataReader;
 use super::settings::{Endpoints, Settings};
+use crate::document::Document;
+use crate::endpoint::{Endpoint, EndpointError};
+use crate::error::{OAuthError, RequestTarget, shown};
 
 /// Where to sign in for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

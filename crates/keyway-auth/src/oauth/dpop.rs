@@ -15,8 +15,8 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::jose::assertion::unix;
-use super::jose::{JoseError, SigningKey};
+use crate::jose::assertion::unix;
+use crate::jose::{JoseError, SigningKey};
 use crate::{Challenge, Proof, parse_challenges};
 
 pub(crate) use self::nonce::Nonces;

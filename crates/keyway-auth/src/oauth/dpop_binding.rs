@@ -10,8 +10,8 @@ use keyway_secret::{Clock, Secret};
 use url::Url;
 
 use super::dpop::{DpopKey, HEADER, Nonces, RequestProof, Subject, nonce_in};
-use super::error::OAuthError;
 use crate::authorizer::Proof;
+use crate::error::OAuthError;
 
 /// A key with the nonces of the servers that it is used with.
 #[derive(Debug, Clone)]

@@ -1,21 +1,24 @@
 //! One server, and everything that signing in to it needs.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use async_lock::OnceCell;
 use keyway_secret::Clock;
-use keyway_store::{Grant, GrantKey, GrantStore, StoreError, UseMarker};
+use keyway_store::{GrantKey, GrantStore};
 use url::Url;
 
 use super::account_pin::AccountPin;
+use super::blocking::BlockingTasks;
 use super::dpop::Nonces;
-use super::error::OAuthError;
-use super::registration::Registration;
+use super::grant_access::GrantAccess;
+use super::metadata_cache::MetadataCache;
+use super::person::Person;
+use super::registered_clients::RegisteredClients;
+use super::replaced_tokens::ReplacedTokens;
+use super::required_scopes::RequiredScopes;
 use super::settings::Settings;
 use super::wire::Wire;
-use crate::observer::{ServerObserver, Topic};
+use crate::observer::ServerObserver;
 use crate::ports::{DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
 
 /// The server to sign in to.
@@ -69,215 +72,69 @@ impl fmt::Debug for Ports {
     }
 }
 
-/// One server, and everything that signing in to it needs.
+/// One server and the parts that signing in to it needs, each with the fields that it needs.
+///
+/// The flows are methods of this type, one file each: `probe`, `sign_in`, `refresh`, `sign_out`.
 pub(super) struct OAuthEngine {
     pub(super) server: Server,
     pub(super) settings: Settings,
-    pub(super) key: GrantKey,
-    pub(super) wire: Wire,
-    pub(super) nonces: Arc<Nonces>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) tasks: Arc<dyn Tasks>,
-    grants: Arc<dyn GrantStore>,
-    pub(super) records: Arc<dyn RecordStore>,
-    pub(super) documents: Arc<dyn DocumentCache>,
-    /// The consent page that a person is being asked on.
-    page: Mutex<Option<String>>,
-    is_queued: AtomicBool,
-    pub(super) interaction: Option<Arc<dyn Interaction>>,
-    /// How often a person was asked.
-    asked: AtomicU32,
     pub(super) observer: ServerObserver,
     pub(super) account_pin: Option<AccountPin>,
-    /// Whether others are to see that the sign-in is in use here.
-    is_marked_in_use: AtomicBool,
-    /// What they see.
-    presence: Arc<Mutex<Option<Box<dyn UseMarker>>>>,
+    pub(super) wire: Wire,
+    pub(super) nonces: Arc<Nonces>,
+    pub(super) grant: GrantAccess,
+    pub(super) metadata: MetadataCache,
+    pub(super) registered_clients: RegisteredClients,
+    pub(super) required_scopes: RequiredScopes,
+    pub(super) replaced_tokens: ReplacedTokens,
+    pub(super) person: Person,
 }
 
 impl OAuthEngine {
     pub(super) fn new(server: Server, settings: Settings, ports: Ports) -> Self {
+        let Ports {
+            http,
+            clock,
+            tasks,
+            grants,
+            records,
+            documents,
+            interaction,
+            observer,
+            account_pin,
+        } = ports;
+        let key = server.key.clone();
+        let wire = Wire::new(http, Arc::clone(&clock), observer.clone());
+        let blocking = BlockingTasks::new(Arc::clone(&tasks));
         Self {
-            key: server.key.clone(),
+            metadata: MetadataCache::new(key.clone(), documents, wire.clone(), blocking.clone()),
+            required_scopes: RequiredScopes::new(&key, &records, &blocking),
+            replaced_tokens: ReplacedTokens::new(&key, &records, &blocking),
+            registered_clients: RegisteredClients::new(
+                records,
+                Arc::clone(&clock),
+                blocking.clone(),
+            ),
+            person: Person::new(interaction, Arc::clone(&clock), observer.clone()),
+            grant: GrantAccess::new(key, grants, blocking),
+            nonces: Arc::default(),
             server,
             settings,
-            wire: Wire::new(ports.http, Arc::clone(&ports.clock), ports.observer.clone()),
-            nonces: Arc::default(),
-            clock: ports.clock,
-            tasks: ports.tasks,
-            grants: ports.grants,
-            records: ports.records,
-            documents: ports.documents,
-            page: Mutex::new(None),
-            is_queued: AtomicBool::new(false),
-            interaction: ports.interaction,
-            asked: AtomicU32::new(0),
-            observer: ports.observer,
-            account_pin: ports.account_pin,
-            is_marked_in_use: AtomicBool::new(false),
-            presence: Arc::default(),
+            clock,
+            tasks,
+            observer,
+            account_pin,
+            wire,
         }
-    }
-
-    /// Returns who can be asked, if anybody can.
-    pub(super) fn person(&self) -> Option<&Arc<dyn Interaction>> {
-        let person = self.interaction.as_ref();
-        person.filter(|it| it.is_available())
-    }
-
-    /// Returns the consent page that a person is being asked on.
-    pub(super) fn consent_page_shown(&self) -> Option<String> {
-        self.page().clone()
-    }
-
-    /// Remembers the page for as long as `asking` takes.
-    pub(super) async fn asked_on<T>(&self, page: &str, asking: impl Future<Output = T>) -> T {
-        *self.page() = Some(page.to_owned());
-        let started = self.clock.monotonic();
-        let line = "a person is asked to agree";
-        self.observer.note(Topic::OAuth, || line.to_owned());
-        let answer = asking.await;
-        self.observer.note(Topic::OAuth, || {
-            let took = self.clock.monotonic().saturating_duration_since(started);
-            format!("the question was settled after {} ms", took.as_millis())
-        });
-        *self.page() = None;
-        answer
-    }
-
-    fn page(&self) -> MutexGuard<'_, Option<String>> {
-        self.page.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the right to ask a person.
-    pub(super) async fn queue<T>(&self, turn: impl Future<Output = T>) -> T {
-        self.is_queued.store(true, Ordering::Relaxed);
-        let turn = turn.await;
-        self.is_queued.store(false, Ordering::Relaxed);
-        turn
-    }
-
-    /// Says whether somebody else asks the person, and we wait for that.
-    pub(super) fn is_queued(&self) -> bool {
-        self.is_queued.load(Ordering::Relaxed)
-    }
-
-    /// Returns how often a person was asked.
-    pub(super) fn asked(&self) -> u32 {
-        self.asked.load(Ordering::Relaxed)
-    }
-
-    /// Notes that a person is about to be asked.
-    pub(super) fn ask_once_more(&self) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Does something with the sign-ins, on a thread that may wait for the disk.
-    pub(super) async fn vault<T, W>(&self, work: W) -> Result<T, OAuthError>
-    where
-        T: Clone + Send + Sync + 'static,
-        W: FnOnce(&dyn GrantStore) -> Result<T, StoreError> + Send + 'static,
-    {
-        let grants = Arc::clone(&self.grants);
-        self.blocking(move || work(&*grants).map_err(|error| vault_error(&error)))
-            .await
-    }
-
-    /// Reads the sign-in; whoever attends is seen before that.
-    pub(super) async fn stored(&self) -> Result<Option<Grant>, OAuthError> {
-        let is_marked_in_use = self.is_marked_in_use.load(Ordering::Relaxed);
-        let (key, presence) = (self.key.clone(), Arc::clone(&self.presence));
-        self.vault(move |grants| {
-            let mut presence = presence.lock().unwrap_or_else(PoisonError::into_inner);
-            if is_marked_in_use && presence.is_none() {
-                // Where it cannot be shown, a sign-out is noticed when the token is refused.
-                *presence = grants.mark_in_use(&key).ok().flatten();
-            }
-            drop(presence);
-            grants.read(&key)
-        })
-        .await
-    }
-
-    /// Shows the use of the sign-in to others from now on.
-    pub(super) fn attend(&self) {
-        self.is_marked_in_use.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_stop_requested(&self) -> bool {
-        let presence = self.presence.lock();
-        let presence = presence.unwrap_or_else(PoisonError::into_inner);
-        presence.as_ref().is_some_and(|it| it.is_stop_requested())
-    }
-
-    /// Says that the sign-in is not in use any more.
-    pub(super) fn leave(&self) {
-        let mut presence = self.presence.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(presence.take());
-    }
-
-    /// Returns the client that was registered with an issuer, unless its secret has ended.
-    pub(super) async fn registration(&self, issuer: &str) -> Option<Registration> {
-        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
-        let found = self.blocking(move || records.get(&name)).await?;
-        let found = Registration::decode(found.expose())?;
-        (!found.has_ended(self.clock.wall())).then_some(found)
-    }
-
-    pub(super) async fn keep_registration(
-        &self,
-        issuer: &str,
-        registration: &Registration,
-    ) -> Result<(), OAuthError> {
-        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
-        let value = registration.encode();
-        self.blocking(move || {
-            let kept = records.put(&name, value.expose());
-            kept.map_err(|error| vault_error(&error))
-        })
-        .await
-    }
-
-    /// Forgets a client that an issuer does not know any more, unless there is another by now.
-    pub(super) async fn forget_client(&self, issuer: &str, id: &str) -> Result<(), OAuthError> {
-        match self.registration(issuer).await {
-            Some(kept) if kept.is_of(id) => self.forget_registration(issuer).await,
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) async fn forget_registration(&self, issuer: &str) -> Result<(), OAuthError> {
-        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
-        self.blocking(move || records.delete(&name).map_err(|error| vault_error(&error)))
-            .await
-    }
-
-    pub(super) async fn blocking<T: Clone + Send + Sync + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> T {
-        let cell = Arc::new(OnceCell::new());
-        let result = Arc::clone(&cell);
-        self.tasks.block(Box::new(move || {
-            drop(result.set_blocking(work()));
-        }));
-        cell.wait().await.clone()
     }
 }
 
 impl fmt::Debug for OAuthEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
+        f.debug_struct("OAuthEngine")
             .field("server", &self.server)
             .finish_non_exhaustive()
-    }
-}
-
-fn vault_error(error: &StoreError) -> OAuthError {
-    let cause = std::error::Error::source(error);
-    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
-    OAuthError::Vault {
-        message: format!("{error}{cause}"),
-        hint: error.hint(),
     }
 }

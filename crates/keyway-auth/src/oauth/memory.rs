@@ -13,12 +13,13 @@ use keyway_store::{Grant, GrantState};
 use super::details::Details;
 use super::dpop::Nonces;
 use super::dpop_binding::DpopBinding;
-use super::error::{OAuthError, SignInCause};
 use super::sign_in::SignInTrigger;
 use super::token;
 use crate::authorizer::Credential;
+use crate::error::{OAuthError, SignInCause};
 
 use self::failure_backoff::FailureBackoff;
+use crate::timeouts::{EMPTY_LIFETIME, PROMPT_COUNT_WINDOW, REFRESH_SKEW};
 
 /// What one process remembers.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ impl Memory {
         let Some(held) = &self.held else {
             let is_empty = self
                 .empty_at
-                .is_some_and(|at| now.duration_since(at) < LOOK_AGAIN);
+                .is_some_and(|at| now.duration_since(at) < EMPTY_LIFETIME);
             return if is_empty {
                 Availability::Fresh(Arc::clone(&self.bare))
             } else {
@@ -197,13 +198,13 @@ impl Memory {
     /// Returns how often a person was asked of late.
     pub(super) fn prompts(&mut self, now: Instant) -> u32 {
         self.prompts
-            .retain(|at| now.duration_since(*at) < COUNT_TIME);
+            .retain(|at| now.duration_since(*at) < PROMPT_COUNT_WINDOW);
         u32::try_from(self.prompts.len()).unwrap_or(u32::MAX)
     }
 
     /// Says whether the server refused a token right after it was issued, and has not stopped to.
     pub(super) fn is_looping(&self, now: Instant) -> bool {
-        self.loops.is_within(now, COUNT_TIME)
+        self.loops.is_within(now, PROMPT_COUNT_WINDOW)
     }
 }
 
@@ -227,10 +228,3 @@ fn skew(lifetime: Option<u64>) -> Duration {
         None => REFRESH_SKEW,
     }
 }
-
-/// How early a token is renewed (contract section 5).
-const REFRESH_SKEW: Duration = Duration::from_secs(30);
-/// How soon a sign-in that somebody else made is noticed.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// How long a sign-in counts against the next.
-const COUNT_TIME: Duration = Duration::from_secs(600);

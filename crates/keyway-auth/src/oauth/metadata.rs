@@ -2,10 +2,10 @@
 
 use url::Url;
 
-use super::document::{Document, DocumentError};
-use super::endpoint::Endpoint;
-use super::error::{OAuthError, RequestTarget, shown};
 use super::settings::AuthMethod;
+use crate::document::{Document, DocumentError};
+use crate::endpoint::Endpoint;
+use crate::error::{OAuthError, RequestTarget, shown};
 
 /// What a protected resource says of itself (RFC 9728).
 #[derive(Debug, Clone, PartialEq, Eq)]

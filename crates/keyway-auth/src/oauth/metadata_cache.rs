@@ -3,8 +3,6 @@
 //! The cache holds the text as the server sent it. A cached document goes through the same checks
 //! as a fetched one, belongs to one sign-in, and is not used after it expires.
 
-mod lifetime;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,15 +12,15 @@ use keyway_store::GrantKey;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::document::Document;
-use super::engine::OAuthEngine;
-use super::error::{OAuthError, RequestTarget};
-use super::jose::assertion::unix;
+use super::blocking::BlockingTasks;
 use super::record_name::record_name;
 use super::secret_serde;
-use super::wire::Fetched;
-
-pub(super) use self::lifetime::{LONGEST, lifetime};
+use super::wire::{Fetched, Wire};
+use crate::document::Document;
+use crate::error::{OAuthError, RequestTarget};
+use crate::jose::assertion::unix;
+use crate::ports::DocumentCache;
+use crate::timeouts::METADATA_MAX_LIFETIME;
 
 /// Whether documents come from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,23 +33,66 @@ pub(super) enum CachePolicy {
     NoStore,
 }
 
-/// Reads the documents for one purpose.
+/// The metadata documents of one sign-in.
 #[derive(Debug)]
-pub(super) struct MetadataReader<'a> {
-    engine: &'a OAuthEngine,
-    policy: CachePolicy,
-    used_cache: AtomicBool,
+pub(super) struct MetadataCache {
+    key: GrantKey,
+    documents: Arc<dyn DocumentCache>,
+    wire: Wire,
+    blocking: BlockingTasks,
 }
 
-impl<'a> MetadataReader<'a> {
-    pub(super) const fn new(engine: &'a OAuthEngine, policy: CachePolicy) -> Self {
+impl MetadataCache {
+    pub(super) const fn new(
+        key: GrantKey,
+        documents: Arc<dyn DocumentCache>,
+        wire: Wire,
+        blocking: BlockingTasks,
+    ) -> Self {
         Self {
-            engine,
+            key,
+            documents,
+            wire,
+            blocking,
+        }
+    }
+
+    /// Returns a reader that gets the documents as `policy` says.
+    pub(super) const fn reader(&self, policy: CachePolicy) -> MetadataReader<'_> {
+        MetadataReader {
+            cache: self,
             policy,
             used_cache: AtomicBool::new(false),
         }
     }
 
+    /// Removes what is cached: something that it led to was not there, or the sign-in ends.
+    pub(super) async fn clear(&self) {
+        let documents = Arc::clone(&self.documents);
+        let names = [
+            RequestTarget::ResourceMetadata,
+            RequestTarget::ServerMetadata,
+        ];
+        let names = names.map(|what| name(what, &self.key));
+        let clear = move || {
+            for name in names.into_iter().flatten() {
+                drop(documents.delete(&name));
+            }
+        };
+        self.blocking.run(clear).await;
+    }
+}
+
+/// Reads the documents for one purpose.
+#[derive(Debug)]
+pub(super) struct MetadataReader<'a> {
+    cache: &'a MetadataCache,
+    policy: CachePolicy,
+    /// Relaxed: read by the task that set it.
+    used_cache: AtomicBool,
+}
+
+impl MetadataReader<'_> {
     /// Says whether anything that was read is older than this reader.
     pub(super) fn has_used_cache(&self) -> bool {
         self.used_cache.load(Ordering::Relaxed)
@@ -89,7 +130,7 @@ impl<'a> MetadataReader<'a> {
     ) -> Result<Option<Fetched>, OAuthError> {
         let mut unreadable = None;
         for candidate in candidates {
-            match self.engine.wire.document(what, candidate.clone()).await {
+            match self.cache.wire.document(what, candidate.clone()).await {
                 Ok(Some(fetched)) => return Ok(Some(fetched)),
                 Ok(None) => {}
                 // Some servers answer every address with a page for people.
@@ -105,15 +146,13 @@ impl<'a> MetadataReader<'a> {
 
     /// Returns what an earlier look at the same addresses gave, if its time is not over.
     async fn cached(&self, what: RequestTarget, candidates: &[Url]) -> Option<Document> {
-        let (documents, name) = (
-            Arc::clone(&self.engine.documents),
-            name(what, &self.engine.key)?,
-        );
-        let bytes = self.engine.blocking(move || documents.get(&name)).await?;
+        let cache = self.cache;
+        let (documents, name) = (Arc::clone(&cache.documents), name(what, &cache.key)?);
+        let bytes = cache.blocking.run(move || documents.get(&name)).await?;
         let kept: CachedDocument = serde_json::from_slice(bytes.expose()).ok()?;
-        let left = kept.until.checked_sub(unix(self.engine.clock.wall()))?;
+        let left = kept.until.checked_sub(unix(self.cache.wire.now()))?;
         // Too much time left means that the clock went back since.
-        let is_in_time = left > 0 && left <= LONGEST.as_secs();
+        let is_in_time = left > 0 && left <= METADATA_MAX_LIFETIME.as_secs();
         let text = kept.text.filter(|_| is_in_time && kept.at == candidates)?;
         Document::parse(text.expose().as_bytes()).ok()
     }
@@ -122,42 +161,24 @@ impl<'a> MetadataReader<'a> {
     async fn store(&self, what: RequestTarget, candidates: Vec<Url>, fetched: &Fetched) {
         let lifetime = fetched.lifetime;
         let text = String::from_utf8(fetched.body.expose().clone());
-        let (Some(name), Ok(text)) = (name(what, &self.engine.key), text) else {
+        let (Some(name), Ok(text)) = (name(what, &self.cache.key), text) else {
             return;
         };
-        let documents = Arc::clone(&self.engine.documents);
+        let documents = Arc::clone(&self.cache.documents);
         if lifetime < Duration::from_secs(1) || text.len() > LARGEST {
             // An older one may be there, and does not count any more.
             let forgetting = move || drop(documents.delete(&name));
-            self.engine.blocking(forgetting).await;
+            self.cache.blocking.run(forgetting).await;
             return;
         }
         let kept = CachedDocument {
             at: candidates,
             text: Some(Secret::new(text)),
-            until: unix(self.engine.clock.wall()).saturating_add(lifetime.as_secs()),
+            until: unix(self.cache.wire.now()).saturating_add(lifetime.as_secs()),
         };
         let value = Secret::new(serde_json::to_vec(&kept).unwrap_or_default());
         let keeping = move || drop(documents.put(&name, value.expose(), lifetime));
-        self.engine.blocking(keeping).await;
-    }
-}
-
-impl OAuthEngine {
-    /// Throws away what is kept: something that it led to was not there, or the sign-in ends.
-    pub(super) async fn forget_documents(&self) {
-        let documents = Arc::clone(&self.documents);
-        let names = [
-            RequestTarget::ResourceMetadata,
-            RequestTarget::ServerMetadata,
-        ];
-        let names = names.map(|what| name(what, &self.key));
-        let forgetting = move || {
-            for name in names.into_iter().flatten() {
-                drop(documents.delete(&name));
-            }
-        };
-        self.blocking(forgetting).await;
+        self.cache.blocking.run(keeping).await;
     }
 }
 

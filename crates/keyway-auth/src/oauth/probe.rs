@@ -1,7 +1,5 @@
 //! Asking a server how it wants to be signed in to, before it has refused anything.
 
-use std::time::Duration;
-
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use keyway_secret::Secret;
 
@@ -10,6 +8,7 @@ use super::scope::Scopes;
 use super::sign_in::SignInTrigger;
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
 use crate::ports::{HttpRequest, HttpResponse};
+use crate::timeouts::STREAM_PROBE_TIMEOUT;
 
 impl OAuthEngine {
     /// Sends a request without a credential, and reads the challenge out of its refusal.
@@ -103,7 +102,6 @@ pub(super) fn trigger(told: Option<&AuthChallenge>) -> SignInTrigger {
     }
 }
 
-const STREAM_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"keyway","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const VERSION: HeaderValue = HeaderValue::from_static("2026-07-28");

@@ -1,22 +1,25 @@
 //! Renewing a sign-in exactly once, however many processes want to: claim → redeem → commit.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use keyway_code::Code;
-use keyway_store::{Claim, Claimed, Commit, Generation, Grant, Marked};
+use keyway_store::{Claim, Claimed, Commit, Generation, Grant, GrantKey, GrantStore, Marked};
 
 use super::client::Origin;
 use super::details::Details;
 use super::discovery::{configured, resource_metadata, server_metadata};
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
-use super::error::{OAuthError, RequestTarget, SignInCause, shown};
-use super::metadata_cache::{CachePolicy, MetadataReader};
+use super::metadata_cache::CachePolicy;
 use super::settings::Endpoints;
 use super::sign_in::{is_outdated, tokens};
 use super::token::{Issued, TokenEndpoint};
 use super::wire::Form;
+use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::observer::{ServerEvent, Topic};
+use crate::timeouts::{
+    CLAIM_POLL_INTERVAL, REFRESH_CLAIM_LIFETIME, REFRESH_TIMEOUT, REFRESH_WAIT_TIMEOUT,
+};
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]
@@ -44,10 +47,11 @@ impl OAuthEngine {
         let started = self.clock.monotonic();
         let generation = seen.generation;
         loop {
-            let key = self.key.clone();
-            let claim = self
-                .vault(move |grants| Ok(grants.claim(&key, generation, CLAIM)?.into()))
-                .await?;
+            let claim = move |store: &dyn GrantStore, key: &GrantKey| {
+                let claim = store.claim(key, generation, REFRESH_CLAIM_LIFETIME)?;
+                Ok(ClaimStep::from(claim))
+            };
+            let claim = self.grant.with(claim).await?;
             match claim {
                 ClaimStep::Ours(claimed) => {
                     self.observer.note(Topic::OAuth, || why(cause).to_owned());
@@ -62,16 +66,16 @@ impl OAuthEngine {
                 ClaimStep::NotRenewable => return Ok(Renewed::SignIn(SignInCause::Ended)),
                 ClaimStep::Held => {}
             }
-            if self.clock.monotonic().duration_since(started) > PATIENCE {
+            if self.clock.monotonic().duration_since(started) > REFRESH_WAIT_TIMEOUT {
                 return Err(OAuthError::RenewalBusy);
             }
-            self.tasks.sleep(POLL).await;
+            self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
         }
     }
 
     /// Returns what is stored now.
     async fn adopt(&self) -> Result<Renewed, OAuthError> {
-        Ok(match self.stored().await? {
+        Ok(match self.grant.read().await? {
             Some(grant) => Renewed::Stored(Box::new(grant)),
             None => Renewed::SignIn(SignInCause::Never),
         })
@@ -123,7 +127,8 @@ impl OAuthEngine {
                 if is_final(&refusal.code, details.client(&self.settings).origin) =>
             {
                 if refusal.code.ends_with("_client") {
-                    self.forget_client(&details.issuer, &details.client_id)
+                    self.registered_clients
+                        .delete_client(&details.issuer, &details.client_id)
                         .await?;
                 }
                 self.reject(seen.generation, &details, claimed).await
@@ -148,7 +153,7 @@ impl OAuthEngine {
             return (details, asked);
         }
         let used = self.clock.monotonic().duration_since(started);
-        let deadline = self.tasks.sleep(DEADLINE.saturating_sub(used));
+        let deadline = self.tasks.sleep(REFRESH_TIMEOUT.saturating_sub(used));
         let late = async {
             deadline.await;
             None
@@ -164,10 +169,8 @@ impl OAuthEngine {
 
     /// Returns the sign-in with the endpoints that its issuer names now, if they are others.
     async fn moved(&self, details: &Details) -> Option<Details> {
-        let (settings, reader) = (
-            &self.settings,
-            MetadataReader::new(self, CachePolicy::Bypass),
-        );
+        let settings = &self.settings;
+        let reader = self.metadata.reader(CachePolicy::Bypass);
         let found = match &settings.endpoints {
             Endpoints::Fixed { .. } => return None,
             Endpoints::Metadata(at) => configured(&reader, settings, at).await.ok()?,
@@ -208,7 +211,7 @@ impl OAuthEngine {
             .with_secret("refresh_token", &claimed.refresh)
             .with_some("resource", details.resource.as_deref());
         let used = self.clock.monotonic().duration_since(started);
-        let deadline = self.tasks.sleep(DEADLINE.saturating_sub(used));
+        let deadline = self.tasks.sleep(REFRESH_TIMEOUT.saturating_sub(used));
         let asking = endpoint.ask(&self.wire, form, self.clock.wall());
         let late = async {
             deadline.await;
@@ -216,7 +219,7 @@ impl OAuthEngine {
                 what: RequestTarget::Token,
                 failure: crate::ports::HttpFailure::Timeout {
                     host: shown(details.token_endpoint.host_str().unwrap_or_default()),
-                    seconds: DEADLINE.as_secs(),
+                    seconds: REFRESH_TIMEOUT.as_secs(),
                 },
             })
         };
@@ -252,9 +255,10 @@ impl OAuthEngine {
         }
         let mut tries = 0;
         loop {
-            let (key, new) = (self.key.clone(), new.clone());
+            let new = new.clone();
             let committed = self
-                .vault(move |grants| grants.commit(&key, generation, &new))
+                .grant
+                .with(move |store, key| store.commit(key, generation, &new))
                 .await;
             match committed {
                 // Signed out meanwhile: nothing is stored against a person's will, and nobody else
@@ -268,7 +272,7 @@ impl OAuthEngine {
                 // A new sign-in replaced the one that was renewed; signing out revokes both.
                 Ok(Commit::Superseded { .. }) => {
                     if let Some(refresh) = issued.refresh.clone() {
-                        self.remember_replaced(details, refresh).await;
+                        self.replaced_tokens.add(details, refresh).await;
                     }
                     return self.adopt().await;
                 }
@@ -279,7 +283,7 @@ impl OAuthEngine {
                 Err(error) if tries == COMMIT_TRIES => return Err(error),
                 Err(_) => tries += 1,
             }
-            self.tasks.sleep(POLL).await;
+            self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
         }
     }
 
@@ -289,9 +293,10 @@ impl OAuthEngine {
         details: &Details,
         claimed: &OwnClaim,
     ) -> Result<Renewed, OAuthError> {
-        let (key, fingerprint) = (self.key.clone(), claimed.fingerprint);
+        let fingerprint = claimed.fingerprint;
         let marked = self
-            .vault(move |grants| grants.mark_reauth(&key, generation, &fingerprint))
+            .grant
+            .with(move |store, key| store.mark_reauth(key, generation, &fingerprint))
             .await?;
         match marked {
             Marked::Superseded { .. } => self.adopt().await,
@@ -303,15 +308,16 @@ impl OAuthEngine {
     }
 
     async fn release(&self, claimed: &OwnClaim) -> Result<(), OAuthError> {
-        let (key, claim) = (self.key.clone(), claimed.id);
-        self.vault(move |grants| grants.release(&key, claim).map(drop))
+        let claim = claimed.id;
+        self.grant
+            .with(move |store, key| store.release(key, claim).map(drop))
             .await
     }
 
     /// Says whether the server relies on another issuer by now; then the old one's tokens are
     /// refused for good, and the new one must never see them.
     pub(super) async fn has_moved(&self, details: &Details, hint: Option<&str>) -> bool {
-        let reader = MetadataReader::new(self, CachePolicy::Bypass);
+        let reader = self.metadata.reader(CachePolicy::Bypass);
         let found = resource_metadata(&reader, &self.server.url, hint).await;
         let Ok(Some(found)) = found else { return false };
         !found.issuers.is_empty() && !found.issuers.contains(&details.issuer)
@@ -378,11 +384,4 @@ fn is_final(code: &str, client: Origin) -> bool {
     }
 }
 
-/// From before the claim to the answer.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// Longer than the deadline, so that a claim never ends under a request.
-const CLAIM: Duration = Duration::from_secs(15);
-/// How long others are waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(50);
 const COMMIT_TRIES: u32 = 5;

@@ -8,12 +8,12 @@ use serde_json::json;
 use url::Url;
 
 use super::client::{Client, Origin, with_secret};
-use super::error::{OAuthError, RequestTarget, shown};
-use super::jose::assertion::unix;
 use super::metadata::{Pkce, ServerMetadata};
 use super::secret_serde;
 use super::settings::{AuthMethod, ClientIdentity, ClientProof, GrantKind, Settings};
 use super::wire::{Answer, Wire};
+use crate::error::{OAuthError, RequestTarget, shown};
+use crate::jose::assertion::unix;
 
 /// A client that was registered, as it is kept: per issuer, never used with another.
 #[derive(Clone, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ pub(super) async fn register(
     let Some(client_id) = client_id.filter(|id| !id.is_empty()) else {
         return Err(OAuthError::Document {
             what,
-            error: super::document::DocumentError::Missing { field: "client_id" },
+            error: crate::document::DocumentError::Missing { field: "client_id" },
         });
     };
     let secret = document.secret("client_secret").map_err(bad)?;

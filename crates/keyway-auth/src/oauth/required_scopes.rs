@@ -4,34 +4,44 @@
 
 use std::sync::Arc;
 
-use super::engine::OAuthEngine;
-use super::record_name::record_name;
-use super::scope::Scopes;
+use keyway_secret::Secret;
+use keyway_store::GrantKey;
 
-impl OAuthEngine {
-    /// Returns the scopes that the next sign-in must ask for.
-    pub(super) async fn required_scopes(&self) -> Scopes {
-        let (records, name) = (Arc::clone(&self.records), record_name(KIND, &self.key));
-        let found = self.blocking(move || records.get(&name)).await;
+use super::blocking::BlockingTasks;
+use super::scope::Scopes;
+use super::sign_in_record::SignInRecord;
+use crate::ports::RecordStore;
+
+/// The scopes that the next sign-in must ask for.
+#[derive(Debug)]
+pub(super) struct RequiredScopes(SignInRecord);
+
+impl RequiredScopes {
+    pub(super) fn new(
+        key: &GrantKey,
+        records: &Arc<dyn RecordStore>,
+        blocking: &BlockingTasks,
+    ) -> Self {
+        Self(SignInRecord::new(KIND, key, records, blocking))
+    }
+
+    pub(super) async fn get(&self) -> Scopes {
+        let found = self.0.get().await;
         let text = found.and_then(|bytes| String::from_utf8(bytes.expose().clone()).ok());
         text.map(|text| Scopes::parse(&text)).unwrap_or_default()
     }
 
-    /// Remembers scopes for the next sign-in. If that fails, the sign-in asks for what the server
+    /// Stores scopes for the next sign-in. If that fails, the sign-in asks for what the server
     /// names then.
-    pub(super) async fn remember_required_scopes(&self, scopes: &Scopes) {
-        let Some(text) = scopes.to_parameter() else {
-            return;
-        };
-        let (records, name) = (Arc::clone(&self.records), record_name(KIND, &self.key));
-        let store = move || drop(records.put(&name, text.as_bytes()));
-        self.blocking(store).await;
+    pub(super) async fn set(&self, scopes: &Scopes) {
+        if let Some(text) = scopes.to_parameter() {
+            self.0.update(move |_| Secret::new(text.into_bytes())).await;
+        }
     }
 
     /// Forgets them: a sign-in asked for them, or there is no sign-in any more.
-    pub(super) async fn forget_required_scopes(&self) {
-        let (records, name) = (Arc::clone(&self.records), record_name(KIND, &self.key));
-        self.blocking(move || drop(records.delete(&name))).await;
+    pub(super) async fn clear(&self) {
+        self.0.delete().await;
     }
 }
 

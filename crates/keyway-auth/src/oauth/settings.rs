@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_secret::Secret;
 use url::Url;
 
-use super::jose::SigningKey;
 use crate::BoxFuture;
+use crate::jose::SigningKey;
 use crate::ports::Redirect;
 
 /// How to sign in to one server. The default is what the specification asks for.
@@ -278,6 +277,3 @@ impl fmt::Debug for Assertion {
         f.write_str("Assertion")
     }
 }
-
-/// How long a person may take to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);

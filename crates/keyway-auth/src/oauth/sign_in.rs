@@ -3,25 +3,26 @@
 mod code;
 mod device;
 mod dry_run;
+mod replace;
 mod unattended;
 
-use keyway_store::{Generation, Tokens};
+use keyway_store::{Generation, GrantKey, GrantStore, Tokens};
 use url::Url;
 
 use super::client::{Client, Origin};
 use super::details::{Details, SignedIn};
 use super::discovery::{Discovered, discover};
 use super::dpop_binding::DpopBinding;
-use super::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use super::engine::OAuthEngine;
-use super::error::{OAuthError, RequestTarget, shown};
-use super::jose::assertion::unix;
 use super::metadata::ServerMetadata;
 use super::metadata_cache::{CachePolicy, MetadataReader};
 use super::registration::given;
 use super::scope::Scopes;
 use super::settings::{DpopRule, Endpoints, GrantKind, ResourceRule};
 use super::token::{Issued, TokenEndpoint, TokenKind};
+use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
+use crate::error::{OAuthError, RequestTarget, shown};
+use crate::jose::assertion::unix;
 use crate::observer::Topic;
 use crate::ports::HttpFailure;
 use crate::refusal::HttpRefusal;
@@ -87,7 +88,7 @@ impl OAuthEngine {
         trigger: &SignInTrigger,
         policy: CachePolicy,
     ) -> Result<Generation, OAuthError> {
-        let reader = MetadataReader::new(self, policy);
+        let reader = self.metadata.reader(policy);
         let prepared = self.prepare(&reader, trigger).await;
         let error = match &prepared {
             Ok(prepared) => match self.obtain(prepared).await {
@@ -97,11 +98,11 @@ impl OAuthEngine {
             Err(error) => error.clone(),
         };
         // Documents that led to nothing are not cached: their operator may be about to correct them.
-        self.forget_documents().await;
+        self.metadata.clear().await;
         if !reader.has_used_cache() || !is_outdated(&error) {
             return Err(error);
         }
-        let anew = MetadataReader::new(self, CachePolicy::Bypass);
+        let anew = self.metadata.reader(CachePolicy::Bypass);
         let fresh = self.prepare(&anew, trigger).await?;
         if prepared.is_ok_and(|prepared| prepared.found == fresh.found) {
             return Err(error);
@@ -160,7 +161,7 @@ impl OAuthEngine {
         if is_chosen || !trigger.before.is_empty() {
             return Ok(trigger.before.clone());
         }
-        let stored = self.stored().await?;
+        let stored = self.grant.read().await?;
         let before = stored.and_then(|grant| Details::decode(grant.details.expose()));
         let before = before.filter(|before| before.issuer == server.issuer);
         let scopes = before.map(|before| before.scopes.iter().map(String::as_str).collect());
@@ -226,7 +227,7 @@ impl OAuthEngine {
         let Some(ours) = ours.filter(|_| !is_named) else {
             return Ok(client);
         };
-        let stored = self.stored().await?;
+        let stored = self.grant.read().await?;
         let before = stored.and_then(|grant| Details::decode(grant.details.expose()));
         let is_other = |before: &Details| {
             let is_same_client = before.client_id == ours.id;
@@ -299,15 +300,14 @@ impl OAuthEngine {
         let claim = self
             .remember_before_replacing(issued.refresh.as_ref())
             .await?;
-        let key = self.key.clone();
-        let stored = self.vault(move |grants| grants.put(&key, &tokens)).await;
+        let put = move |store: &dyn GrantStore, key: &GrantKey| store.put(key, &tokens);
+        let stored = self.grant.with(put).await;
         if let (Err(_), Some(claim)) = (&stored, claim) {
-            let key = self.key.clone();
-            let released = self.vault(move |grants| grants.release(&key, claim));
+            let released = self.grant.with(move |store, key| store.release(key, claim));
             drop(released.await);
         }
         let generation = stored?;
-        self.forget_required_scopes().await;
+        self.required_scopes.clear().await;
         Ok(generation)
     }
 }

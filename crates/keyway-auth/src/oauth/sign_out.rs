@@ -8,9 +8,12 @@ use keyway_store::{Claim, Grant, GrantKey, GrantStore, StoppedUsers, StoreError}
 
 use super::details::Details;
 use super::engine::OAuthEngine;
-use super::error::{OAuthError, RequestTarget};
 use super::replaced_tokens::ReplacedToken;
 use super::wire::Form;
+use crate::error::{OAuthError, RequestTarget};
+use crate::timeouts::{
+    CLAIM_POLL_INTERVAL, CLAIM_WAIT_TIMEOUT, SIGN_OUT_CLAIM_LIFETIME, STOP_USERS_TIMEOUT,
+};
 
 /// What signing out did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,14 +46,14 @@ pub enum Revoked {
 impl OAuthEngine {
     /// Revokes and deletes.
     pub(super) async fn sign_out(&self) -> Result<SignedOut, OAuthError> {
-        let replaced = self.replaced_tokens().await;
+        let replaced = self.replaced_tokens.list().await;
         let ending = match self.claim_for_sign_out().await? {
             StoredGrant::Absent => {
                 let revoked = match replaced.as_slice() {
                     [] => Revoked::Nothing,
                     some => self.revoke_replaced(some).await,
                 };
-                self.forget_replaced_tokens().await;
+                self.replaced_tokens.clear().await;
                 return Ok(SignedOut {
                     existed: false,
                     revoked,
@@ -60,7 +63,7 @@ impl OAuthEngine {
             ending => ending,
         };
         // Their sessions end with a token that still counts.
-        let mut users = self.stop_users(LEAVE).await;
+        let mut users = self.stop_users(STOP_USERS_TIMEOUT).await;
         let revoked = match ending {
             StoredGrant::Known(grant, refresh) => match Details::decode(grant.details.expose()) {
                 Some(details) => self.revoke(&details, refresh.as_ref(), &grant.access).await,
@@ -73,17 +76,17 @@ impl OAuthEngine {
             Revoked::Done => revoked,
             worse => worse,
         };
-        let key = self.key.clone();
-        self.vault(move |grants| grants.delete(&key).map(drop))
+        self.grant
+            .with(|store, key| store.delete(key).map(drop))
             .await?;
         // Only now: a sign-out that fails half-way can be repeated, and revoking twice does no harm.
-        self.forget_replaced_tokens().await;
-        self.forget_required_scopes().await;
+        self.replaced_tokens.clear().await;
+        self.required_scopes.clear().await;
         // Who came in between has read what is gone now.
         let late = self.stop_users(Duration::ZERO).await;
         users.remaining += late.remaining;
         users.stopped += late.stopped;
-        self.forget_documents().await;
+        self.metadata.clear().await;
         Ok(SignedOut {
             existed: true,
             revoked,
@@ -92,10 +95,11 @@ impl OAuthEngine {
     }
 
     /// Asks everybody who uses the sign-in to stop. Who cannot be asked finds out later.
-    async fn stop_users(&self, patience: Duration) -> StoppedUsers {
-        let key = self.key.clone();
-        let dismissed = self.vault(move |grants| grants.stop_users(&key, patience));
-        dismissed.await.unwrap_or_default()
+    async fn stop_users(&self, timeout: Duration) -> StoppedUsers {
+        let stopped = self
+            .grant
+            .with(move |store, key| store.stop_users(key, timeout));
+        stopped.await.unwrap_or_default()
     }
 
     /// Claims what is about to end, so that nobody renews it; waits for whoever renews it already,
@@ -103,13 +107,12 @@ impl OAuthEngine {
     async fn claim_for_sign_out(&self) -> Result<StoredGrant, OAuthError> {
         let started = self.clock.monotonic();
         loop {
-            let key = self.key.clone();
-            let step = self.vault(move |grants| next_step(grants, &key)).await?;
-            let is_late = self.clock.monotonic().duration_since(started) > PATIENCE;
+            let step = self.grant.with(next_step).await?;
+            let is_late = self.clock.monotonic().duration_since(started) > CLAIM_WAIT_TIMEOUT;
             match step {
                 SignOutStep::Over(ending) => return Ok(ending),
                 SignOutStep::Held(grant) if is_late => return Ok(StoredGrant::Known(grant, None)),
-                SignOutStep::Held(_) => self.tasks.sleep(POLL).await,
+                SignOutStep::Held(_) => self.tasks.sleep(CLAIM_POLL_INTERVAL).await,
             }
         }
     }
@@ -217,19 +220,14 @@ fn next_step(grants: &dyn GrantStore, key: &GrantKey) -> Result<SignOutStep, Sto
         Err(StoreError::Corrupt { .. }) => return Ok(SignOutStep::Over(StoredGrant::Unreadable)),
         Err(error) => return Err(error),
     };
-    Ok(match grants.claim(key, grant.generation, CLAIM)? {
-        Claim::Claimed(claimed) => {
-            SignOutStep::Over(StoredGrant::Known(grant, Some(claimed.refresh)))
-        }
-        Claim::Held { .. } | Claim::Moved { .. } => SignOutStep::Held(grant),
-        Claim::Absent => SignOutStep::Over(StoredGrant::Absent),
-        _ => SignOutStep::Over(StoredGrant::Known(grant, None)),
-    })
+    Ok(
+        match grants.claim(key, grant.generation, SIGN_OUT_CLAIM_LIFETIME)? {
+            Claim::Claimed(claimed) => {
+                SignOutStep::Over(StoredGrant::Known(grant, Some(claimed.refresh)))
+            }
+            Claim::Held { .. } | Claim::Moved { .. } => SignOutStep::Held(grant),
+            Claim::Absent => SignOutStep::Over(StoredGrant::Absent),
+            _ => SignOutStep::Over(StoredGrant::Known(grant, None)),
+        },
+    )
 }
-
-const CLAIM: Duration = Duration::from_secs(30);
-/// How long others may take to end their sessions.
-const LEAVE: Duration = Duration::from_secs(3);
-/// Longer than a renewal takes.
-const PATIENCE: Duration = Duration::from_secs(15);
-const POLL: Duration = Duration::from_millis(50);

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::client::Client;
-use super::document::{Document, DocumentError};
 use super::dpop::{SCHEME, USE_NONCE};
 use super::dpop_binding::DpopBinding;
-use super::error::{OAuthError, Refusal, RequestTarget, shown};
 use super::scope::Scopes;
 use super::wire::{Answer, Form, Wire};
+use crate::document::{Document, DocumentError};
+use crate::error::{OAuthError, Refusal, RequestTarget, shown};
 
 /// Where tokens are asked for, and as whom.
 #[derive(Debug, Clone, Copy)]

@@ -1,16 +1,16 @@
 //! Requests to authorization servers: which answer counts as a document, and which as a refusal.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use keyway_secret::{Clock, Secret};
 use url::{Url, form_urlencoded};
 
-use super::document::Document;
-use super::error::{OAuthError, Refusal, RequestTarget, shown};
-use super::metadata_cache::lifetime;
+use super::cache_lifetime::lifetime;
+use crate::document::Document;
+use crate::error::{OAuthError, Refusal, RequestTarget, shown};
 use crate::observer::{ServerObserver, Topic};
 use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse};
 use crate::retry_after::retry_after;
@@ -34,6 +34,11 @@ impl Wire {
             clock,
             observer,
         }
+    }
+
+    /// Returns the time of day by which answers are judged.
+    pub(super) fn now(&self) -> SystemTime {
+        self.clock.wall()
     }
 
     /// Asks for a document; `None` if there is none at this address.
@@ -108,7 +113,7 @@ impl Wire {
         OAuthError::Status {
             what,
             status: response.status,
-            retry_after: retry_after(&response.headers, Some(self.clock.wall())),
+            retry_after: retry_after(&response.headers, Some(self.now())),
         }
     }
 

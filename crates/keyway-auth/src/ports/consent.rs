@@ -8,7 +8,7 @@ use keyway_store::GrantKey;
 use thiserror::Error;
 use url::Url;
 
-use crate::BoxFuture;
+use crate::future::BoxFuture;
 
 /// Asks a person.
 pub trait Interaction: Send + Sync + Debug {

@@ -7,7 +7,7 @@ use keyway_secret::Secret;
 use thiserror::Error;
 use url::Url;
 
-use crate::BoxFuture;
+use crate::future::BoxFuture;
 
 /// Sends requests that a peer's word may have led to.
 ///

@@ -7,9 +7,9 @@ use keyway_store::{Generation, GrantState};
 use super::{Inner, PromptPolicy};
 use crate::authorizer::{Challenge, Credential, Verdict};
 use crate::challenge::{AuthChallenge, parse_challenges, token_challenge};
+use crate::error::{OAuthError, SignInCause};
+use crate::jose::assertion::unix;
 use crate::oauth::dpop;
-use crate::oauth::error::{OAuthError, SignInCause};
-use crate::oauth::jose::assertion::unix;
 use crate::oauth::memory::{HeldToken, Source, is_renewable};
 use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::probe::trigger;
@@ -156,7 +156,7 @@ impl Inner {
         if !self.may_sign_in() {
             let wanted = trigger.before.union(&trigger.must);
             if cause == SignInCause::Scope {
-                self.engine.remember_required_scopes(&trigger.must).await;
+                self.engine.required_scopes.set(&trigger.must).await;
             }
             let error = OAuthError::SignInRequired {
                 cause,
@@ -167,7 +167,10 @@ impl Inner {
             self.engine.observer.emit(ServerEvent::Required { code });
             return Err(error);
         }
-        let (asked, now) = (self.engine.asked(), self.engine.clock.monotonic());
+        let (asked, now) = (
+            self.engine.person.times_asked(),
+            self.engine.clock.monotonic(),
+        );
         let tries = {
             let mut memory = self.lock();
             if let Some(error) = memory.refusals.recent(now) {
@@ -191,7 +194,7 @@ impl Inner {
         let entered = self
             .sign_in_in_turn(trigger, CachePolicy::UseCached, known)
             .await;
-        if self.engine.asked() != asked {
+        if self.engine.person.times_asked() != asked {
             let now = self.engine.clock.monotonic();
             self.lock().count_prompt(now);
         }
@@ -201,7 +204,7 @@ impl Inner {
     pub(super) fn may_sign_in(&self) -> bool {
         let needs_person = self.engine.settings.grant.needs_person();
         let is_available =
-            self.engine.person().is_some() && self.prompt_policy != PromptPolicy::Never;
+            self.engine.person.available().is_some() && self.prompt_policy != PromptPolicy::Never;
         !needs_person || is_available
     }
 }

@@ -6,8 +6,8 @@ use keyway_store::Grant;
 
 use super::Inner;
 use crate::authorizer::Credential;
+use crate::error::{OAuthError, SignInCause};
 use crate::oauth::details::Details;
-use crate::oauth::error::{OAuthError, SignInCause};
 use crate::oauth::memory::{Availability, Source, is_renewable, is_usable};
 use crate::oauth::refresh::{Cause, Renewed};
 use crate::observer::ServerEvent;
@@ -54,7 +54,7 @@ impl Inner {
             }
             Availability::None => {}
         }
-        let Some(grant) = self.engine.stored().await? else {
+        let Some(grant) = self.engine.grant.read().await? else {
             return Ok(self.lock().empty(now, None));
         };
         if is_usable(&grant) {

@@ -6,13 +6,13 @@ use keyway_store::Generation;
 
 use super::Inner;
 use crate::authorizer::Credential;
-use crate::oauth::error::{OAuthError, SignInCause};
+use crate::error::{OAuthError, SignInCause};
 use crate::oauth::memory::{Source, is_usable};
 use crate::oauth::metadata_cache::CachePolicy;
-use crate::oauth::settings::PATIENCE;
 use crate::oauth::sign_in::SignInTrigger;
 use crate::observer::ServerEvent;
 use crate::ports::{Declined, InteractionError, Turn};
+use crate::timeouts::CONSENT_TIMEOUT;
 
 impl Inner {
     /// Signs in, unless somebody else asked the same person first: what they were answered serves
@@ -40,11 +40,12 @@ impl Inner {
     }
 
     async fn turn(&self) -> Option<Box<dyn Turn>> {
-        let person = self.engine.person()?;
+        let person = self.engine.person.available()?;
         if !self.engine.settings.grant.needs_person() {
             return None;
         }
-        self.engine.queue(person.turn(&self.engine.key)).await
+        let turn = person.turn(self.engine.grant.key());
+        self.engine.person.queue(turn).await
     }
 
     /// Takes over what another process stored since.
@@ -52,7 +53,7 @@ impl Inner {
         &self,
         known: Option<Generation>,
     ) -> Result<Option<Arc<Credential>>, OAuthError> {
-        match self.engine.stored().await? {
+        match self.engine.grant.read().await? {
             Some(grant) if known != Some(grant.generation) && is_usable(&grant) => {
                 self.known(grant)
             }
@@ -73,7 +74,7 @@ impl Inner {
     ) -> Result<Arc<Credential>, OAuthError> {
         let entered = async {
             self.engine.sign_in(trigger, policy).await?;
-            let stored = self.engine.stored().await?;
+            let stored = self.engine.grant.read().await?;
             stored.ok_or_else(|| OAuthError::sign_in_required(SignInCause::Never))
         };
         let observer = &self.engine.observer;
@@ -115,7 +116,7 @@ const fn elsewhere(how: Declined) -> OAuthError {
     match how {
         Declined::Refused => OAuthError::DeclinedElsewhere,
         Declined::NoAnswer => OAuthError::Interaction(InteractionError::Timeout {
-            seconds: PATIENCE.as_secs(),
+            seconds: CONSENT_TIMEOUT.as_secs(),
         }),
     }
 }

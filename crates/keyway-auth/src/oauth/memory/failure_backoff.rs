@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::oauth::error::OAuthError;
+use crate::error::OAuthError;
 use crate::ports::InteractionError;
+use crate::timeouts::{
+    BACKOFF_FIRST, BACKOFF_MAX, DECLINED_PAUSE, RETRY_AFTER_MAX, UNANSWERED_PAUSE,
+};
 
 /// One kind of thing that can fail; each failure in a row is waited for twice as long.
 #[derive(Debug, Default)]
@@ -34,8 +37,8 @@ impl FailureBackoff {
     /// Remembers a failure.
     pub(in crate::oauth) fn note(&mut self, now: Instant, error: &OAuthError) {
         let step = match &self.0 {
-            Some(before) => (before.step * 2).min(LONGEST_STEP),
-            None => FIRST_STEP,
+            Some(before) => (before.step * 2).min(BACKOFF_MAX),
+            None => BACKOFF_FIRST,
         };
         self.0 = Some(Box::new(Failure {
             error: error.clone(),
@@ -55,21 +58,12 @@ impl FailureBackoff {
 fn asked_for(error: &OAuthError) -> Duration {
     match error {
         OAuthError::Status { retry_after, .. } => {
-            Duration::from_secs(retry_after.unwrap_or_default()).min(LONGEST_WISH)
+            Duration::from_secs(retry_after.unwrap_or_default()).min(RETRY_AFTER_MAX)
         }
         OAuthError::AuthorizationRefused { .. }
         | OAuthError::DeclinedElsewhere
-        | OAuthError::Interaction(InteractionError::Cancelled) => DECLINED,
-        OAuthError::Interaction(InteractionError::Timeout { .. }) => UNANSWERED,
+        | OAuthError::Interaction(InteractionError::Cancelled) => DECLINED_PAUSE,
+        OAuthError::Interaction(InteractionError::Timeout { .. }) => UNANSWERED_PAUSE,
         _ => Duration::ZERO,
     }
 }
-
-const FIRST_STEP: Duration = Duration::from_secs(1);
-const LONGEST_STEP: Duration = Duration::from_secs(60);
-/// A server may ask for more time than this, and does not get it.
-const LONGEST_WISH: Duration = Duration::from_secs(600);
-/// Whoever said no is not asked again soon, unless they want to.
-const DECLINED: Duration = Duration::from_secs(600);
-/// Whoever was not there may be back.
-const UNANSWERED: Duration = Duration::from_secs(60);

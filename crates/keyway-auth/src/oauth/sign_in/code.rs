@@ -4,16 +4,17 @@ use keyway_secret::random;
 use url::Url;
 
 use super::{OFFLINE, Obtained, Prepared, is_client_refused, issuer_host};
+use crate::endpoint::EndpointError;
+use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::client::{Client, Origin};
-use crate::oauth::endpoint::EndpointError;
 use crate::oauth::engine::OAuthEngine;
-use crate::oauth::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::pkce::{METHOD, Pkce as Verifier};
 use crate::oauth::registration::{Registration, register};
-use crate::oauth::settings::{PATIENCE, PkceRule};
+use crate::oauth::settings::PkceRule;
 use crate::oauth::wire::{Form, refusal_of};
 use crate::ports::{Callback, Consent, ConsentQuestion, InteractionError, Redirect};
+use crate::timeouts::CONSENT_TIMEOUT;
 
 /// A client, and somebody who listens for the answer to it.
 struct Asker {
@@ -43,7 +44,7 @@ impl OAuthEngine {
             };
             if client.origin == Origin::Stored && is_about_client(&error) {
                 // Also where nobody answered: the page may have said that it knows no such client.
-                self.forget_registration(&server.issuer).await?;
+                self.registered_clients.delete(&server.issuer).await?;
             }
             if client.origin != Origin::Stored || !is_client_refused(&error) {
                 return Err(error);
@@ -133,11 +134,11 @@ impl OAuthEngine {
             client: shown(&client.id),
             scopes: prepared.scopes.as_slice().to_vec(),
             new_scopes: prepared.new_scopes.as_slice().to_vec(),
-            patience: PATIENCE,
+            patience: CONSENT_TIMEOUT,
         };
-        self.ask_once_more();
+        self.person.count_question();
         let page = question.url.to_string();
-        let callback = self.asked_on(&page, consent.ask(question)).await?;
+        let callback = self.person.ask_on(&page, consent.ask(question)).await?;
         Ok(Code {
             callback,
             verifier,
@@ -177,21 +178,22 @@ impl OAuthEngine {
         let consent = self.listen(wish.clone()).await?;
         let uri = Some(consent.redirect_uri());
         let registration = register(&self.wire, &self.settings, server, uri).await?;
-        self.keep_registration(&server.issuer, &registration)
+        self.registered_clients
+            .put(&server.issuer, &registration)
             .await?;
         let client = registration.client(Origin::Registered);
         Ok(Asker { client, consent })
     }
 
     async fn listen(&self, wish: Redirect) -> Result<Box<dyn Consent>, OAuthError> {
-        let Some(interaction) = self.person() else {
+        let Some(interaction) = self.person.available() else {
             return Err(OAuthError::sign_in_required(SignInCause::Never));
         };
         Ok(interaction.prepare(wish).await?)
     }
 
     async fn kept_registration(&self, issuer: &str) -> Option<(Registration, Url)> {
-        let registration = self.registration(issuer).await?;
+        let registration = self.registered_clients.get(issuer).await?;
         let uri = Url::parse(registration.redirect_uri.as_deref()?).ok()?;
         Some((registration, uri))
     }

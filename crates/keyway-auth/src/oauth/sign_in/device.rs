@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use super::{Obtained, Prepared, issuer_host};
+use crate::document::{Document, DocumentError};
+use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::client::Client;
-use crate::oauth::document::{Document, DocumentError};
 use crate::oauth::engine::OAuthEngine;
-use crate::oauth::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::metadata::named;
 use crate::oauth::token::{Issued, TokenEndpoint};
 use crate::oauth::wire::Form;
 use crate::ports::{DeviceQuestion, InteractionError};
+use crate::timeouts::{
+    DEVICE_POLL_INTERVAL, DEVICE_POLL_MAX_INTERVAL, DEVICE_POLL_MIN_INTERVAL, DEVICE_TIMEOUT,
+};
 use keyway_secret::Secret;
 
 /// A code that a person types, and the one by which we ask whether they did.
@@ -22,7 +25,7 @@ struct Codes {
 
 impl OAuthEngine {
     pub(super) async fn by_device(&self, prepared: &Prepared) -> Result<Obtained, OAuthError> {
-        let Some(interaction) = self.person() else {
+        let Some(interaction) = self.person.available() else {
             return Err(OAuthError::sign_in_required(SignInCause::Never));
         };
         let mut client = self.client_without_redirect(prepared).await?;
@@ -33,7 +36,7 @@ impl OAuthEngine {
             }
             codes => codes?,
         };
-        self.ask_once_more();
+        self.person.count_question();
         let shown = interaction.show_code(codes.question.clone()).await?;
         let endpoint = Self::endpoint(prepared, &client)?;
         let page = codes.question.complete.as_ref();
@@ -41,7 +44,7 @@ impl OAuthEngine {
         let polling = self.poll(prepared, endpoint, codes);
         let given_up = async { Err(shown.given_up().await.into()) };
         let settled = futures_lite::future::or(polling, given_up);
-        let issued = self.asked_on(&page, settled).await?;
+        let issued = self.person.ask_on(&page, settled).await?;
         Ok(Obtained { client, issued })
     }
 
@@ -83,7 +86,8 @@ impl OAuthEngine {
         let complete = document.text("verification_uri_complete").ok().flatten();
         Ok(Codes {
             device: Secret::new(text("device_code")?.to_owned()),
-            interval: seconds("interval", INTERVAL)?.clamp(Duration::from_secs(1), MAX_INTERVAL),
+            interval: seconds("interval", DEVICE_POLL_INTERVAL)?
+                .clamp(DEVICE_POLL_MIN_INTERVAL, DEVICE_POLL_MAX_INTERVAL),
             question: DeviceQuestion {
                 page: self.page_for_person(what, &named(what, page)?)?,
                 complete: complete.and_then(|text| {
@@ -94,7 +98,7 @@ impl OAuthEngine {
                 server: self.server.name.clone(),
                 issuer: issuer_host(&server.issuer),
                 scopes: prepared.scopes.as_slice().to_vec(),
-                patience: seconds("expires_in", MAX_PATIENCE)?.min(MAX_PATIENCE),
+                patience: seconds("expires_in", DEVICE_TIMEOUT)?.min(DEVICE_TIMEOUT),
             },
         })
     }
@@ -121,7 +125,7 @@ impl OAuthEngine {
             match &error {
                 OAuthError::TokenRefused { refusal, .. } => match refusal.code.as_str() {
                     "authorization_pending" => {}
-                    "slow_down" => interval += INTERVAL,
+                    "slow_down" => interval += DEVICE_POLL_INTERVAL,
                     "expired_token" => return Err(too_late(patience)),
                     _ => return Err(error),
                 },
@@ -129,7 +133,7 @@ impl OAuthEngine {
                 error if error.is_transient() => interval *= 2,
                 _ => return Err(error),
             }
-            interval = interval.min(MAX_INTERVAL);
+            interval = interval.min(DEVICE_POLL_MAX_INTERVAL);
             if self.clock.monotonic().duration_since(started) >= patience {
                 return Err(too_late(patience));
             }
@@ -149,7 +153,3 @@ fn text<'a>(document: &'a Document, name: &'static str) -> Result<&'a str, Docum
         .text(name)?
         .ok_or(DocumentError::Missing { field: name })
 }
-
-const INTERVAL: Duration = Duration::from_secs(5);
-const MAX_INTERVAL: Duration = Duration::from_secs(60);
-const MAX_PATIENCE: Duration = Duration::from_secs(1800);

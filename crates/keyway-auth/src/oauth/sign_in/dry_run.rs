@@ -1,10 +1,10 @@
 //! A sign-in without its end: everything that can fail before a person is asked.
 
 use super::SignInTrigger;
+use crate::error::{OAuthError, shown};
 use crate::oauth::engine::OAuthEngine;
-use crate::oauth::error::{OAuthError, shown};
 use crate::oauth::metadata::{Pkce, ServerMetadata};
-use crate::oauth::metadata_cache::{CachePolicy, MetadataReader};
+use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::settings::{Endpoints, GrantKind};
 
 impl OAuthEngine {
@@ -13,7 +13,7 @@ impl OAuthEngine {
         &self,
         trigger: &SignInTrigger,
     ) -> Result<(), OAuthError> {
-        let reader = MetadataReader::new(self, CachePolicy::NoStore);
+        let reader = self.metadata.reader(CachePolicy::NoStore);
         let prepared = self.prepare(&reader, trigger).await?;
         self.could_begin(&prepared.found.server).await
     }
@@ -23,7 +23,7 @@ impl OAuthEngine {
         &self,
         trigger: &SignInTrigger,
     ) -> Result<(), OAuthError> {
-        let reader = MetadataReader::new(self, CachePolicy::NoStore);
+        let reader = self.metadata.reader(CachePolicy::NoStore);
         let prepared = self.prepare(&reader, trigger).await?;
         let server = &prepared.found.server;
         let is_named = !matches!(self.settings.endpoints, Endpoints::Discovered);
@@ -38,7 +38,7 @@ impl OAuthEngine {
             self.check_sign_in_by_code(server)?;
         }
         if self.given_client(server).await?.is_some()
-            || self.registration(&server.issuer).await.is_some()
+            || self.registered_clients.get(&server.issuer).await.is_some()
             || server.registration_endpoint.is_some()
         {
             return Ok(());

@@ -1,13 +1,13 @@
 //! Grants that need no person: client credentials, ID-JAG and workload identity.
 
 use super::{Obtained, Prepared, is_client_refused};
+use crate::document::DocumentError;
+use crate::error::{OAuthError, RequestTarget, shown};
 use crate::oauth::client::{Client, Origin};
 use crate::oauth::discovery::server_metadata;
-use crate::oauth::document::DocumentError;
 use crate::oauth::engine::OAuthEngine;
-use crate::oauth::error::{OAuthError, RequestTarget, shown};
 use crate::oauth::metadata::ServerMetadata;
-use crate::oauth::metadata_cache::{CachePolicy, MetadataReader};
+use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::registration::register;
 use crate::oauth::settings::{Assertion, IdJag};
 use crate::oauth::token::TokenEndpoint;
@@ -99,7 +99,7 @@ impl OAuthEngine {
             return Ok(provider);
         }
         let issuer = issuer.unwrap_or_default();
-        let reader = MetadataReader::new(self, CachePolicy::NoStore);
+        let reader = self.metadata.reader(CachePolicy::NoStore);
         let found = server_metadata(&reader, &self.settings, issuer).await?;
         found.ok_or_else(|| OAuthError::NoMetadata {
             issuer: shown(issuer),
@@ -136,7 +136,7 @@ impl OAuthEngine {
         let is_dead = client.origin == Origin::Stored && is_client_refused(error);
         if is_dead {
             let issuer = &prepared.found.server.issuer;
-            self.forget_registration(issuer).await?;
+            self.registered_clients.delete(issuer).await?;
         }
         Ok(is_dead)
     }
@@ -150,12 +150,13 @@ impl OAuthEngine {
         if let Some(client) = self.given_client(server).await? {
             return Ok(client);
         }
-        let kept = self.registration(&server.issuer).await;
+        let kept = self.registered_clients.get(&server.issuer).await;
         if let Some(kept) = kept.filter(|kept| kept.redirect_uri.is_none()) {
             return Ok(kept.client(Origin::Stored));
         }
         let registration = register(&self.wire, &self.settings, server, None).await?;
-        self.keep_registration(&server.issuer, &registration)
+        self.registered_clients
+            .put(&server.issuer, &registration)
             .await?;
         Ok(registration.client(Origin::Registered))
     }

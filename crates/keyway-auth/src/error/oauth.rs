@@ -8,9 +8,9 @@ mod meaning;
 use keyway_secret::random::NoRandomness;
 use thiserror::Error;
 
-use super::document::DocumentError;
-use super::endpoint::EndpointError;
-use super::jose::JoseError;
+use crate::document::DocumentError;
+use crate::endpoint::EndpointError;
+use crate::jose::JoseError;
 use crate::ports::{HttpFailure, InteractionError};
 use crate::refusal::HttpRefusal;
 
@@ -317,7 +317,7 @@ impl From<NoRandomness> for OAuthError {
 }
 
 /// Makes a text that a peer sent fit to be shown: without what moves a cursor, and not long.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let text = keyway_secret::printable(text);
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -329,7 +329,7 @@ const MAX_SHOWN: usize = 200;
 
 impl OAuthError {
     /// Makes the error of a server that needs a sign-in, without a refusal to quote.
-    pub(super) const fn sign_in_required(cause: SignInCause) -> Self {
+    pub(crate) const fn sign_in_required(cause: SignInCause) -> Self {
         Self::SignInRequired {
             cause,
             scopes: Vec::new(),

@@ -1,14 +1,16 @@
-//! How long a document may be kept, by the word of whoever sent it (RFC 9111).
+//! How long a document may be cached, by the headers that it came with (RFC 9111).
 
 use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::{AGE, CACHE_CONTROL, EXPIRES, PRAGMA};
 
-/// Returns how long an answer with these headers may be kept; zero if it may not.
+use crate::timeouts::{METADATA_DEFAULT_LIFETIME, METADATA_MAX_LIFETIME};
+
+/// Returns how long an answer with these headers may be cached; zero if it may not.
 ///
-/// Nobody is believed for more than a day. Who says nothing is believed for an hour.
-pub(in crate::oauth) fn lifetime(headers: &HeaderMap) -> Duration {
+/// At most a day; an hour if the headers do not say.
+pub(super) fn lifetime(headers: &HeaderMap) -> Duration {
     let mut said = None;
     let values = headers.get_all(CACHE_CONTROL);
     for value in values {
@@ -34,16 +36,14 @@ pub(in crate::oauth) fn lifetime(headers: &HeaderMap) -> Duration {
         text.trim().parse().unwrap_or(u64::MAX)
     });
     match said {
-        Some(seconds) => Duration::from_secs(seconds.saturating_sub(age)).min(LONGEST),
+        Some(seconds) => {
+            Duration::from_secs(seconds.saturating_sub(age)).min(METADATA_MAX_LIFETIME)
+        }
         // A date is not read; whoever gives one has something in mind.
         None if headers.contains_key(EXPIRES) || headers.contains_key(PRAGMA) => Duration::ZERO,
-        None => UNSAID.saturating_sub(Duration::from_secs(age)),
+        None => METADATA_DEFAULT_LIFETIME.saturating_sub(Duration::from_secs(age)),
     }
 }
-
-/// Nothing is kept for longer.
-pub(in crate::oauth) const LONGEST: Duration = Duration::from_secs(24 * 3600);
-const UNSAID: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]
 mod tests {

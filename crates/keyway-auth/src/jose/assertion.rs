@@ -1,11 +1,12 @@
 //! A client that authenticates with a key: `private_key_jwt` (RFC 7523 section 2.2).
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use keyway_secret::Secret;
 use serde_json::{Map, Value};
 
 use super::{JoseError, SigningKey};
+use crate::timeouts::ASSERTION_LIFETIME;
 
 /// The value of `client_assertion_type`.
 pub(crate) const CLIENT_ASSERTION_TYPE: &str =
@@ -33,7 +34,7 @@ pub(crate) fn client_assertion(
         ("sub", client_id.into()),
         ("aud", audience.into()),
         ("iat", unix(now).into()),
-        ("exp", unix(now + LIFETIME).into()),
+        ("exp", unix(now + ASSERTION_LIFETIME).into()),
         ("jti", jti.into()),
     ];
     let claims = claims.map(|(name, value)| (name.to_owned(), value));
@@ -45,5 +46,3 @@ pub(crate) fn unix(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
-
-const LIFETIME: Duration = Duration::from_secs(60);

@@ -1,0 +1,69 @@
+//! The clients that were registered earlier, one per issuer.
+
+use std::sync::Arc;
+
+use keyway_secret::Clock;
+
+use super::blocking::BlockingTasks;
+use super::registration::Registration;
+use super::vault_error::vault_error;
+use crate::error::OAuthError;
+use crate::ports::RecordStore;
+
+/// Stores registrations.
+#[derive(Debug)]
+pub(super) struct RegisteredClients {
+    records: Arc<dyn RecordStore>,
+    clock: Arc<dyn Clock>,
+    blocking: BlockingTasks,
+}
+
+impl RegisteredClients {
+    pub(super) const fn new(
+        records: Arc<dyn RecordStore>,
+        clock: Arc<dyn Clock>,
+        blocking: BlockingTasks,
+    ) -> Self {
+        Self {
+            records,
+            clock,
+            blocking,
+        }
+    }
+
+    /// Returns the client that was registered with an issuer, unless its secret has expired.
+    pub(super) async fn get(&self, issuer: &str) -> Option<Registration> {
+        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
+        let found = self.blocking.run(move || records.get(&name)).await?;
+        let found = Registration::decode(found.expose())?;
+        (!found.has_ended(self.clock.wall())).then_some(found)
+    }
+
+    pub(super) async fn put(
+        &self,
+        issuer: &str,
+        registration: &Registration,
+    ) -> Result<(), OAuthError> {
+        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
+        let value = registration.encode();
+        let put = move || {
+            let stored = records.put(&name, value.expose());
+            stored.map_err(|error| vault_error(&error))
+        };
+        self.blocking.run(put).await
+    }
+
+    pub(super) async fn delete(&self, issuer: &str) -> Result<(), OAuthError> {
+        let (records, name) = (Arc::clone(&self.records), Registration::name(issuer));
+        let delete = move || records.delete(&name).map_err(|error| vault_error(&error));
+        self.blocking.run(delete).await
+    }
+
+    /// Deletes a client that its issuer does not know any more, unless another is stored by now.
+    pub(super) async fn delete_client(&self, issuer: &str, id: &str) -> Result<(), OAuthError> {
+        match self.get(issuer).await {
+            Some(stored) if stored.is_of(id) => self.delete(issuer).await,
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Errors of the store, as errors of OAuth.
+
+use keyway_store::StoreError;
+
+use crate::error::OAuthError;
+
+pub(super) fn vault_error(error: &StoreError) -> OAuthError {
+    let cause = std::error::Error::source(error);
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    OAuthError::Vault {
+        message: format!("{error}{cause}"),
+        hint: error.hint(),
+    }
+}

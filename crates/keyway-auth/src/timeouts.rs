@@ -1,0 +1,74 @@
+//! All time-outs, intervals and lifetimes of this crate.
+//!
+//! How they relate: a refresh has [`REFRESH_TIMEOUT`] from before its claim to the answer, its claim
+//! lives longer than that, so that a claim never expires under a request, and other processes wait
+//! longer than the claim lives.
+
+use std::time::Duration;
+
+/// How long a person may take to agree on the consent page.
+pub(crate) const CONSENT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a device code is polled for at most, whatever the server allows.
+pub(crate) const DEVICE_TIMEOUT: Duration = Duration::from_secs(1800);
+/// How often a device code is polled for if the server does not say (RFC 8628 section 3.2), and how
+/// much longer to wait after `slow_down` (section 3.5).
+pub(crate) const DEVICE_POLL_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const DEVICE_POLL_MIN_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const DEVICE_POLL_MAX_INTERVAL: Duration = Duration::from_secs(60);
+
+/// From before the claim to the answer of the token endpoint.
+pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longer than [`REFRESH_TIMEOUT`], so that a claim never expires under a request.
+pub(crate) const REFRESH_CLAIM_LIFETIME: Duration = Duration::from_secs(15);
+/// How long the refresh of another process is waited for; longer than a claim lives.
+pub(crate) const REFRESH_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How early a token is renewed (contract section 5).
+pub(crate) const REFRESH_SKEW: Duration = Duration::from_secs(30);
+
+/// Longer than storing a sign-in takes.
+pub(crate) const REPLACE_CLAIM_LIFETIME: Duration = Duration::from_secs(15);
+/// Longer than revoking the tokens of a sign-in takes.
+pub(crate) const SIGN_OUT_CLAIM_LIFETIME: Duration = Duration::from_secs(30);
+/// How long a sign-in or sign-out waits for the refresh of another process; longer than
+/// [`REFRESH_TIMEOUT`].
+pub(crate) const CLAIM_WAIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a claim of another process is looked at.
+pub(crate) const CLAIM_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long other processes may take to close their sessions before a sign-out revokes.
+pub(crate) const STOP_USERS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How often the vault is read while a sign-in by another process is waited for.
+pub(crate) const SIGN_IN_POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How long it is remembered that nothing is stored; so soon a sign-in elsewhere is noticed.
+pub(crate) const EMPTY_LIFETIME: Duration = Duration::from_millis(500);
+/// How exactly the time is measured that a request waits for a person.
+pub(crate) const PROMPT_WAIT_TICK: Duration = Duration::from_millis(250);
+/// How long a prompt counts against the limit of prompts.
+pub(crate) const PROMPT_COUNT_WINDOW: Duration = Duration::from_secs(600);
+
+/// How long a silent HTTP+SSE stream is waited for; shorter than any client waits for an answer.
+pub(crate) const STREAM_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The first pause after a failure; it doubles with each.
+pub(crate) const BACKOFF_FIRST: Duration = Duration::from_secs(1);
+pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// The longest `Retry-After` that is obeyed.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+/// The pause after a person declined.
+pub(crate) const DECLINED_PAUSE: Duration = Duration::from_secs(600);
+/// The pause after a person did not answer.
+pub(crate) const UNANSWERED_PAUSE: Duration = Duration::from_secs(60);
+
+/// How long metadata is cached at most, whatever its server allows.
+pub(crate) const METADATA_MAX_LIFETIME: Duration = Duration::from_secs(24 * 3600);
+/// How long metadata is cached if its server does not say.
+pub(crate) const METADATA_DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
+
+/// How long a client assertion or proof is valid.
+pub(crate) const ASSERTION_LIFETIME: Duration = Duration::from_secs(60);
+
+const _: () = {
+    assert!(REFRESH_TIMEOUT.as_millis() < REFRESH_CLAIM_LIFETIME.as_millis());
+    assert!(REFRESH_CLAIM_LIFETIME.as_millis() < REFRESH_WAIT_TIMEOUT.as_millis());
+    assert!(REFRESH_TIMEOUT.as_millis() < CLAIM_WAIT_TIMEOUT.as_millis());
+};
