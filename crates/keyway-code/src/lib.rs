@@ -6,6 +6,7 @@
 //! is written here and nowhere else. The rules of `keyway check` are codes of the same vocabulary.
 //! Callers branch on the variant, never on the text.
 
+mod code;
 mod exit;
 mod facts;
 mod stage;

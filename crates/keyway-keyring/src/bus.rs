@@ -9,7 +9,8 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::address::BusAddress;
-use crate::message::{Call, Kind, Malformed, Message};
+use crate::malformed::Malformed;
+use crate::message::{Call, Kind, Message};
 use crate::wire::Writer;
 
 /// A connection that has been greeted.

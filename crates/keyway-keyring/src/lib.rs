@@ -10,11 +10,14 @@
 
 mod address;
 mod bus;
+mod malformed;
 mod message;
+mod names;
 mod prompt;
 mod secret_service;
 mod wire;
 
 pub use self::address::BusAddress;
-pub use self::message::{Malformed, Message};
+pub use self::malformed::Malformed;
+pub use self::message::Message;
 pub use self::secret_service::SecretService;

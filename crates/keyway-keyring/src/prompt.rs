@@ -6,6 +6,7 @@ use keyway_vault::KeyringFailure;
 
 use crate::bus::Bus;
 use crate::message::Call;
+use crate::names::{DESTINATION, PROMPT};
 use crate::wire::Writer;
 
 /// Whether the service may ask the person, and for how long.
@@ -45,7 +46,7 @@ impl Asking {
 
 fn call<'a>(path: &'a str, member: &'a str, signature: &'a str, body: Writer) -> Call<'a> {
     Call {
-        destination: crate::secret_service::NAME,
+        destination: DESTINATION,
         path,
         interface: PROMPT,
         member,
@@ -56,5 +57,4 @@ fn call<'a>(path: &'a str, member: &'a str, signature: &'a str, body: Writer) ->
 
 /// The path that stands for no object.
 pub(crate) const NOTHING: &str = "/";
-const PROMPT: &str = "org.freedesktop.Secret.Prompt";
 const COMPLETED: &str = "Completed";

@@ -7,7 +7,9 @@ use keyway_vault::{KEYRING_TIME_LIMIT, Keyring, KeyringAbsence, KeyringFailure, 
 
 use crate::address::BusAddress;
 use crate::bus::{Bus, BusError};
-use crate::message::{Call, Malformed, Message};
+use crate::malformed::Malformed;
+use crate::message::{Call, Message};
+use crate::names::{COLLECTION, DESTINATION, ITEM, PROPERTIES, SERVICE, SERVICE_PATH};
 use crate::prompt::{Asking, NOTHING};
 use crate::wire::Writer;
 
@@ -201,7 +203,7 @@ impl Service {
         (signature, body): (&str, Writer),
     ) -> Result<Message, KeyringFailure> {
         let call = Call {
-            destination: NAME,
+            destination: DESTINATION,
             path,
             interface,
             member,
@@ -224,11 +226,5 @@ fn attributes(item: &KeyringItem) -> [(&str, &str); 3] {
     ]
 }
 
-pub(crate) const NAME: &str = "org.freedesktop.secrets";
-const SERVICE_PATH: &str = "/org/freedesktop/secrets";
-const SERVICE: &str = "org.freedesktop.Secret.Service";
-const COLLECTION: &str = "org.freedesktop.Secret.Collection";
-const ITEM: &str = "org.freedesktop.Secret.Item";
-const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 /// What a person reads in the keyring's own window.
 const LABEL: &str = "Keyway: key of the vault";

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::message::Malformed;
+use crate::malformed::Malformed;
 
 /// Writes values one after the other, each at its alignment.
 ///

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 pub use self::finding::Finding;
 use self::finding::quoted;
-use crate::key::{KeyringAbsence, SourceKind};
+use crate::key_source::{KeyringAbsence, SourceKind};
 
 /// Why a folder, a key or the store cannot be used.
 ///

@@ -19,9 +19,10 @@ use keyway_secret::Secret;
 use crate::Damage;
 use crate::error::VaultError;
 use crate::folders::{Folder, read_foreign};
+use crate::key_source::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, KeyId};
 
-pub use self::keyring::{KEYRING_TIME_LIMIT, Keyring, KeyringAbsence, KeyringFailure, KeyringItem};
+pub use self::keyring::{KEYRING_TIME_LIMIT, Keyring, KeyringFailure, KeyringItem};
 pub use self::passphrase::{Passphrase, PassphraseFile, PassphraseUse};
 
 pub(crate) use self::passphrase::Cost;
@@ -97,70 +98,6 @@ pub trait KeySupplier: fmt::Debug + Send + Sync {
 impl KeySupplier for Secret<[u8; KEY_BYTES]> {
     fn supply(&self) -> std::io::Result<Self> {
         Ok(self.clone())
-    }
-}
-
-/// The kind of source that a vault's key comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SourceKind {
-    /// The caller supplies it.
-    Explicit,
-    /// The OS keyring keeps it.
-    Keyring,
-    /// It is derived from a passphrase.
-    Passphrase,
-    /// It lies in a generated file.
-    KeyFile,
-}
-
-impl SourceKind {
-    /// Returns the word for it that the header records and `--format json` prints.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Explicit => "explicit",
-            Self::Keyring => "keyring",
-            Self::Passphrase => "passphrase",
-            Self::KeyFile => "key-file",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Explicit,
-            Self::Keyring,
-            Self::Passphrase,
-            Self::KeyFile,
-        ]
-        .into_iter()
-        .find(|kind| kind.as_str() == name)
-    }
-
-    pub(crate) const fn how_to_provide(self) -> &'static str {
-        match self {
-            Self::Explicit => {
-                "supply the key that the vault was made with, by `KEYWAY_KEY_FILE` or \
-                 `KEYWAY_KEY_COMMAND`"
-            }
-            Self::Keyring => "start the keyring service of your desktop session",
-            Self::Passphrase => {
-                "run the command in a terminal, where the passphrase can be asked, or set \
-                 `KEYWAY_PASSPHRASE_FILE`"
-            }
-            Self::KeyFile => "restore the key file in the configuration folder from a backup",
-        }
-    }
-}
-
-impl fmt::Display for SourceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Explicit => "a supplied key",
-            Self::Keyring => "the keyring",
-            Self::Passphrase => "a passphrase",
-            Self::KeyFile => "a key file",
-        })
     }
 }
 

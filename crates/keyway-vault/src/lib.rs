@@ -58,19 +58,21 @@ mod error;
 mod folders;
 mod grants;
 mod key;
+mod key_source;
+mod owner;
 mod seal;
 mod store;
+mod verify;
 
 pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
 
 pub use self::error::{DatabaseError, Finding, VaultError};
 pub use self::folders::{Folder, Folders};
 pub use self::key::{
-    ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringAbsence,
-    KeyringFailure, KeyringItem, Passphrase, PassphraseFile, PassphraseUse, Protection, SourceKind,
-    parse_key,
+    ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem,
+    Passphrase, PassphraseFile, PassphraseUse, Protection, parse_key,
 };
+pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::seal::KeyId;
-pub use self::store::{
-    Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault, Verification,
-};
+pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
+pub use self::verify::Verification;

@@ -9,7 +9,6 @@ mod manifest;
 mod namespace;
 mod records;
 mod rekey;
-mod verify;
 
 use std::fmt;
 use std::path::Path;
@@ -21,8 +20,8 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::VaultError;
 use crate::folders::{Folder, Folders};
-use crate::grants::Owner;
 use crate::key::{KeySources, Locator, Protection};
+use crate::owner::Owner;
 use crate::seal::{Key, KeyId};
 
 use self::header::Header;
@@ -34,7 +33,6 @@ pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
 pub use self::records::{Entry, Record, Sealed};
 pub use self::rekey::Rekeyed;
-pub use self::verify::Verification;
 
 /// An open vault. Cheap to share by reference between threads; calls take turns.
 #[derive(Debug)]

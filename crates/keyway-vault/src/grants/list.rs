@@ -9,8 +9,7 @@ use keyway_store::{
 use crate::error::VaultError;
 use crate::store::Scope;
 
-use super::row::{self, Row};
-use super::sqlite::manifest;
+use super::row::{self, Row, manifest};
 
 /// Lists all grants, and what does not agree with the list of contents.
 pub(super) fn summaries(

@@ -220,6 +220,15 @@ pub(super) fn fingerprint(
     key.key().mac(&context).map(Fingerprint::new)
 }
 
+/// Reads the list of contents of all grants.
+pub(super) fn manifest(scope: &Scope<'_>) -> Result<Manifest, VaultError> {
+    scope.manifest(NAMESPACE)
+}
+
+pub(super) fn save_manifest(scope: &Scope<'_>, manifest: &Manifest) -> Result<(), VaultError> {
+    scope.save_manifest(NAMESPACE, manifest)
+}
+
 pub(super) const fn state(needs_reauth: bool) -> GrantState {
     if needs_reauth {
         GrantState::NeedsReauth
@@ -236,3 +245,5 @@ pub(super) fn what(grant: &GrantKey) -> String {
 const ACCESS: &str = "access";
 const REFRESH: &str = "refresh";
 const DETAILS: &str = "details";
+/// No namespace of records can have this name: it begins with a capital letter.
+const NAMESPACE: &str = "Grants";

@@ -10,12 +10,13 @@ use keyway_store::{
 use rusqlite::params;
 
 use crate::error::VaultError;
+use crate::owner;
 use crate::store::{DataKey, Manifest, Scope, Vault};
 
 use super::change_feed::SqliteChangeFeed;
-use super::row::{self, ColumnContext, Row};
+use super::list;
+use super::row::{self, ColumnContext, Row, manifest, save_manifest};
 use super::use_marker::{self, LockFileMarker};
-use super::{list, owner};
 
 impl GrantStore for Vault {
     fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
@@ -244,7 +245,7 @@ impl GrantStore for Vault {
                 scope.destroy_data_key(&row.data_key)?;
             }
             manifest.forget(&grant.index());
-            scope.save_manifest(NAMESPACE, &manifest)?;
+            save_manifest(scope, &manifest)?;
             notify(scope)?;
             Ok(true)
         })?;
@@ -326,10 +327,6 @@ impl Intent<'_> {
     }
 }
 
-pub(super) fn manifest(scope: &Scope<'_>) -> Result<Manifest, VaultError> {
-    scope.manifest(NAMESPACE)
-}
-
 /// Writes the next generation of a grant, and the list of contents with it.
 fn store(
     scope: &Scope<'_>,
@@ -347,7 +344,7 @@ fn store(
         },
         tokens,
     )?;
-    scope.save_manifest(NAMESPACE, manifest)?;
+    save_manifest(scope, manifest)?;
     Ok(generation)
 }
 
@@ -360,7 +357,5 @@ fn notify(scope: &Scope<'_>) -> Result<(), VaultError> {
         .map_err(VaultError::database("note a change"))
 }
 
-/// No namespace of records can have this name.
-const NAMESPACE: &str = "Grants";
 const END_CLAIM: &str = "UPDATE grants SET claim_epoch = NULL, claim_owner = NULL,
     claim_fingerprint = NULL, claimed_at = NULL, claimed_until = NULL";

@@ -9,7 +9,7 @@ use keyway_store::*;
 
 use crate::error::VaultError;
 use crate::folders::Folder;
-use crate::grants::owner::LocalOwner;
+use crate::owner::LocalOwner;
 use crate::store::Vault;
 use crate::store::tests::{Home, damage};
 

@@ -15,7 +15,7 @@ use crate::error::VaultError;
 use crate::folders::Folder;
 use crate::seal::KeyId;
 
-use super::owner::{SUFFIX, is_there, remove_dead};
+use crate::owner::{SUFFIX, is_there, remove_dead};
 
 /// A file that is locked for as long as the sign-in is in use.
 #[derive(Debug)]

@@ -7,10 +7,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use thiserror::Error;
 
 use crate::error::VaultError;
-use crate::key::SourceKind;
+use crate::key_source::{KeyringAbsence, SourceKind};
 use crate::seal::{KEY_BYTES, Key};
 
 /// An OS keyring, as far as the vault needs one.
@@ -69,24 +68,6 @@ pub enum KeyringFailure {
     TimedOut,
     /// Anything else.
     Failed(std::io::Error),
-}
-
-/// What is missing where there is no keyring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum KeyringAbsence {
-    /// No session bus listens.
-    #[error("there is no session bus")]
-    SessionBus,
-    /// The session bus is somebody else's, as after `sudo`.
-    #[error("the session bus belongs to another user")]
-    ForeignBus,
-    /// Nobody on the session bus keeps secrets.
-    #[error("no keyring service is on the session bus")]
-    Service,
-    /// The service runs, but holds nothing that keys could be kept in.
-    #[error("the keyring service has no default keyring")]
-    Collection,
 }
 
 impl From<KeyringFailure> for VaultError {

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::Damage;
 use crate::error::VaultError;
 use crate::folders::read_foreign;
-use crate::key::SourceKind;
+use crate::key_source::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, random_bytes};
 
 /// Whoever can ask a person for the passphrase.

@@ -4,7 +4,8 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use crate::Damage;
 use crate::error::VaultError;
-use crate::key::{Cost, KeyRecord, SourceKind};
+use crate::key::{Cost, KeyRecord};
+use crate::key_source::SourceKind;
 use crate::seal::{Key, KeyId};
 
 use super::{data_key, manifest};

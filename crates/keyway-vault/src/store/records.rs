@@ -23,7 +23,7 @@ pub struct Sealed<'a> {
 }
 
 impl<'a> Sealed<'a> {
-    pub(super) const fn new(vault: &'a Vault, namespace: Namespace) -> Self {
+    pub(crate) const fn new(vault: &'a Vault, namespace: Namespace) -> Self {
         Self { vault, namespace }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Sealed<'a> {
     }
 
     /// Opens every row; returns what is there and what is wrong with it.
-    pub(super) fn examine(
+    pub(crate) fn examine(
         &self,
         scope: &Scope<'_>,
     ) -> Result<(Vec<Entry>, Vec<VaultError>), VaultError> {

@@ -6,7 +6,8 @@
 use rusqlite::{TransactionBehavior, params};
 
 use crate::error::VaultError;
-use crate::key::{KeyRecord, KeySources, Locator, Protection, SourceKind};
+use crate::key::{KeyRecord, KeySources, Locator, Protection};
+use crate::key_source::SourceKind;
 use crate::seal::Key;
 
 use super::{Keys, Scope, Vault, data_key, header, transact};

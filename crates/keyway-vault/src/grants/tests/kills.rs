@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use super::processes::{start, variable};
 use super::*;
-use crate::key::{KeySources, SourceKind};
+use crate::key::KeySources;
+use crate::key_source::SourceKind;
 use crate::seal::random_bytes;
 use crate::store::Namespace;
 

@@ -4,7 +4,7 @@ use keyway_secret::Secret;
 use keyway_testkit::Canary;
 
 use super::*;
-use crate::key::SourceKind;
+use crate::key_source::SourceKind;
 use keyway_store::{GrantKey, GrantStore, Tokens};
 
 fn grant() -> GrantKey {

@@ -6,9 +6,9 @@ use keyway_secret::Secret;
 
 use super::*;
 use crate::key::{
-    ExplicitKey, Keyring, KeyringAbsence, KeyringFailure, KeyringItem, Passphrase, PassphraseFile,
-    PassphraseUse, SourceKind,
+    ExplicitKey, Keyring, KeyringFailure, KeyringItem, Passphrase, PassphraseFile, PassphraseUse,
 };
+use crate::key_source::{KeyringAbsence, SourceKind};
 
 /// A keyring that does what the test says.
 #[derive(Debug, Default)]

@@ -6,7 +6,8 @@ use keyway_secret::Secret;
 
 use super::keys::{FakeKeyring, Mood, Typed};
 use super::*;
-use crate::key::{ExplicitKey, SourceKind};
+use crate::key::ExplicitKey;
+use crate::key_source::SourceKind;
 use keyway_store::{Commit, GrantKey, GrantStore, Tokens};
 
 fn key_files(home: &Home) -> Vec<PathBuf> {

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use crate::Damage;
 use crate::error::VaultError;
 use crate::grants;
-
-use super::{Namespace, Scope, Sealed, Vault};
+use crate::store::{Namespace, Scope, Sealed, Vault};
 
 /// What [`Vault::verify`] found.
 #[derive(Debug)]

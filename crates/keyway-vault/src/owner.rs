@@ -17,14 +17,14 @@ use crate::seal::KeyId;
 
 /// What the text of an [`OwnerId`] of ours consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LocalOwner {
+pub(crate) struct LocalOwner {
     runtime: String,
     name: String,
 }
 
 impl LocalOwner {
     /// Reads a stored identity; `None` if another program wrote it.
-    pub(super) fn parse(id: &OwnerId) -> Option<Self> {
+    pub(crate) fn parse(id: &OwnerId) -> Option<Self> {
         let (runtime, name) = id.as_str().split_once('-')?;
         let ours = |part: &str| part.len() == 32 && part.bytes().all(|b| b.is_ascii_hexdigit());
         (ours(runtime) && ours(name)).then(|| Self {
@@ -76,7 +76,7 @@ impl Owner {
         })
     }
 
-    pub(super) const fn id(&self) -> &OwnerId {
+    pub(crate) const fn id(&self) -> &OwnerId {
         &self.id
     }
 
@@ -94,7 +94,7 @@ impl Drop for Owner {
 }
 
 /// Tells whether a name still leads to an open file.
-pub(super) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
+pub(crate) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
     let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     let held = rustix::fs::fstat(file);
     matches!((found, held), (Ok(found), Ok(held))
@@ -103,7 +103,7 @@ pub(super) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
 
 /// Tells whether an owner lives; one in another run-time folder counts as alive, and an identity
 /// that this crate did not write as dead.
-pub(super) fn is_alive(runtime: &Folder, owner: &OwnerId) -> Result<bool, VaultError> {
+pub(crate) fn is_alive(runtime: &Folder, owner: &OwnerId) -> Result<bool, VaultError> {
     let Some(owner) = LocalOwner::parse(owner) else {
         return Ok(false);
     };
@@ -140,7 +140,7 @@ fn runtime_name(runtime: &Folder) -> Result<String, VaultError> {
 }
 
 /// Removes the lock files of owners that died. Failing leaves them for the next time.
-pub(super) fn remove_dead(folder: &Folder) {
+pub(crate) fn remove_dead(folder: &Folder) {
     let Ok(entries) = std::fs::read_dir(folder.path()) else {
         return;
     };
@@ -159,4 +159,4 @@ pub(super) fn remove_dead(folder: &Folder) {
 
 const FOLDER: &str = "owners";
 const NAME: &str = "id";
-pub(super) const SUFFIX: &str = ".lock";
+pub(crate) const SUFFIX: &str = ".lock";
