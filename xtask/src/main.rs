@@ -19,6 +19,7 @@ mod conformance;
 mod deny;
 mod docs;
 mod error;
+mod features;
 mod fuzz;
 mod instructions;
 mod layers;
@@ -108,6 +109,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Surface { write: false } => surface::check(&workspace),
         Task::Surface { write: true } => surface::write(&workspace),
         Task::Budget => budget::check(&workspace),
+        Task::Features => features::check(&workspace),
         Task::Deny { advisories: false } => deny::check(&workspace),
         Task::Deny { advisories: true } => deny::check_advisories(&workspace),
         Task::Docs { check: false } => docs::write(&workspace),
@@ -219,6 +221,8 @@ enum Task {
     },
     /// Compare file sizes and dependency counts with their limits
     Budget,
+    /// Build `keyway` with each of its features alone and with none
+    Features,
     /// Check dependencies: bans, licences and sources
     Deny {
         /// Check known vulnerabilities instead; fetches the advisory database

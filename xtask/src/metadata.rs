@@ -1,6 +1,6 @@
 //! The workspace as `cargo metadata` describes it: where it is, its crates, who depends on whom.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -96,11 +96,18 @@ pub(crate) struct Package {
     /// Its library, programs, tests and examples.
     #[serde(default)]
     pub(crate) targets: Vec<Target>,
+    #[serde(default)]
+    features: BTreeMap<String, Vec<String>>,
     id: String,
     manifest_path: PathBuf,
 }
 
 impl Package {
+    /// Returns the names of its features.
+    pub(crate) fn features(&self) -> impl Iterator<Item = &str> {
+        self.features.keys().map(String::as_str)
+    }
+
     /// Says whether other crates can use it.
     pub(crate) fn has_library(&self) -> bool {
         let mut kinds = self.targets.iter().flat_map(|target| &target.kind);

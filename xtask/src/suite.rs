@@ -7,7 +7,8 @@ use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
 use crate::{
-    budget, child, conformance, deny, docs, fuzz, instructions, layers, nextest, peers, surface,
+    budget, child, conformance, deny, docs, features, fuzz, instructions, layers, nextest, peers,
+    surface,
 };
 
 /// Runs every check; the last line printed is the number of tests that passed.
@@ -38,6 +39,7 @@ pub(crate) fn run(
             "-Dwarnings",
         ])
     })?;
+    steps.run("features", || features::check(workspace))?;
     steps.run("public surface", || surface::check(workspace))?;
     let summary = steps.run("unit and integration tests", || {
         peers::build(workspace)?;
@@ -109,4 +111,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 14;
+const STEPS: usize = 15;

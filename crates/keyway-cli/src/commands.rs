@@ -35,7 +35,7 @@ pub(crate) mod vault;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use keyway::sign_in::InFlight;
+use keyway::in_flight::InFlight;
 use keyway_code::Exit;
 
 use crate::arguments::Command;

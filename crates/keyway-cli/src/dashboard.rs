@@ -76,7 +76,7 @@ impl Desk {
     /// Returns the vault that everything here uses.
     pub(crate) fn vault(&self) -> Result<Arc<Vault>, CliError> {
         let accounts = self.host.accounts().ok_or(Error::NoHome)?;
-        Ok(accounts.vault.as_ref().ok_or(Error::NoHome)?.get()?)
+        Ok(accounts.vault().ok_or(Error::NoHome)?.get()?)
     }
 
     /// Says whose connections end when something changes, which is told once.

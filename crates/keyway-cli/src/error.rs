@@ -3,11 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway::approval::VaultError;
 use keyway::connect::{ConnectError, HttpRefusal, TransportError};
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::identity::IdentityError;
+use keyway::store::StoreError;
 use keyway::variables::KeepError;
+use keyway::vault::VaultError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
@@ -379,6 +380,12 @@ impl From<LoadError> for CliError {
 
 impl From<VaultError> for CliError {
     fn from(error: VaultError) -> Self {
+        keyway::Error::from(StoreError::from(error)).into()
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
         keyway::Error::from(error).into()
     }
 }

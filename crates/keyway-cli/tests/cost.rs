@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use keyway::Host;
-use keyway::sign_in::{KeptVault, PromptPolicy};
+use keyway::sign_in::PromptPolicy;
+use keyway::vault::KeptVault;
 use keyway::vault::{Folders, KeySources, Vault};
 use keyway_testkit::{Desk, rig};
 use serde_json::json;

@@ -165,6 +165,8 @@ codes! {
             "if you know where it is published, put `authServerMetadataUrl`, or `authorizationUrl` and `tokenUrl`, into `oauth` of the entry; otherwise its operator has to publish it"
         NotAVault "not-a-vault" TRUST UNUSABLE Failed Person NO
             "move that file away; see where the vault belongs: keyway vault status"
+        NotBuiltIn "not-built-in" ANY UNUSABLE Failed Keyway NO
+            "build the program with that feature of `keyway`, or use another one, such as `keyway` itself"
         NotConfigured "not-configured" VARIABLES NOT_CONFIGURED Failed Person NO
             "write the address into `url` of the entry"
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO

@@ -91,24 +91,24 @@ impl Tour {
         servers.map(|(_, server)| server.name.clone()).collect()
     }
 
-    /// Returns a row for a server that nobody has visited yet.
+    /// Returns a row for a server that was not visited yet.
     #[must_use]
     pub fn unvisited(&self, name: &str) -> Option<Row> {
         self.find(name).map(Row::of)
     }
 
-    /// Approves servers for whoever uses the same home later.
+    /// Approves servers for later hosts with the same home.
     ///
     /// # Errors
     ///
     /// Returns [`DemoError::Vault`] if that cannot be kept.
     pub fn approve(&self, which: impl Fn(&str) -> bool) -> Result<(), DemoError> {
         let accounts = self.plugin.host().accounts();
-        let Some((accounts, vault)) = accounts.and_then(|it| Some((it, it.vault.as_ref()?))) else {
+        let Some((accounts, vault)) = accounts.and_then(|it| Some((it, it.vault()?))) else {
             return Ok(());
         };
         let vault = vault.get()?;
-        let ledger = Ledger::new(&vault, &accounts.profile)?;
+        let ledger = Ledger::new(&vault, accounts.profile())?;
         for name in self.servers().iter().filter(|name| which(name)) {
             if let Some(question) = self.plugin.question(name)? {
                 ledger.approve(&question)?;

@@ -10,9 +10,9 @@ use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintK
 use keyway::sign_in::{AccountPin, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
+use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::Trouble;
-use keyway_mcp::whereabouts::Whereabouts;
 use keyway_secret::Secret;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
@@ -185,7 +185,7 @@ impl Connector for LazyServer {
         Some(gate as &dyn SignInPort)
     }
 
-    fn whereabouts(&self) -> Option<Whereabouts> {
+    fn declaration_site(&self) -> Option<DeclarationSite> {
         Some(self.plugin.declaration_site(&self.server))
     }
 }

@@ -44,7 +44,7 @@ impl SharedGateway {
     /// Asks for a connection that is the same as an own one would be.
     pub async fn connect(&self, server: &Approved<Plan>) -> Option<UnixStream> {
         let own = self.own.get_or_init(|| {
-            let vault = server.host().accounts()?.vault.as_ref()?.get().ok()?;
+            let vault = server.host().accounts()?.vault()?.get().ok()?;
             let key = sharing::key(&vault).ok()??;
             let facts = (self.facts)();
             Some(Own { key, facts })

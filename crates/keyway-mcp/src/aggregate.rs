@@ -34,10 +34,10 @@ pub use self::members::AggregateMembers;
 use self::outbox::Outbox;
 pub use self::request_target::RequestTarget;
 pub use self::sign_in::SignInPort;
+use crate::declaration_site::DeclarationSite;
 use crate::session::{ClientInfo, OfferedEras};
 use crate::states::{Standing, Trouble};
 use crate::timeouts::{LIST_TIMEOUT, SIGN_IN_TIMEOUT};
-use crate::whereabouts::Whereabouts;
 
 /// Puts all members behind one connection. Nothing is opened yet.
 ///
@@ -89,7 +89,7 @@ pub trait Connector: Send + Sync + fmt::Debug {
     }
 
     /// Returns where the server is declared, if that is known.
-    fn whereabouts(&self) -> Option<Whereabouts> {
+    fn declaration_site(&self) -> Option<DeclarationSite> {
         None
     }
 }

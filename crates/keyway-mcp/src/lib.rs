@@ -7,6 +7,7 @@
 pub mod aggregate;
 pub mod backpressure;
 pub mod bridge;
+pub mod declaration_site;
 pub mod eras;
 pub mod explain;
 pub mod jsonrpc;
@@ -16,4 +17,3 @@ pub mod splice;
 pub mod states;
 pub mod timeouts;
 pub mod version;
-pub mod whereabouts;

@@ -5,7 +5,9 @@
 
 mod digest;
 mod files;
+#[cfg(feature = "vault")]
 mod ledger;
+mod record;
 
 use std::path::{Path, PathBuf};
 
@@ -18,11 +20,11 @@ use keyway_config::environment::{HostVariables, Scope, is_host_variable};
 use keyway_config::template::{Part, Template};
 use keyway_config::usage::{FieldRole, fields};
 
-pub use keyway_vault::{Folders, KeySources, Vault, VaultError};
-
 pub use self::digest::Digest;
 pub use self::files::Files;
-pub use self::ledger::{Approval, Ledger};
+#[cfg(feature = "vault")]
+pub use self::ledger::Ledger;
+pub use self::record::Approval;
 
 /// What a person is asked about one entry.
 #[derive(Debug, Clone)]
@@ -299,5 +301,5 @@ const CODE_FLAGS: &[&str] = &[
     "-ic",
 ];
 
-#[cfg(test)]
+#[cfg(all(test, feature = "authoring", feature = "vault"))]
 mod tests;

@@ -5,9 +5,13 @@ mod next;
 mod refine;
 mod talk;
 
+#[cfg(feature = "callback")]
 use keyway_auth::AuthError;
+#[cfg(feature = "callback")]
 use keyway_auth::oauth::OAuthError;
+#[cfg(feature = "callback")]
 use keyway_auth::ports::Redirect;
+#[cfg(feature = "callback")]
 use keyway_transport::CallbackListener;
 
 pub use self::credential::credential_variables;
@@ -19,6 +23,7 @@ pub use self::refine::{Diagnosis, Evidence, Speaks, explainer, refine, refine_se
 /// # Errors
 ///
 /// Returns that the port is taken.
+#[cfg(feature = "callback")]
 pub fn callback_port(port: u16) -> Result<(), AuthError> {
     let mut redirect = Redirect::default();
     redirect.port = Some(port);

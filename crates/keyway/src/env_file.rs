@@ -4,11 +4,17 @@ use std::path::Path;
 
 use keyway_config::env_file::parse;
 use keyway_config::environment::Variables;
+#[cfg(feature = "authoring")]
 use keyway_lint::migrate::with_replacement;
+#[cfg(feature = "authoring")]
 use keyway_secret::Secret;
 
-use crate::error::{LoadError, MigrateFault};
-use crate::{read, write};
+use crate::error::LoadError;
+#[cfg(feature = "authoring")]
+use crate::error::MigrateFault;
+use crate::read;
+#[cfg(feature = "authoring")]
+use crate::write;
 
 /// Reads the variables of a file, up to its first megabyte.
 ///
@@ -27,6 +33,7 @@ pub fn load(path: &Path) -> Result<Variables, LoadError> {
 ///
 /// Returns why the file was left as it is; [`MigrateFault::NotKept`] if it does not assign to the
 /// variable, or could not be read back.
+#[cfg(feature = "authoring")]
 pub fn replace(path: &Path, variable: (&str, &Secret<String>)) -> Result<(), MigrateFault> {
     let bytes = read::bounded(path, MAX_BYTES)?;
     let not_kept = || MigrateFault::NotKept {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::config_files::CONFIG_FILES;
+
 /// Why there is nothing to work with.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -66,7 +68,7 @@ impl LoadError {
         match self {
             Self::NotAFile { .. } => Some("use `-` to read standard input".to_owned()),
             Self::NoConfiguration { .. } | Self::NothingFound => {
-                let names = crate::load::CONFIG_FILES.iter();
+                let names = CONFIG_FILES.iter();
                 let names: Vec<_> = names.map(|(name, _)| format!("`{name}`")).collect();
                 Some(format!("looked for {}", names.join(", ")))
             }

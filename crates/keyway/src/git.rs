@@ -1,13 +1,14 @@
 //! What version control says about a file, read from its own files: `git` is never run.
 
+#[cfg(feature = "authoring")]
+mod ignored;
 mod index;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
+#[cfg(feature = "authoring")]
+pub(crate) use self::ignored::is_listed;
 use crate::read;
 
 /// The repository that a folder is part of.
@@ -26,26 +27,6 @@ impl Repository {
             let top = top.to_path_buf();
             Some(Self { top, git_dir })
         })
-    }
-
-    /// Says whether the ignore files list `path`, a file below the top that need not exist.
-    ///
-    /// A person's own ignore file outside of the repository does not count: others clone without it.
-    pub(crate) fn ignores(&self, path: &Path) -> bool {
-        let Ok(below) = path.strip_prefix(&self.top) else {
-            return false;
-        };
-        let mut layers = vec![self.excludes()];
-        let mut at = self.top.clone();
-        for component in below {
-            layers.extend(ignore_file(&at, &at.join(".gitignore")));
-            at.push(component);
-            // A folder that is ignored takes all below along, whatever their own files say.
-            if verdict(&layers, &at, at != path) {
-                return true;
-            }
-        }
-        false
     }
 
     /// Says for each path whether it is committed or about to be.
@@ -69,11 +50,6 @@ impl Repository {
             }
         });
         tracked
-    }
-
-    fn excludes(&self) -> Gitignore {
-        let exclude = self.common_dir().join("info/exclude");
-        ignore_file(&self.top, &exclude).unwrap_or_else(Gitignore::empty)
     }
 
     /// Returns the folder that linked work trees share.
@@ -101,13 +77,6 @@ impl Repository {
     }
 }
 
-/// Says whether the ignore file of a folder lists a file of it; for folders outside of version
-/// control, where a repository may be made later.
-pub(crate) fn is_listed(folder: &Path, name: &str) -> bool {
-    let layer = ignore_file(folder, &folder.join(".gitignore"));
-    layer.is_some_and(|layer| verdict(&[layer], &folder.join(name), false))
-}
-
 /// Returns the folder with the index: `.git` itself, or what a linked work tree's file names.
 fn git_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
@@ -119,29 +88,9 @@ fn git_dir(top: &Path) -> Option<PathBuf> {
     Some(top.join(path))
 }
 
-fn ignore_file(folder: &Path, file: &Path) -> Option<Gitignore> {
-    let text = String::from_utf8(read::optional(file, MAX_IGNORE_BYTES)?).ok()?;
-    let mut builder = GitignoreBuilder::new(folder);
-    for line in text.lines() {
-        // A pattern that cannot be read matches nothing, as with git.
-        let _unreadable = builder.add_line(None, line);
-    }
-    builder.build().ok()
-}
-
-/// Asks the layers, the innermost first.
-fn verdict(layers: &[Gitignore], path: &Path, is_folder: bool) -> bool {
-    let decided = layers
-        .iter()
-        .rev()
-        .map(|layer| layer.matched(path, is_folder))
-        .find(|found| !found.is_none());
-    matches!(decided, Some(Match::Ignore(_)))
-}
-
 const MAX_INDEX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_IGNORE_BYTES: usize = 256 * 1024;
 const MAX_POINTER_BYTES: usize = 4096;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "authoring"))]
 mod tests;

@@ -8,13 +8,12 @@ use std::time::SystemTime;
 use http::HeaderMap;
 use keyway_auth::ports::{HttpClient as _, HttpFailure, HttpRequest, HttpResponse, Redirects};
 use keyway_auth::{Authorizer, Challenge, Credential, Verdict};
-use keyway_config::resolve::{RemoteSpec, SpecEndpoint};
+use keyway_config::resolve::RemoteSpec;
 use keyway_secret::{Clock as _, SystemClock};
-use keyway_transport::{OAuthHttp, TransportError};
+use keyway_transport::{HttpClient, OAuthHttp, TransportError};
 use url::Url;
 
-use crate::connect::{ConnectError, Target};
-use crate::host::Host;
+use crate::connect::ConnectError;
 
 /// What a server's health address says.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    const fn of(health: Health) -> Self {
+    pub(crate) const fn of(health: Health) -> Self {
         Self { health, skew: None }
     }
 
@@ -86,41 +85,26 @@ fn seconds(time: SystemTime) -> i64 {
     i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
 }
 
-impl Host {
-    /// Asks a server's health address; redirects are not followed.
-    ///
-    /// # Errors
-    ///
-    /// Returns why there is nothing to ask, or no credential to ask with.
-    pub(crate) async fn health(&self, target: Target<'_>) -> Result<Health, ConnectError> {
-        Ok(self.health_and_clock(target).await?.health)
-    }
-
-    /// The same, with how far the server's clock is from ours.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::health`].
-    pub(crate) async fn health_and_clock(
-        &self,
-        target: Target<'_>,
-    ) -> Result<Checked, ConnectError> {
-        let remote = match &target.spec.endpoint {
-            SpecEndpoint::Remote(remote) => remote,
-            SpecEndpoint::Local(_) => return Ok(Checked::of(Health::Local)),
-            _ => return Err(ConnectError::NotConfigured),
-        };
-        let url = health_address(remote.address.url().expose());
-        let url = url.ok_or(TransportError::Settings {
-            what: "the address of the server is not a URL",
-        })?;
-        let probe = Probe {
-            client: OAuthHttp::new(&self.http, &url),
-            authorizer: self.authorizer(remote, target),
-            url,
-        };
-        probe.run(remote).await
-    }
+/// Asks a server's health address; redirects are not followed.
+///
+/// # Errors
+///
+/// Returns why there is no credential to ask with.
+pub(crate) async fn check(
+    http: &HttpClient,
+    remote: &RemoteSpec,
+    authorizer: Arc<dyn Authorizer>,
+) -> Result<Checked, ConnectError> {
+    let url = health_address(remote.address.url().expose());
+    let url = url.ok_or(TransportError::Settings {
+        what: "the address of the server is not a URL",
+    })?;
+    let probe = Probe {
+        client: OAuthHttp::new(http, &url),
+        authorizer,
+        url,
+    };
+    probe.run(remote).await
 }
 
 struct Probe {

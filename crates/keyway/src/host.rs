@@ -11,12 +11,19 @@ mod approved;
 mod approving;
 mod builder;
 mod child_lines;
+mod connecting;
 mod entry;
 mod error;
+mod oauth_settings;
+mod offers;
 mod plan;
 mod plugin;
 mod process;
+#[cfg(feature = "stdio")]
+mod programs;
+mod server;
 mod sign_out;
+mod signing_in;
 mod variable_scope;
 
 use std::ffi::OsString;
@@ -26,26 +33,36 @@ use std::sync::Arc;
 use keyway_auth::ports::{Interaction, Tasks};
 use keyway_config::environment::{Environment, Variables};
 use keyway_mcp::session::ClientInfo;
-use keyway_transport::{HttpClient, Isolation, Launcher, Log};
+use keyway_transport::{HttpClient, Log};
 use url::Url;
 
 pub use self::approved::Approved;
-pub use self::approving::{ApprovalPrompt, ApprovalStore, VaultApprovals};
+#[cfg(feature = "vault")]
+pub use self::approving::VaultApprovals;
+pub use self::approving::{ApprovalPrompt, ApprovalStore};
 pub use self::builder::HostBuilder;
 pub use self::child_lines::ChildLines;
 pub use self::error::{ChildEnd, Error};
 pub use self::plan::Plan;
 pub use self::plugin::Plugin;
-pub use self::process::{ProcessEnvironment, keyway_folders};
+pub use self::process::ProcessEnvironment;
+#[cfg(feature = "vault")]
+pub use self::process::keyway_folders;
 pub use self::sign_out::SignOutPlan;
 pub use self::variable_scope::VariableScope;
 pub use keyway_secret::{Clock, SystemClock};
 
+#[cfg(feature = "stdio")]
+use self::programs::Programs;
 use crate::events::Events;
 use crate::load::{Loaded, Loader};
+use crate::redaction_values::RedactionValues;
 use crate::settings::Settings;
-use crate::sign_in::{AccountPin, Accounts, KeptVault, Loopback, Presenter, PromptPolicy};
-use crate::supplied::Supplied;
+use crate::sign_in::{AccountPin, Accounts, PromptPolicy};
+#[cfg(feature = "callback")]
+use crate::sign_in::{Loopback, Presenter};
+#[cfg(feature = "vault")]
+use crate::vault::KeptVault;
 
 /// Everything that loading, approving and connecting need of the process they run in.
 ///
@@ -55,22 +72,20 @@ use crate::supplied::Supplied;
 pub struct Host {
     /// The client for every HTTP connection.
     pub(crate) http: HttpClient,
-    /// The binary that starts children.
-    pub(crate) launcher: Launcher,
+    #[cfg(feature = "stdio")]
+    pub(crate) programs: Programs,
     /// The person's environment, of which children get little.
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     /// Where `${VAR}` comes from.
     pub(crate) variables: VariableSources,
-    /// What children are kept from.
-    pub(crate) isolation: Isolation,
     /// Where lines go that a child prints beside the protocol.
     pub(crate) log: Option<Log>,
-    /// AccountPin sign-ins to use and whom to ask; absent where nothing is kept.
+    /// The sign-ins to use and whom to ask; absent where nothing is kept.
     pub(crate) accounts: Option<Accounts>,
     /// Where events go.
     pub(crate) events: Events,
-    /// Where to record what a server is given; a host that has this is for one server.
-    pub(crate) supplied: Option<Supplied>,
+    /// Where to record what a server gets; a host that has this is for one server.
+    pub(crate) redaction_values: Option<RedactionValues>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tasks: Arc<dyn Tasks>,
     /// How this program introduces itself to MCP servers.
@@ -98,6 +113,7 @@ pub(crate) struct VariableSources {
     /// Read again for every plan, so that a change counts.
     pub(crate) env_file: Option<PathBuf>,
     /// The variables of `keyway env`.
+    #[cfg(feature = "vault")]
     pub(crate) vault: Option<Arc<KeptVault>>,
     /// Where plugins may keep data; none without a home.
     pub(crate) data: Option<PathBuf>,
@@ -184,7 +200,7 @@ impl Host {
         &self.settings
     }
 
-    /// Returns whose sign-ins are used; none where nothing is kept.
+    /// Returns the sign-ins that are used; none where nothing is kept.
     #[must_use]
     pub const fn accounts(&self) -> Option<&Accounts> {
         self.accounts.as_ref()
@@ -217,39 +233,42 @@ impl Host {
         self.with_accounts(|accounts| accounts.asking = asking)
     }
 
-    /// The same host, which asks for sign-ins by another port; `None`: it asks nobody.
+    /// The same host, which asks for sign-ins by another port; `None`: it asks no person.
     #[must_use]
     pub fn with_interaction(&self, interaction: Option<Arc<dyn Interaction>>) -> Self {
         self.with_accounts(|accounts| accounts.interaction = interaction)
     }
 
     /// The same host, which shows consent pages by `presenter`, one question at a time.
+    #[cfg(feature = "callback")]
     #[must_use]
     pub fn with_presenter(&self, presenter: Arc<dyn Presenter>) -> Self {
         self.with_accounts(|accounts| {
             let loopback = Loopback::new(presenter);
-            accounts.interaction = Some(Arc::new(match &accounts.vault {
+            #[cfg(feature = "vault")]
+            let loopback = match &accounts.vault {
                 Some(vault) => loopback.in_turn(Arc::clone(vault)),
                 None => loopback,
-            }));
+            };
+            accounts.interaction = Some(Arc::new(loopback));
         })
     }
 
     /// The same host for the connections of one session, which keeps to one account.
     #[must_use]
     pub fn with_account_pin(&self, pin: &AccountPin) -> Self {
-        self.with_accounts(|accounts| accounts.whose = Some(pin.clone()))
+        self.with_accounts(|accounts| accounts.account_pin = Some(pin.clone()))
     }
 
-    /// The same host for one server, recording what that server is given.
+    /// The same host for one server, recording what that server gets.
     #[must_use]
-    pub fn with_redaction_values(&self, values: Supplied) -> Self {
+    pub fn with_redaction_values(&self, values: RedactionValues) -> Self {
         let mut host = self.clone();
-        host.supplied = Some(values);
+        host.redaction_values = Some(values);
         host
     }
 
-    /// The same host, which asks nobody for an approval: what is not approved is refused.
+    /// The same host, which asks no person for an approval: what is not approved is refused.
     #[must_use]
     pub fn without_approval_prompt(&self) -> Self {
         let mut host = self.clone();
@@ -257,7 +276,7 @@ impl Host {
         host
     }
 
-    /// The same host, which tells nobody what happens.
+    /// The same host, which reports no events.
     #[must_use]
     pub fn without_events(&self) -> Self {
         let mut host = self.clone();
@@ -298,10 +317,13 @@ impl Host {
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host")
-            .field("isolation", &self.isolation)
+            .field("client", &self.client.name)
             .finish_non_exhaustive()
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "callback", feature = "vault"))]
 mod tests;
+
+#[cfg(all(test, not(feature = "stdio")))]
+mod slim_tests;

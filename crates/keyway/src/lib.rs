@@ -55,33 +55,40 @@ pub use keyway_store as store;
 /// Children start through a second process of this program, isolated before it becomes the child.
 /// In that process this function never returns. Without it, starting a program is an error
 /// (`launcher-not-initialized`) and never a second copy of the host.
+#[cfg(feature = "stdio")]
 pub fn init() {
     keyway_transport::take_over();
 }
 
 pub mod approval;
+pub mod config_files;
 pub mod connect;
 pub mod diagnosis;
 pub mod env_file;
+pub mod env_filter;
 pub mod error;
 pub mod events;
+pub mod file_watch;
 mod git;
 pub mod health;
 pub mod host;
 pub mod identity;
+pub mod in_flight;
 pub mod load;
+#[cfg(feature = "authoring")]
 pub mod migrate;
-mod offers;
+mod observed_authorizer;
 pub mod read;
+pub mod redaction_values;
+pub mod runtime;
 pub mod settings;
 pub mod sign_in;
 pub mod status;
-pub mod supplied;
+#[cfg(feature = "vault")]
 pub mod variables;
+#[cfg(feature = "vault")]
 pub mod vault;
-pub mod watch;
-mod watched;
-pub mod withheld;
+#[cfg(feature = "authoring")]
 pub mod write;
 
 pub use self::host::{

@@ -229,14 +229,5 @@ fn kind_of(file: &Path) -> DocumentKind {
     }
 }
 
-/// The files of a plugin root that hold entries, the manifests last.
-pub const CONFIG_FILES: &[(&str, DocumentKind)] = &[
-    (".mcp.json", DocumentKind::Entries),
-    ("mcp.json", DocumentKind::Entries),
-    ("plugin.json", DocumentKind::Manifest),
-    (".claude-plugin/plugin.json", DocumentKind::Manifest),
-    (".codex-plugin/plugin.json", DocumentKind::Manifest),
-];
-
-#[cfg(test)]
+#[cfg(all(test, feature = "authoring"))]
 mod tests;

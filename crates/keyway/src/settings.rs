@@ -4,25 +4,35 @@
 //! [`load`] reads the file of a folder, if nobody else can write to it. Which keys there are stands
 //! in one table, [`SECTIONS`], which the parser and the reference in `docs/` are made from.
 
+#[cfg(feature = "settings-file")]
 mod build;
 mod confinement;
+#[cfg(feature = "settings-file")]
 mod file;
 mod keys;
+#[cfg(feature = "settings-file")]
 mod names;
+#[cfg(feature = "settings-file")]
+mod parse;
+#[cfg(feature = "settings-file")]
 mod tree;
 mod words;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "settings-file")]
+use std::path::Path;
+use std::path::PathBuf;
 
-use keyway_config::diagnostic::Diagnostic;
-use keyway_config::source::Source;
 use keyway_secret::Secret;
 
 pub use self::confinement::{Confinement, Sandbox};
+#[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
+#[cfg(feature = "settings-file")]
 pub use self::names::names;
+#[cfg(feature = "settings-file")]
+pub use self::parse::Parsed;
 pub use self::words::{
     Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
 };
@@ -43,18 +53,8 @@ pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
 }
 
-/// A file that was read: what was understood of it, and what is wrong with it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Parsed {
-    /// What was understood.
-    pub settings: Settings,
-    /// What is wrong; with any of these nothing should be connected to, because what the person
-    /// meant is not known.
-    pub diagnostics: Vec<Diagnostic>,
-}
-
 /// What paths in the file are relative to.
+#[cfg(feature = "settings-file")]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around<'a> {
     /// The folder of the file.
@@ -64,21 +64,6 @@ pub struct Around<'a> {
 }
 
 impl Settings {
-    /// Reads the text of a file under the name to show in messages; at most 1 MiB.
-    #[must_use]
-    pub fn parse(file: &str, bytes: &[u8], around: Around<'_>) -> Parsed {
-        let source = Source::new(file, bytes);
-        let mut found = tree::read(&source);
-        let settings = build::settings(&mut found, around);
-        let mut diagnostics = found.into_diagnostics();
-        let place = |finding: &Diagnostic| finding.location.as_ref().map(|place| place.span);
-        diagnostics.sort_by_key(place);
-        Parsed {
-            settings,
-            diagnostics,
-        }
-    }
-
     /// Returns the settings for one server by its id, `plugin:server`.
     #[must_use]
     pub fn server(&self, id: &str) -> Option<&ServerSettings> {
@@ -240,5 +225,5 @@ pub enum Resource {
     Omit,
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "authoring", feature = "settings-file"))]
 mod tests;

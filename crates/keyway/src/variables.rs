@@ -14,7 +14,7 @@ use keyway_store::Deleted;
 use keyway_vault::{Namespace, Vault, VaultError};
 use thiserror::Error;
 
-use crate::sign_in::KeptVault;
+use crate::vault::KeptVault;
 
 /// The variables in one vault.
 #[derive(Debug)]

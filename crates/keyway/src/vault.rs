@@ -1,5 +1,8 @@
 //! The vault as a host opens it: its folders, the sources of its key, the desktop's keyring.
 
+mod kept;
+mod records;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -8,11 +11,17 @@ use std::time::Duration;
 use keyway_secret::Secret;
 use keyway_vault::parse_key;
 
+#[cfg(feature = "keyring")]
 pub use keyway_keyring::{BusAddress, SecretService};
 pub use keyway_vault::{
     ExplicitKey, Folders, Inspection, KeySources, KeySupplier, Passphrase, PassphraseFile,
     PassphraseUse, Rekeyed, SourceKind, Vault, VaultError, Verification,
 };
+
+pub use self::kept::{KeptVault, OpenVault};
+#[cfg(test)]
+pub(crate) use self::records::LISTS;
+pub(crate) use self::records::{Discovery, Registrations, ToolLists};
 
 /// A command line of the person's own that prints the vault's key: 32 bytes, or 64 hexadecimal
 /// digits.

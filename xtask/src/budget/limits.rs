@@ -72,10 +72,7 @@ pub(super) const TREES: &[Tree] = &[
     Tree {
         name: "keyway",
         features: Features::None,
-        limit: Limit::Ratchet {
-            now: 168,
-            target: 130,
-        },
+        limit: Limit::Fixed(130),
     },
     Tree {
         name: "keyway-config",

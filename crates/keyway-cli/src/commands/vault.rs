@@ -150,8 +150,8 @@ fn verify(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     let found = match (verified, format) {
         (Ok(found), _) => Found::new(found),
         // A program gets its object whatever happened.
-        (Err(CliError::Host(keyway::Error::Vault(error))), Format::Json) => {
-            Found::nothing_but(error)
+        (Err(CliError::Host(keyway::Error::Store(error))), Format::Json) => {
+            Found::nothing_but(error.into())
         }
         (Err(error), _) => return Err(error),
     };

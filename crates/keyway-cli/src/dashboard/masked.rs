@@ -1,10 +1,10 @@
 //! What a server says, without what it was given by us.
 
 use keyway::Host;
-use keyway::supplied::Redactor;
+use keyway::redaction_values::Redactor;
 use keyway_gateway::dashboard::{Fault, ServerId, Tool};
+use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::states::Trouble;
-use keyway_mcp::whereabouts::Whereabouts;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ impl Desk {
     fn word(&self, id: &ServerId, hint: &str) -> String {
         let found = self.plugin(id);
         let known = found.map(|plugin| plugin.declaration_site(&id.name));
-        let known = known.unwrap_or_else(|_| Whereabouts::named(id.name.clone()));
+        let known = known.unwrap_or_else(|_| DeclarationSite::named(id.name.clone()));
         known.word(hint)
     }
 

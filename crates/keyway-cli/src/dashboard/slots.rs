@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use keyway::supplied::Supplied;
+use keyway::redaction_values::RedactionValues;
 use keyway_gateway::dashboard::{Consent, Fault, ServerId, Tool};
 use keyway_mcp::states::Standing;
 use tokio::sync::{Notify, watch};
@@ -28,7 +28,7 @@ pub(super) struct Slot {
     /// When the token that was last seen ends, and how long it had then.
     lifetime: Option<(i64, i64)>,
     /// What it was given lately.
-    supplied: Supplied,
+    supplied: RedactionValues,
 }
 
 /// A question that waits for an answer.
@@ -83,7 +83,7 @@ impl Slots {
     }
 
     /// Returns where it is noted what a server was given.
-    pub(super) fn supplied(&self, id: &ServerId) -> Supplied {
+    pub(super) fn supplied(&self, id: &ServerId) -> RedactionValues {
         let mut all = self.lock();
         all.entry(id.clone()).or_default().supplied.clone()
     }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use keyway_mcp::whereabouts::COMMANDS;
+use keyway_mcp::declaration_site::COMMANDS;
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Folder, Gateway, Keyway};
 use serde_json::Value;

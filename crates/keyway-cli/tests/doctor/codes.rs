@@ -231,6 +231,11 @@ const PROVOKED: &[Row] = &[
         &["spawn-failed"],
     ),
     (
+        "keyway/src/host/slim_tests.rs",
+        "what_is_not_built_in_is_an_error_with_its_code",
+        &["not-built-in"],
+    ),
+    (
         "keyway-transport/tests/children/init.rs",
         "program_without_init_gets_an_error_and_never_starts_a_second_self",
         &["launcher-not-initialized"],

@@ -17,7 +17,7 @@ use super::principal::Principal;
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use keyway_mcp::aggregate::AggregateMembers;
-use keyway_mcp::whereabouts::Whereabouts;
+use keyway_mcp::declaration_site::DeclarationSite;
 
 /// A connection for a client, on which nothing has been sent yet.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ impl Binding {
     }
 
     /// Returns where the server is declared, if that is known.
-    pub(super) fn whereabouts(&self) -> Option<Whereabouts> {
-        self.server.upstream.whereabouts()
+    pub(super) fn declaration_site(&self) -> Option<DeclarationSite> {
+        self.server.upstream.declaration_site()
     }
 
     /// Says whether the connection is still what its client asked for.

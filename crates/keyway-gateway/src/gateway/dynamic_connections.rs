@@ -13,8 +13,8 @@ use keyway_mcp::aggregate::{
     AggregateMembers, AggregateSettings, Connector, Member, Opened, SignInPort,
     aggregate_with_members,
 };
+use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::states::Trouble;
-use keyway_mcp::whereabouts::Whereabouts;
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
 #[derive(Debug, Default)]
@@ -50,8 +50,8 @@ impl Connector for PinnedUpstream {
         self.upstream.sign_in_port()
     }
 
-    fn whereabouts(&self) -> Option<Whereabouts> {
-        self.upstream.whereabouts()
+    fn declaration_site(&self) -> Option<DeclarationSite> {
+        self.upstream.declaration_site()
     }
 }
 

@@ -313,7 +313,7 @@ impl UpstreamConnection {
     }
 
     fn failed(&self, id: &RequestId, error: &TransportError) -> Result<Frame, FrameError> {
-        let server = self.binding.as_ref().and_then(Binding::whereabouts);
+        let server = self.binding.as_ref().and_then(Binding::declaration_site);
         Frame::new(failure(id, error, server.as_ref()))
     }
 

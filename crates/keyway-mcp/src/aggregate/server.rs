@@ -17,12 +17,12 @@ use super::list_kind::ListKind;
 use super::listing::Items;
 use super::sign_in::{SignInPort, SignInProgress};
 use super::{AggregateSettings, Connector, Member};
+use crate::declaration_site::DeclarationSite;
 use crate::session::{ClientInfo, Session, SessionError};
 use crate::states::{Standing, State, Trouble};
 use crate::timeouts::{
     CONNECT_TIMEOUT, MAX_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY, STABLE_CONNECTION,
 };
-use crate::whereabouts::Whereabouts;
 
 /// One server.
 pub(super) struct Server {
@@ -130,8 +130,8 @@ impl Server {
 
     /// Words a hint for this server.
     pub(super) fn hint(&self, hint: &str) -> String {
-        let known = self.connector.whereabouts();
-        let known = known.unwrap_or_else(|| Whereabouts::named(self.name.clone()));
+        let known = self.connector.declaration_site();
+        let known = known.unwrap_or_else(|| DeclarationSite::named(self.name.clone()));
         known.word(hint)
     }
 

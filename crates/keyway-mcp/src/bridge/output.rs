@@ -8,9 +8,9 @@ use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::traffic_observer::TrafficObserver;
+use crate::declaration_site::DeclarationSite;
 use crate::explain::{Explained, Explainer, explain};
 use crate::jsonrpc::{self, LOCAL_ERROR};
-use crate::whereabouts::Whereabouts;
 
 /// Collects what there is to write and writes it at once.
 pub struct Output<W> {
@@ -113,7 +113,7 @@ fn answered(event: &Event) -> Option<RequestId> {
 }
 
 /// Writes the answer to a request that got none; what helps names the server, if that is known.
-pub fn failure(id: &RequestId, error: &TransportError, server: Option<&Whereabouts>) -> String {
+pub fn failure(id: &RequestId, error: &TransportError, server: Option<&DeclarationSite>) -> String {
     let mut explained = explain(error);
     if let Some(server) = server {
         explained.hint = explained.hint.map(|hint| server.word(&hint));

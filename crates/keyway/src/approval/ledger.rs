@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use keyway_vault::{Namespace, Vault, VaultError};
-use serde::{Deserialize, Serialize};
 
-use super::{Digest, Question};
+use super::{Approval, Question};
 
 /// The approvals in one vault.
 #[derive(Debug)]
@@ -13,30 +12,6 @@ pub struct Ledger<'a> {
     vault: &'a Vault,
     namespace: Namespace,
     profile: String,
-}
-
-/// One approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approval {
-    /// The name of the plugin.
-    pub plugin: String,
-    /// The name of the entry.
-    pub server: String,
-    /// Where the plugin was.
-    pub source: String,
-    /// What was approved.
-    digest: String,
-    /// More variables that its helper or process may have.
-    #[serde(default)]
-    pub grants: Vec<String>,
-}
-
-impl Approval {
-    /// Says whether the approval covers what is asked now.
-    #[must_use]
-    pub fn covers(&self, digest: &Digest) -> bool {
-        self.digest == digest.to_string()
-    }
 }
 
 impl<'a> Ledger<'a> {
@@ -64,7 +39,7 @@ impl<'a> Ledger<'a> {
             .vault
             .sealed(self.namespace.clone())
             .get(&self.key(source, server))?;
-        Ok(record.and_then(|record| serde_json::from_slice(record.value.expose()).ok()))
+        Ok(record.and_then(|record| Approval::from_bytes(record.value.expose())))
     }
 
     /// Records an approval; earlier grants of variables stay.
@@ -80,13 +55,8 @@ impl<'a> Ledger<'a> {
             return Ok(false);
         }
         let earlier = self.find(&question.source, &question.server)?;
-        let approval = Approval {
-            plugin: question.plugin.clone(),
-            server: question.server.clone(),
-            source: question.source.to_string_lossy().into_owned(),
-            digest: question.digest.to_string(),
-            grants: earlier.map(|approval| approval.grants).unwrap_or_default(),
-        };
+        let grants = earlier.map(|approval| approval.grants).unwrap_or_default();
+        let approval = Approval::of(question).with_grants(grants);
         self.put(&question.source, &approval)?;
         Ok(true)
     }
@@ -134,16 +104,15 @@ impl<'a> Ledger<'a> {
         let mut approvals = Vec::new();
         for entry in sealed.list()? {
             let record = sealed.get(&entry.key)?;
-            approvals.extend(record.and_then(|r| serde_json::from_slice(r.value.expose()).ok()));
+            approvals.extend(record.and_then(|r| Approval::from_bytes(r.value.expose())));
         }
         Ok(approvals)
     }
 
     fn put(&self, source: &Path, approval: &Approval) -> Result<(), VaultError> {
-        let bytes = serde_json::to_vec(approval).unwrap_or_default();
         self.vault
             .sealed(self.namespace.clone())
-            .put(&self.key(source, &approval.server), &bytes)?;
+            .put(&self.key(source, &approval.server), &approval.to_bytes())?;
         Ok(())
     }
 

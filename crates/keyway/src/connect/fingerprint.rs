@@ -6,6 +6,7 @@
 //! guessed; without the key no guess can be checked. Specs are taken apart field by field, so that
 //! a new field does not compile until it is decided here whether it counts.
 
+use std::ffi::OsString;
 use std::fmt;
 
 use blake2::Blake2bMac;
@@ -16,9 +17,8 @@ use keyway_config::resolve::{LocalSpec, RemoteSpec, Resolved, ServerSpec, SpecEn
 use keyway_secret::{Secret, constant_time_eq, random};
 use keyway_transport::ChildKind;
 
-use super::{Target, exposed, host_env};
+use super::{Target, child_env, exposed, host_env};
 use crate::approval::Files;
-use crate::host::Host;
 
 /// The key of fingerprints: those made with different keys cannot be compared.
 #[derive(Debug, Clone)]
@@ -73,96 +73,106 @@ impl fmt::Debug for ConnectionFingerprint {
     }
 }
 
-impl Host {
-    /// Returns what a connection to `target` would depend on; `around` is what else decides about
-    /// it in this process, such as how the network is reached.
-    #[must_use]
-    pub(crate) fn fingerprint(
-        &self,
-        target: Target<'_>,
-        around: &[&[u8]],
-        key: &FingerprintKey,
-    ) -> ConnectionFingerprint {
-        let mut hasher = Hasher::new(key);
-        let Target {
-            plugin,
-            spec,
-            // These count where a program runs, see `hash_child`.
-            host: _,
-            grants: _,
-            files: _,
-            confinement: _,
-        } = target;
-        let ServerSpec {
-            name,
-            transport,
-            method,
-            endpoint,
-            env,
-            timeout_ms,
-            // The values stand in the fields that they were filled into.
-            values: _,
-            // For a person alone.
-            notes: _,
-        } = spec;
-        hasher.field("plugin", plugin.as_bytes());
-        hasher.field("server", name.as_bytes());
-        hasher.field("transport", transport.as_str().as_bytes());
-        hasher.field("method", method.as_str().as_bytes());
-        hasher.number("timeout", *timeout_ms);
-        hasher.pairs("env", env);
-        let reader = match endpoint {
-            SpecEndpoint::Local(local) => {
-                hasher.local(local);
-                Some(ChildKind::Server)
-            }
-            SpecEndpoint::Remote(remote) => {
-                hasher.remote(remote);
-                remote.helper.as_ref().map(|_| ChildKind::Helper)
-            }
-            _ => None,
-        };
-        if let Some(accounts) = &self.accounts {
-            hasher.field("profile", accounts.profile.as_bytes());
-            let account = accounts.account.as_deref().unwrap_or_default();
-            hasher.field("account", account.as_bytes());
-        }
-        if let Some(reader) = reader {
-            self.hash_child(&mut hasher, reader, target);
-        }
-        for word in around {
-            hasher.field("around", word);
-        }
-        hasher.finish()
-    }
+/// What decides about a connection beside its target.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// The profile and the account that sign in; none where nothing is kept.
+    pub(crate) account: Option<(&'a str, &'a str)>,
+    /// The environment of which children get little.
+    pub(crate) environment: &'a [(OsString, OsString)],
+    /// What else counts in this process, such as how the network is reached.
+    pub(crate) around: &'a [&'a [u8]],
+}
 
-    /// Adds what a program of the entry would see.
-    fn hash_child(&self, hasher: &mut Hasher, reader: ChildKind, target: Target<'_>) {
-        let host = target.host;
-        for folder in [&host.plugin_root, &host.plugin_data, &host.project_dir] {
-            hasher.field("folder", folder.as_os_str().as_encoded_bytes());
+/// Returns what a connection to `target` would depend on.
+pub(crate) fn of(
+    target: Target<'_>,
+    surroundings: Surroundings<'_>,
+    key: &FingerprintKey,
+) -> ConnectionFingerprint {
+    let mut hasher = Hasher::new(key);
+    let Target {
+        plugin,
+        spec,
+        // These count where a program runs, see `hash_child`.
+        host: _,
+        grants: _,
+        files: _,
+        confinement: _,
+    } = target;
+    let ServerSpec {
+        name,
+        transport,
+        method,
+        endpoint,
+        env,
+        timeout_ms,
+        // The values stand in the fields that they were filled into.
+        values: _,
+        // For a person alone.
+        notes: _,
+    } = spec;
+    hasher.field("plugin", plugin.as_bytes());
+    hasher.field("server", name.as_bytes());
+    hasher.field("transport", transport.as_str().as_bytes());
+    hasher.field("method", method.as_str().as_bytes());
+    hasher.number("timeout", *timeout_ms);
+    hasher.pairs("env", env);
+    let reader = match endpoint {
+        SpecEndpoint::Local(local) => {
+            hasher.local(local);
+            Some(ChildKind::Server)
         }
-        for name in target.grants {
-            hasher.field("granted", name.as_bytes());
+        SpecEndpoint::Remote(remote) => {
+            hasher.remote(remote);
+            remote.helper.as_ref().map(|_| ChildKind::Helper)
         }
-        let declared = exposed(&target.spec.env);
-        let env = self.child_env(reader, &declared, target, &host_env(target));
-        for name in env.names().filter(|name| *name != "TERM") {
-            hasher.field("name", name.as_encoded_bytes());
-            let own = self.environment.iter().find(|(own, _)| own == name);
-            if let Some((_, value)) = own {
-                hasher.field("value", value.as_encoded_bytes());
-            }
-        }
-        for (path, content) in target.files.map(Files::seen).unwrap_or_default() {
-            hasher.field("file", path.as_os_str().as_encoded_bytes());
-            hasher.field(
-                "content",
-                content.as_ref().map_or(&[], <[u8; 32]>::as_slice),
-            );
-        }
-        hasher.field("confined", format!("{:?}", target.confinement).as_bytes());
+        _ => None,
+    };
+    if let Some((profile, account)) = surroundings.account {
+        hasher.field("profile", profile.as_bytes());
+        hasher.field("account", account.as_bytes());
     }
+    if let Some(reader) = reader {
+        hash_child(&mut hasher, reader, target, surroundings.environment);
+    }
+    for word in surroundings.around {
+        hasher.field("around", word);
+    }
+    hasher.finish()
+}
+
+/// Adds what a program of the entry would see.
+fn hash_child(
+    hasher: &mut Hasher,
+    reader: ChildKind,
+    target: Target<'_>,
+    environment: &[(OsString, OsString)],
+) {
+    let host = target.host;
+    for folder in [&host.plugin_root, &host.plugin_data, &host.project_dir] {
+        hasher.field("folder", folder.as_os_str().as_encoded_bytes());
+    }
+    for name in target.grants {
+        hasher.field("granted", name.as_bytes());
+    }
+    let declared = exposed(&target.spec.env);
+    let env = child_env(environment, (reader, &declared), target, &host_env(target));
+    for name in env.names().filter(|name| *name != "TERM") {
+        hasher.field("name", name.as_encoded_bytes());
+        let own = environment.iter().find(|(own, _)| own == name);
+        if let Some((_, value)) = own {
+            hasher.field("value", value.as_encoded_bytes());
+        }
+    }
+    for (path, content) in target.files.map(Files::seen).unwrap_or_default() {
+        hasher.field("file", path.as_os_str().as_encoded_bytes());
+        hasher.field(
+            "content",
+            content.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+        );
+    }
+    hasher.field("confined", format!("{:?}", target.confinement).as_bytes());
 }
 
 /// Hashes labelled fields with their lengths, so that no two inputs look alike.

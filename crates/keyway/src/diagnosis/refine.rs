@@ -15,9 +15,9 @@ use super::credential::{Fed, Flaw, credentials, tenant};
 use super::next::Next;
 use super::talk;
 use crate::health::now;
+use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::{Explained, Explainer, explain, explain_session, naming};
 use keyway_mcp::session::{Era, SessionError};
-use keyway_mcp::whereabouts::Whereabouts;
 
 /// What was seen beside an error.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ impl Diagnosis {
 
 /// Explains errors of a server to its client, with the commands that help wherever they are typed.
 #[must_use]
-pub fn explainer(spec: ServerSpec, site: Whereabouts) -> Explainer {
+pub fn explainer(spec: ServerSpec, site: DeclarationSite) -> Explainer {
     Arc::new(move |error| {
         let evidence = Evidence {
             spec: &spec,

@@ -1,41 +1,24 @@
-//! A plan that was approved: the only thing that connects to a server or starts a program.
+//! The type of what was approved: nothing else connects to a server or starts a program.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use keyway_auth::AuthError;
-use keyway_auth::oauth::{OAuth, SignIn};
-use keyway_config::declared::Transport;
-use keyway_config::method::Method;
-use keyway_config::resolve::{ServerSpec, SpecEndpoint};
-use keyway_mcp::session::{DEFAULT_TIMEOUT, Handler, NoHandler, Session};
-use keyway_transport::TransportError;
-use tokio::time::timeout;
+use keyway_config::resolve::ServerSpec;
 
-use super::Host;
-use super::child_lines::ChildLines;
-use super::error::{ChildOutput, Error};
-use super::plan::Plan;
-use crate::approval::Files;
-use crate::connect::{ConnectError, Connected, ConnectionFingerprint, FingerprintKey, Target};
-use crate::health::{Checked, Health};
 use crate::settings::Confinement;
-use crate::sign_in::SignInGate;
 
-/// Something that was approved, by the ledger or by the person. Its fields are private: nobody else
-/// can make one.
+/// Something that was approved, by the ledger or by the person. Its fields are private: only this
+/// module's parent can make one.
 #[derive(Debug, Clone)]
 pub struct Approved<P> {
-    plan: P,
-    spec: Arc<ServerSpec>,
-    grants: Arc<[String]>,
-    confinement: Confinement,
+    pub(super) plan: P,
+    pub(super) spec: Arc<ServerSpec>,
+    pub(super) grants: Arc<[String]>,
+    pub(super) confinement: Confinement,
 }
 
-impl Approved<Plan> {
+impl<P> Approved<P> {
     pub(super) fn new(
-        plan: Plan,
+        plan: P,
         spec: ServerSpec,
         grants: Vec<String>,
         confinement: Confinement,
@@ -47,235 +30,4 @@ impl Approved<Plan> {
             confinement,
         }
     }
-
-    /// Returns the plan.
-    #[must_use]
-    pub const fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// Returns the name of the plugin.
-    #[must_use]
-    pub fn plugin(&self) -> &str {
-        self.plan.plugin()
-    }
-
-    /// Returns the name of the server.
-    #[must_use]
-    pub fn server(&self) -> &str {
-        self.plan.server()
-    }
-
-    /// Returns how the server is authenticated to.
-    #[must_use]
-    pub fn method(&self) -> Method {
-        self.spec.method
-    }
-
-    /// Returns the entry, filled in.
-    #[must_use]
-    pub fn spec(&self) -> &ServerSpec {
-        &self.spec
-    }
-
-    /// Returns the host.
-    #[must_use]
-    pub const fn host(&self) -> &Host {
-        self.plan.host()
-    }
-
-    /// The same under a host that differs in some respect: how it asks, whose account it uses.
-    #[must_use]
-    pub fn on(&self, host: &Host) -> Self {
-        let mut other = self.clone();
-        other.plan = self.plan.on(host);
-        other
-    }
-
-    /// The same server, spoken to over another transport at the same address.
-    #[must_use]
-    pub fn with_transport(&self, transport: Transport) -> Self {
-        let mut spec = ServerSpec::clone(&self.spec);
-        spec.transport = transport;
-        if let SpecEndpoint::Remote(remote) = &mut spec.endpoint
-            && let Some(address) = remote.address.over(transport)
-        {
-            remote.address = address;
-        }
-        let mut other = self.clone();
-        other.spec = Arc::new(spec);
-        other
-    }
-
-    /// Returns how long to wait for a result: as asked for, as in the entry, or as usual.
-    #[must_use]
-    pub fn timeout(&self, asked: Option<Duration>) -> Duration {
-        let entry = self.spec.timeout_ms.map(Duration::from_millis);
-        asked.or(entry).unwrap_or(DEFAULT_TIMEOUT)
-    }
-
-    /// Connects and initializes a session. A server that asks the client for something is told that
-    /// this client has no such capability.
-    ///
-    /// Dropping the session ends it; a server that was started here is killed with its process group.
-    ///
-    /// Cancel safety: dropping the future drops the connection.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Connect`] if there is no connection, [`Error::Talk`] if the server does not
-    /// answer as MCP wants.
-    pub async fn connect(&self) -> Result<Session, Error> {
-        self.connect_with(Arc::new(NoHandler)).await
-    }
-
-    /// The same with a handler for what the server asks of the client.
-    ///
-    /// Cancel safety: as [`Self::connect`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::connect`].
-    pub async fn connect_with(&self, handler: Arc<dyn Handler>) -> Result<Session, Error> {
-        let lines = ChildLines::default();
-        let host = lines.listen(self.host());
-        let Connected {
-            connection, offer, ..
-        } = host.connect_target(self.target()).await?;
-        let opened = Session::open(connection, host.client.clone(), handler, offer).await;
-        // By now a script has been read by whatever runs it.
-        if let Err(changed) = self.verify() {
-            let events = host.events.for_plugin(self.plugin());
-            events.failed(self.server(), changed.code());
-            return Err(changed);
-        }
-        match opened {
-            Ok(session) => Ok(session),
-            Err(error) => {
-                let output = ChildOutput {
-                    withheld: host.withheld(self.target()),
-                    lines: lines.lines().await,
-                };
-                Err(Error::start(&self.spec, output, error))
-            }
-        }
-    }
-
-    /// Connects, or prepares to where the transport needs no greeting, and hands out frames.
-    ///
-    /// Dropping the connection kills a server that was started here.
-    ///
-    /// Cancel safety: dropping the future drops the connection.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Connect`].
-    pub async fn open(&self) -> Result<Connected, Error> {
-        Ok(self.host().connect_target(self.target()).await?)
-    }
-
-    /// Returns the sign-in of this server; none if it is not by OAuth.
-    #[must_use]
-    pub fn oauth(&self) -> Option<OAuth> {
-        self.host().oauth(self.target())
-    }
-
-    /// Returns the way to sign in for whoever serves this server to a client.
-    #[must_use]
-    pub fn sign_in_gate(&self) -> Option<SignInGate> {
-        self.host().sign_in_gate(self.target())
-    }
-
-    /// Says whether the server can be talked to as it is: it needs no sign-in, or has one.
-    ///
-    /// Cancel safety: nothing is lost.
-    pub async fn is_open(&self) -> bool {
-        let Some(oauth) = self.oauth() else {
-            return true;
-        };
-        match oauth.is_signed_in().await {
-            Ok(true) => true,
-            // The client waits meanwhile; a server that is slower is shown as not there yet.
-            Ok(false) => match timeout(OPEN_PROBE_TIMEOUT, oauth.wants_sign_in()).await {
-                Ok(wants) => !wants,
-                Err(_) => false,
-            },
-            Err(_) => false,
-        }
-    }
-
-    /// Returns what is stored of its sign-in, without tokens.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Vault`] if the store cannot be read.
-    pub fn stored_sign_in(&self) -> Result<Option<SignIn>, Error> {
-        let (Some(accounts), SpecEndpoint::Remote(remote)) =
-            (&self.host().accounts, &self.spec.endpoint)
-        else {
-            return Ok(None);
-        };
-        Ok(accounts.status(self.plugin(), self.server(), remote)?)
-    }
-
-    /// Returns what a connection depends on; `around` is what else counts in this process.
-    #[must_use]
-    pub fn fingerprint(&self, around: &[&[u8]], key: &FingerprintKey) -> ConnectionFingerprint {
-        self.host().fingerprint(self.target(), around, key)
-    }
-
-    /// Returns the files of the plugin that run.
-    #[must_use]
-    pub fn files(&self) -> Vec<PathBuf> {
-        let question = self.plan.question();
-        let files = question.into_iter().flat_map(|it| it.files.paths());
-        files.map(Path::to_owned).collect()
-    }
-
-    /// Asks the server's health address.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Connect`] if there is nothing to ask, or no credential to ask with.
-    pub async fn health(&self) -> Result<Health, Error> {
-        Ok(self.host().health(self.target()).await?)
-    }
-
-    /// The same, with how far the server's clock is from ours.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::health`].
-    pub async fn health_and_clock(&self) -> Result<Checked, Error> {
-        Ok(self.host().health_and_clock(self.target()).await?)
-    }
-
-    /// Finds out whether the server offers a sign-in by OAuth.
-    ///
-    /// # Errors
-    ///
-    /// Returns what a sign-in would fail with.
-    pub async fn offers_oauth(&self) -> Result<(), AuthError> {
-        self.host().offers_oauth(self.target()).await
-    }
-
-    /// Compares the files that run with those that were approved.
-    fn verify(&self) -> Result<(), Error> {
-        let files = self.plan.question().map(|question| &question.files);
-        let verified = files.map_or(Ok(()), Files::verify);
-        verified.map_err(|file| ConnectError::from(TransportError::Changed { file }).into())
-    }
-
-    fn target(&self) -> Target<'_> {
-        Target {
-            plugin: self.plan.plugin(),
-            spec: &self.spec,
-            host: self.plan.variables().host_variables(),
-            grants: &self.grants,
-            files: self.plan.question().map(|question| &question.files),
-            confinement: self.confinement,
-        }
-    }
 }
-
-const OPEN_PROBE_TIMEOUT: Duration = Duration::from_secs(3);

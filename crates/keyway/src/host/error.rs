@@ -1,22 +1,23 @@
-//! Why a server could not be used, and what to do next.
+//! Why a server could not be used.
+
+mod hint;
 
 use keyway_auth::{AuthError, HelperFault};
 use keyway_code::{Code, Exit};
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
 use keyway_config::source::Location;
-use keyway_mcp::explain::{explain, explain_auth, naming};
 use keyway_mcp::session::SessionError;
 use keyway_mcp::states::Trouble;
-use keyway_secret::{printable, shell_word};
+use keyway_secret::printable;
+use keyway_store::StoreError;
 use keyway_transport::TransportError;
-use keyway_vault::VaultError;
 use thiserror::Error;
 
 use crate::connect::ConnectError;
 use crate::diagnosis::Diagnosis;
+use crate::env_filter::may_be_missed;
 use crate::error::LoadError;
-use crate::withheld::may_be_missed;
 
 /// Why a server could not be used.
 #[derive(Debug, Error)]
@@ -73,7 +74,7 @@ pub enum Error {
     NoHome,
     /// What is kept could not be read or written.
     #[error(transparent)]
-    Vault(#[from] VaultError),
+    Store(#[from] StoreError),
     /// No connection was made.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -185,7 +186,7 @@ impl Error {
                 let first = errors.iter().next();
                 first.map_or(Code::ConfigError, ResolveError::code)
             }
-            Self::Vault(error) => error.code(),
+            Self::Store(error) => error.code(),
             Self::Connect(error) => error.code(),
             Self::Talk { diagnosis, .. } => diagnosis.code,
             Self::SignIn { error, .. } => error.code(),
@@ -305,106 +306,6 @@ impl Error {
             ..problem
         }
     }
-
-    /// Returns what the person can do next.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Load(error) => error.hint(),
-            Self::UnknownServer {
-                near: Some(near), ..
-            } => Some(format!("did you mean `{near}`?")),
-            Self::UnknownServer { .. } => Some(
-                "list them: keyway status; those of another plugin: keyway status --config PATH"
-                    .to_owned(),
-            ),
-            Self::WhichServer { names } if !names.is_empty() => {
-                Some(format!("choose one of {}", names_in(names)))
-            }
-            Self::NotApproved { server } => Some(format!(
-                "look at what it does and approve it: keyway trust grant {}",
-                shell_word(server)
-            )),
-            Self::TooLarge { .. } => {
-                Some("look at what it does, and allow it for one run: --trust".to_owned())
-            }
-            Self::Unresolved { errors, .. } => supply(errors),
-            Self::NoHome => Some("set `KEYWAY_HOME` to a folder of your own".to_owned()),
-            Self::Vault(error) => error.hint(),
-            Self::Talk { .. } => self.session_hint(),
-            Self::Connect(ConnectError::Transport(error)) => explain(error).hint,
-            Self::SignIn { error, server } => named(server, explain_auth(error).hint),
-            Self::Disabled { .. } => {
-                Some("take `disabled` (or `enabled`) out of its entry to use it".to_owned())
-            }
-            Self::NotOAuth { method, .. } => Some(
-                match method {
-                    Method::Static => "its credential is a header of its entry",
-                    Method::Dynamic => "its credential comes from its `headersHelper`",
-                    Method::Environment => "its credential is in its `env`",
-                    _ => "it takes no credential",
-                }
-                .to_owned(),
-            ),
-            _ => None,
-        }
-    }
-
-    fn session_hint(&self) -> Option<String> {
-        let Self::Talk {
-            server,
-            method,
-            ended,
-            error,
-            diagnosis,
-        } = self
-        else {
-            return None;
-        };
-        if let SessionError::Transport(error) = error {
-            if let Some(ended) = ended.as_ref().filter(|it| !it.missed.is_empty())
-                && has_ended_by_itself(error)
-            {
-                let names: Vec<String> = ended.missed.iter().map(|name| printable(name)).collect();
-                let first = names.first().cloned().unwrap_or_default();
-                return Some(format!(
-                    "of your shell it did not get {}; if it needs one: keyway trust grant {} --env {first}",
-                    names.join(", "),
-                    shell_word(server)
-                ));
-            }
-            if is_sign_in(error, *method) && diagnosis.code != Code::InsufficientScope {
-                return Some(naming(OTHER_ACCOUNT, None, server));
-            }
-        }
-        Some(diagnosis.hint.clone())
-    }
-}
-
-fn named(server: &str, hint: Option<String>) -> Option<String> {
-    hint.map(|hint| naming(&hint, None, server))
-}
-
-/// Says how the first variable that is not set can be supplied, or else what the first error says.
-fn supply(errors: &ResolveErrors) -> Option<String> {
-    let unset = errors
-        .iter()
-        .find_map(|error| Some((error.unset_variable()?, error)));
-    let Some((name, error)) = unset else {
-        return errors.iter().find_map(ResolveError::hint);
-    };
-    let near = error.near_names().first();
-    let near = near.map(|near| format!("`{near}` is set; is that the one? otherwise: "));
-    Some(format!(
-        "{}export {name}=…, or keep it: keyway env set {name}",
-        near.unwrap_or_default()
-    ))
-}
-
-/// Lists names as they can be printed.
-fn names_in(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
-    names.join(", ")
 }
 
 /// Says whether a program of the server ended by itself.
@@ -417,9 +318,3 @@ const fn has_ended_by_itself(error: &TransportError) -> bool {
             })
     )
 }
-
-const fn is_sign_in(error: &TransportError, method: Method) -> bool {
-    matches!(method, Method::OAuth) && matches!(error, TransportError::Refused { .. })
-}
-
-const OTHER_ACCOUNT: &str = "the server refuses what this account asks for; if you have another one there, sign in as that: keyway login SERVER --account NAME";

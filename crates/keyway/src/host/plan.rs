@@ -242,7 +242,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Vault`] if the ledger cannot be read, and [`Error::Unresolved`].
+    /// Returns [`Error::Store`] if the ledger cannot be read, and [`Error::Unresolved`].
     pub fn find_approval(&self) -> Result<Option<Approved<Self>>, Error> {
         if self.host.approvals.dangerous_all {
             return self.dangerous_approve_unasked().map(Some);
@@ -290,8 +290,8 @@ impl Plan {
                     Some(server),
                     Some(Code::UnresolvedVariable),
                 );
-                // What is missing may be where nobody could look.
-                if let Some(error) = self.inner.scope.take_vault_error() {
+                // What is missing may be in a vault that could not be read.
+                if let Some(error) = self.inner.scope.take_store_error() {
                     return Err(error.into());
                 }
                 return Err(Error::Unresolved {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use keyway_config::declared::DeclaredServer;
 use keyway_config::document::Document;
-use keyway_mcp::whereabouts::Whereabouts;
+use keyway_mcp::declaration_site::DeclarationSite;
 
 use super::error::Error;
 use super::plan::Plan;
@@ -107,8 +107,8 @@ impl Plugin {
 
     /// Says where a server is declared, for a person who is told a command.
     #[must_use]
-    pub fn declaration_site(&self, server: &str) -> Whereabouts {
-        Whereabouts::new(self.name(), server.to_owned(), self.loaded.config())
+    pub fn declaration_site(&self, server: &str) -> DeclarationSite {
+        DeclarationSite::new(self.name(), server.to_owned(), self.loaded.config())
     }
 
     fn plan_of(&self, entry: (&Document, &DeclaredServer)) -> Result<Plan, Error> {

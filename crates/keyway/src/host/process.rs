@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use keyway_config::environment::Environment;
 use keyway_secret::Secret;
+#[cfg(feature = "vault")]
 use keyway_vault::Folders;
 
 /// The variables of this process. A value that is not UTF-8 counts as unset.
@@ -69,6 +70,7 @@ impl Environment for ProcessEnvironment {
 
 /// Returns the three folders in which the `keyway` program keeps everything, `KEYWAY_HOME` before
 /// the folders of the platform; `None` without a home.
+#[cfg(feature = "vault")]
 #[must_use]
 pub fn keyway_folders() -> Option<Folders> {
     if let Some(own) = ProcessEnvironment::absolute("KEYWAY_HOME") {

@@ -52,7 +52,7 @@ impl SignOutPlan {
             made = resolve(&reduced.server, &scope);
             missing = reduced.missing;
         }
-        let spec = match (made, variables.take_vault_error()) {
+        let spec = match (made, variables.take_store_error()) {
             (Ok(spec), _) => spec,
             (Err(_), Some(error)) => return Err(error.into()),
             (Err(errors), None) => {

@@ -12,13 +12,16 @@ use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Vari
 use keyway_config::names::stable_id;
 use keyway_config::plugin::Plugin;
 use keyway_secret::Secret;
-use keyway_vault::VaultError;
+use keyway_store::StoreError;
 
 use super::VariableSources;
 use super::error::Error;
 use crate::env_file;
 use crate::load::Loaded;
+#[cfg(feature = "vault")]
 use crate::variables::LazyVariables;
+#[cfg(feature = "vault")]
+use crate::vault::KeptVault;
 
 /// The variables as the entries of one plugin see them.
 ///
@@ -32,6 +35,7 @@ pub struct VariableScope {
     /// The variables of the files that entries name by `envFile`.
     named: Variables,
     /// The variables of `keyway env`.
+    #[cfg(feature = "vault")]
     kept: Option<Arc<LazyVariables>>,
     host: HostVariables,
 }
@@ -47,7 +51,8 @@ impl VariableScope {
             environment: Arc::clone(&sources.environment),
             given,
             named: Variables::default(),
-            kept: sources.vault.as_ref().map(|it| Arc::new(it.variables())),
+            #[cfg(feature = "vault")]
+            kept: sources.vault.as_ref().map(lazy),
             host: sources.host_variables(&loaded.plugin),
         };
         // The name of an env file may hold a variable; what is in the file cannot decide it.
@@ -69,8 +74,22 @@ impl VariableScope {
 
     /// Returns why variables of `keyway env` could not be read, if they had to be; once.
     #[must_use]
-    pub fn take_vault_error(&self) -> Option<VaultError> {
-        self.kept.as_ref()?.take_trouble()
+    pub fn take_store_error(&self) -> Option<StoreError> {
+        #[cfg(feature = "vault")]
+        if let Some(kept) = &self.kept {
+            return kept.take_trouble().map(StoreError::from);
+        }
+        None
+    }
+
+    #[cfg(feature = "vault")]
+    fn kept(&self) -> Option<&dyn Environment> {
+        self.kept.as_deref().map(|kept| kept as _)
+    }
+
+    #[cfg(not(feature = "vault"))]
+    const fn kept(&self) -> Option<&dyn Environment> {
+        None
     }
 
     /// The sources, the first of which wins.
@@ -80,7 +99,7 @@ impl VariableScope {
             Some(&*self.environment),
             Some(&self.given),
             Some(&self.named),
-            self.kept.as_deref().map(|kept| kept as _),
+            self.kept(),
         ];
         all.into_iter().flatten()
     }
@@ -143,6 +162,11 @@ impl VariableSources {
     }
 }
 
+#[cfg(feature = "vault")]
+fn lazy(vault: &Arc<KeptVault>) -> Arc<LazyVariables> {
+    Arc::new(LazyVariables::new(Arc::clone(vault)))
+}
+
 /// Drops what looks like a version from a path, so that an upgrade keeps its data.
 fn unversioned(path: &Path) -> PathBuf {
     let is_version = |component: &Component<'_>| {
@@ -167,6 +191,7 @@ mod tests {
             overrides: Variables::default(),
             environment: Arc::new(Variables::default()),
             env_file: None,
+            #[cfg(feature = "vault")]
             vault: None,
             data: data.map(PathBuf::from),
             project: "/project".into(),
@@ -206,6 +231,7 @@ mod tests {
             environment: Arc::new(environment),
             given,
             named: Variables::default(),
+            #[cfg(feature = "vault")]
             kept: None,
             host: HostVariables::default(),
         }

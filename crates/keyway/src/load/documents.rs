@@ -10,7 +10,8 @@ use keyway_config::plugin::Reference;
 use keyway_config::source::{MAX_BYTES, Source};
 use keyway_config::template::Template;
 
-use super::{CONFIG_FILES, Root};
+use super::Root;
+use crate::config_files::CONFIG_FILES;
 use crate::error::LoadError;
 use crate::read::{self, shown};
 

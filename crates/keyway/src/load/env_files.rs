@@ -28,13 +28,24 @@ pub(super) fn find(
     let mut tracked = tracked.unwrap_or_default().into_iter();
     let describe = |path: PathBuf| EnvFile {
         exists: path.exists(),
-        ignored: repository
-            .filter(|repository| path.starts_with(&repository.top))
-            .map(|repository| repository.ignores(&path)),
+        ignored: is_ignored(repository, &path),
         tracked: tracked.next().unwrap_or_default(),
         path: below(root, &path),
     };
     files.into_iter().map(describe).collect()
+}
+
+/// Says whether version control ignores a file; `None` outside of a repository.
+#[cfg(feature = "authoring")]
+fn is_ignored(repository: Option<&Repository>, path: &Path) -> Option<bool> {
+    let repository = repository.filter(|repository| path.starts_with(&repository.top));
+    repository.map(|repository| repository.ignores(path))
+}
+
+/// Only the rules for authors ask.
+#[cfg(not(feature = "authoring"))]
+const fn is_ignored(_: Option<&Repository>, _: &Path) -> Option<bool> {
+    None
 }
 
 /// Returns the files that entries name, whether or not they exist.

@@ -9,8 +9,9 @@ use keyway_config::environment::{Environment as _, Scope, Variables};
 use keyway_config::plugin::Plugin;
 use keyway_config::source::Source;
 
+use super::env_files;
 use super::root::Root;
-use super::{CONFIG_FILES, env_files};
+use crate::config_files::CONFIG_FILES;
 use crate::env_file;
 
 /// A plugin together with where its files are.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use keyway_config::template::{Part, Template};
 
-use super::CONFIG_FILES;
+use crate::config_files::CONFIG_FILES;
 use crate::error::LoadError;
 use crate::read::shown;
 

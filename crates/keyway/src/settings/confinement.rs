@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use keyway_transport::{Inherit, Isolation, IsolationMechanism, IsolationProfile};
+use keyway_transport::Inherit;
+#[cfg(feature = "stdio")]
+use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile};
 
 use super::words::{SandboxMechanism, SandboxProfile};
 
@@ -37,6 +39,7 @@ pub struct Confinement {
 }
 
 impl Confinement {
+    #[cfg(feature = "stdio")]
     /// Returns the isolation of one program out of what holds for all of this process.
     #[must_use]
     pub fn isolation(self, of_process: &Isolation) -> Isolation {

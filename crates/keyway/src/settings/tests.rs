@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use keyway_config::source::Source;
+
 use super::*;
 
 fn parse(text: &str) -> Parsed {

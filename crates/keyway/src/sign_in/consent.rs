@@ -4,15 +4,21 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use keyway_auth::BoxFuture;
+#[cfg(feature = "vault")]
+use keyway_auth::ports::Turn;
 use keyway_auth::ports::{
     Callback, Consent, ConsentQuestion, DeviceQuestion, Interaction, InteractionError, Redirect,
-    ShownCode, Turn,
+    ShownCode,
 };
 use keyway_secret::Secret;
+#[cfg(feature = "vault")]
 use keyway_store::GrantKey;
 use keyway_transport::{CallbackListener, read_redirect};
 
-use super::{KeptVault, turn};
+#[cfg(feature = "vault")]
+use super::turn;
+#[cfg(feature = "vault")]
+use crate::vault::KeptVault;
 
 /// What a person typed, which holds a code.
 pub type Typed = Secret<String>;
@@ -66,6 +72,7 @@ pub trait Presenter: Send + Sync + Debug {
 #[derive(Debug, Clone)]
 pub struct Loopback {
     presenter: Arc<dyn Presenter>,
+    #[cfg(feature = "vault")]
     shared: Option<Arc<KeptVault>>,
 }
 
@@ -75,11 +82,13 @@ impl Loopback {
     pub fn new(presenter: Arc<dyn Presenter>) -> Self {
         Self {
             presenter,
+            #[cfg(feature = "vault")]
             shared: None,
         }
     }
 
     /// Asks nothing that another process with the same vault is asking.
+    #[cfg(feature = "vault")]
     #[must_use]
     pub fn in_turn(mut self, vault: Arc<KeptVault>) -> Self {
         self.shared = Some(vault);
@@ -116,6 +125,7 @@ impl Interaction for Loopback {
         self.presenter.is_available()
     }
 
+    #[cfg(feature = "vault")]
     fn turn(&self, key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {
         let key = key.clone();
         Box::pin(async move {

@@ -8,7 +8,7 @@ use keyway_auth::oauth::OAuth;
 use keyway_store::RecordStore;
 use serde_json::value::RawValue;
 
-use super::vault::InFlight;
+use crate::in_flight::InFlight;
 use keyway_mcp::aggregate::SignInPort;
 use keyway_mcp::states::Trouble;
 
@@ -26,7 +26,7 @@ pub struct SignInGate {
 }
 
 impl SignInGate {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         oauth: OAuth,
         lists: Arc<dyn RecordStore>,
         in_flight: InFlight,
@@ -120,5 +120,5 @@ fn store(lists: Arc<dyn RecordStore>, in_flight: &InFlight, name: String, text: 
 
 const MAX_LIST: usize = 512 * 1024;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "vault"))]
 mod tests;

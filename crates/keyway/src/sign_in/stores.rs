@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "vault")]
 use keyway_auth::oauth::ClientIdentity;
 use keyway_secret::{Clock, Secret};
 use keyway_store::{DocumentCache, GrantStore, RecordStore, StoreError};
 
-use super::KeptVault;
-use super::vault::{Discovery, Registrations, ToolLists};
+#[cfg(feature = "vault")]
+use crate::vault::{Discovery, KeptVault, Registrations, ToolLists};
 
 /// The stores that signing in needs. Any crate can implement them: see `keyway_store`.
 #[derive(Clone)]
@@ -57,6 +58,7 @@ impl Stores {
 
     /// The stores of a vault, as one profile sees them. A host of another name than ours has
     /// registrations of its own, since people are shown that name.
+    #[cfg(feature = "vault")]
     pub(crate) fn of_vault(
         vault: &Arc<KeptVault>,
         profile: &str,

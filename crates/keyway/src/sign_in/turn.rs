@@ -11,7 +11,7 @@ use keyway_auth::ports::{Declined, Turn};
 use keyway_store::GrantKey;
 use rustix::fs::{Mode, OFlags};
 
-use super::KeptVault;
+use crate::vault::KeptVault;
 
 /// The right to ask; given back when it is dropped.
 #[derive(Debug)]

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use keyway::config_files::CONFIG_FILES;
 use keyway::connect::FingerprintKey;
 use keyway::error::LoadError;
 use keyway::events::Topic;
-use keyway::load::{CONFIG_FILES, Loaded};
+use keyway::file_watch::Stamps;
+use keyway::load::Loaded;
 use keyway::sign_in::PromptPolicy;
-use keyway::watch::Stamps;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_config::resolve::SpecEndpoint;
 use keyway_gateway::dashboard::ServerId;

@@ -16,12 +16,8 @@ pub(super) fn look_up(
     host: &Host,
     accounts: &Accounts,
 ) -> Result<(), CliError> {
-    let vault = accounts
-        .vault
-        .as_ref()
-        .ok_or(keyway::Error::NoHome)?
-        .get()?;
-    let ledger = Ledger::new(&vault, &accounts.profile)?;
+    let vault = accounts.vault().ok_or(keyway::Error::NoHome)?.get()?;
+    let ledger = Ledger::new(&vault, accounts.profile())?;
     for listed in servers.iter_mut().filter(|listed| waits(listed)) {
         let owner = listed.owner(plugins);
         let Some(question) = owner.and_then(|loaded| question(listed, loaded, host)) else {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use keyway::Host;
 use keyway::load::Loaded;
-use keyway::sign_in::{Accounts, KeptVault, SignIn};
+use keyway::sign_in::{Accounts, SignIn};
+use keyway::vault::KeptVault;
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
 use keyway_mcp::states::{Reason, State};

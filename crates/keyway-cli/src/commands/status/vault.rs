@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use keyway::sign_in::KeptVault;
+use keyway::vault::KeptVault;
 use keyway::vault::{Folders, SourceKind, Vault, VaultError};
 use keyway_code::Code;
 use keyway_secret::printable;

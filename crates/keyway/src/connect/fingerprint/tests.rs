@@ -6,7 +6,6 @@ use keyway_config::document::{Document, DocumentKind};
 use keyway_config::environment::{HostVariables, Scope, Variables};
 use keyway_config::resolve::resolve;
 use keyway_config::source::Source;
-use keyway_transport::Launcher;
 
 use super::*;
 use crate::settings::Confinement;
@@ -49,12 +48,7 @@ impl Case {
         let variables = Variables::from_pairs([("TENANT", self.tenant)]);
         let spec = resolve(server, &Scope::new(&host, &variables)).unwrap();
         let pair = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-        let process = Host::builder()
-            .launcher(Launcher::new("/bin/false"))
-            .child_environment(self.shell.iter().map(pair).collect())
-            .without_vault()
-            .build()
-            .unwrap();
+        let environment: Vec<_> = self.shell.iter().map(pair).collect();
         let target = Target {
             plugin: "p",
             spec: &spec,
@@ -64,9 +58,12 @@ impl Case {
             confinement: Confinement::default(),
         };
         let key = FingerprintKey::new(Secret::new([self.key; 32]));
-        *process
-            .fingerprint(target, &[self.around.as_bytes()], &key)
-            .as_bytes()
+        let surroundings = Surroundings {
+            account: None,
+            environment: &environment,
+            around: &[self.around.as_bytes()],
+        };
+        *of(target, surroundings, &key).as_bytes()
     }
 }
 
@@ -74,8 +71,8 @@ const REMOTE: &str =
     r#"{"type": "http", "url": "https://h.example/mcp", "headers": {"X-Tenant-ID": "${TENANT}"}}"#;
 const LOCAL: &str = r#"{"command": "run", "args": ["${TENANT}"], "env": {"T": "x"}}"#;
 
-#[tokio::test]
-async fn every_value_and_everything_a_program_sees_counts() {
+#[test]
+fn every_value_and_everything_a_program_sees_counts() {
     for entry in [REMOTE, LOCAL] {
         let case = Case::new(entry);
         let same = case.bytes();
@@ -103,8 +100,8 @@ async fn every_value_and_everything_a_program_sees_counts() {
     }
 }
 
-#[tokio::test]
-async fn entries_that_say_something_else_differ() {
+#[test]
+fn entries_that_say_something_else_differ() {
     let entries = [
         REMOTE,
         LOCAL,

@@ -6,8 +6,7 @@ use std::time::Duration;
 use keyway_vault::{Folders, KeySources, Namespace, Vault};
 
 use super::*;
-use crate::sign_in::KeptVault;
-use crate::sign_in::vault::{LISTS, ToolLists};
+use crate::vault::{KeptVault, LISTS, ToolLists};
 
 /// A machine with much to do takes its time.
 #[test]

@@ -3,23 +3,27 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+#[cfg(feature = "stdio")]
 use std::time::Duration;
 
 use keyway_auth::oauth::{
     Assertion, AuthMethod, ClientProof, ClientSettings, DpopRule, Endpoints, GrantKind, IdJag,
     PkceRule, ResourceRule, Settings, SigningKey,
 };
-use keyway_auth::ports::{HelperRunner as _, Redirect};
+#[cfg(feature = "stdio")]
+use keyway_auth::ports::HelperRunner as _;
+use keyway_auth::ports::Redirect;
 use keyway_config::resolve::RemoteSpec;
 use keyway_secret::Secret;
+#[cfg(feature = "stdio")]
 use keyway_transport::{
     ChildEnv, ChildKind, EnvRules, Helper, HelperCommand, HostEnv, Inherit, Isolation,
 };
 
-use super::Accounts;
+use super::Host;
 use crate::connect::Target;
-use crate::host::Host;
 use crate::settings::{self, Dpop, Grant, Resource, SecretSource, ServerOAuth};
+use crate::sign_in::Accounts;
 
 /// Puts together how to sign in to one server.
 pub(super) fn settings(
@@ -194,6 +198,9 @@ fn secret(host: &Host, source: &SecretSource) -> Assertion {
                 Box::pin(async move { trimmed(Secret::new(std::fs::read(path).ok()?)) })
             })
         }
+        #[cfg(not(feature = "stdio"))]
+        SecretSource::Command(_) => Assertion::new(|| Box::pin(std::future::ready(None))),
+        #[cfg(feature = "stdio")]
         SecretSource::Command(words) => {
             let (host, words) = (host.clone(), words.clone());
             Assertion::new(move || {
@@ -207,6 +214,7 @@ fn secret(host: &Host, source: &SecretSource) -> Assertion {
     }
 }
 
+#[cfg(feature = "stdio")]
 /// The person's own program, in the person's own environment.
 fn program(host: &Host, words: Vec<String>) -> Helper {
     let own = HostEnv::default();
@@ -218,7 +226,7 @@ fn program(host: &Host, words: Vec<String>) -> Helper {
         host: &own,
     };
     Helper {
-        launcher: host.launcher.clone(),
+        launcher: host.programs.launcher.clone(),
         command: HelperCommand::Words(words),
         env: ChildEnv::build(host.environment.iter().cloned(), &rules),
         folder: PathBuf::from("/"),
@@ -237,4 +245,5 @@ fn trimmed(bytes: Secret<Vec<u8>>) -> Option<Secret<String>> {
     (!text.is_empty()).then(|| Secret::new(text.to_owned()))
 }
 
+#[cfg(feature = "stdio")]
 const COMMAND_TIME: Duration = Duration::from_secs(10);

@@ -1,24 +1,22 @@
 //! Which of the shell's variables a program did not get, and may have missed. Names only.
 
+use std::ffi::OsString;
+
 use keyway_config::resolve::SpecEndpoint;
 use keyway_lint::secrets::is_credential_name;
 use keyway_transport::ChildKind;
 
-use crate::connect::{Target, exposed, host_env};
-use crate::host::Host;
+use crate::connect::{Target, child_env, exposed, host_env};
 
-impl Host {
-    /// Returns the names of the person's variables that a server's program does not get.
-    #[must_use]
-    pub(crate) fn withheld(&self, target: Target<'_>) -> Vec<String> {
-        let reader = match &target.spec.endpoint {
-            SpecEndpoint::Local(_) => ChildKind::Server,
-            _ => ChildKind::Helper,
-        };
-        let declared = exposed(&target.spec.env);
-        let env = self.child_env(reader, &declared, target, &host_env(target));
-        env.withheld().to_vec()
-    }
+/// Returns the names of the person's variables that a server's program does not get.
+pub(crate) fn withheld(environment: &[(OsString, OsString)], target: Target<'_>) -> Vec<String> {
+    let reader = match &target.spec.endpoint {
+        SpecEndpoint::Local(_) => ChildKind::Server,
+        _ => ChildKind::Helper,
+    };
+    let declared = exposed(&target.spec.env);
+    let env = child_env(environment, (reader, &declared), target, &host_env(target));
+    env.withheld().to_vec()
 }
 
 /// Picks the names that a program may have missed: those it spoke of in its last lines, and those

@@ -6,8 +6,8 @@ use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 
+use super::Host;
 use crate::connect::Target;
-use crate::host::Host;
 
 impl Host {
     /// Finds out whether a server offers a sign-in by OAuth that would work: it is asked without any
@@ -17,7 +17,7 @@ impl Host {
     ///
     /// Returns what a sign-in would fail with; [`OAuthError::NotOffered`] for a server that is
     /// started here, or reached by WebSocket.
-    pub(crate) async fn offers_oauth(&self, target: Target<'_>) -> Result<(), AuthError> {
+    pub(super) async fn offers_oauth(&self, target: Target<'_>) -> Result<(), AuthError> {
         let mut bare = target.spec.clone();
         bare.method = Method::OAuth;
         let SpecEndpoint::Remote(remote) = &mut bare.endpoint else {

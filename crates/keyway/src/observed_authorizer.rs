@@ -1,4 +1,8 @@
-//! An authorizer that tells what it does, put around another one where somebody listens.
+//! An authorizer that reports what another one does, for hosts that read events.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use keyway_auth::{
     AuthError, Authorizer, BoxFuture, Challenge, Credential, ServerEvent, ServerObserver, Topic,
@@ -8,31 +12,34 @@ use keyway_code::Code;
 use keyway_config::resolve::Resolved;
 use keyway_config::template::Part;
 use keyway_secret::{Clock as _, SystemClock};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
-/// Tells of helpers and refusals; what OAuth does is told by itself.
+/// Reports helpers and refusals; OAuth reports its own steps.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct ObservedAuthorizer {
     inner: Arc<dyn Authorizer>,
-    watch: ServerObserver,
-    /// The last run of the helper that was told of; absent where there is no helper.
+    observer: ServerObserver,
+    /// The last run of the helper that was reported; absent where there is no helper.
+    ///
+    /// `Relaxed`: the number guards no other data, and `fetch_max` alone decides who reports a run.
     told: Option<AtomicU64>,
 }
 
-impl Watched {
-    /// Watches an authorizer; one that nobody wants to hear of stays as it is.
+impl ObservedAuthorizer {
+    /// Wraps an authorizer; without a reader of events it stays as it is.
     pub(crate) fn wrap(
         inner: Arc<dyn Authorizer>,
-        watch: ServerObserver,
+        observer: ServerObserver,
         has_helper: bool,
     ) -> Arc<dyn Authorizer> {
-        if !watch.is_on() {
+        if !observer.is_on() {
             return inner;
         }
         let told = has_helper.then(AtomicU64::default);
-        Arc::new(Self { inner, watch, told })
+        Arc::new(Self {
+            inner,
+            observer,
+            told,
+        })
     }
 
     fn obtained(&self, credential: &Credential, started: Instant) {
@@ -41,8 +48,8 @@ impl Watched {
         if told.fetch_max(run, Ordering::Relaxed) >= run {
             return;
         }
-        self.watch.emit(ServerEvent::HelperRan);
-        self.watch.note(Topic::Helper, || {
+        self.observer.emit(ServerEvent::HelperRan);
+        self.observer.note(Topic::Helper, || {
             let took = SystemClock
                 .monotonic()
                 .saturating_duration_since(started)
@@ -60,8 +67,8 @@ impl Watched {
     fn failed(&self, error: &AuthError) {
         if let AuthError::Helper { fault } = error {
             let code = fault.code();
-            self.watch.emit(ServerEvent::HelperFailed { code });
-            self.watch.note(Topic::Helper, || error.to_string());
+            self.observer.emit(ServerEvent::HelperFailed { code });
+            self.observer.note(Topic::Helper, || error.to_string());
         }
     }
 
@@ -75,9 +82,9 @@ impl Watched {
                 _ if told.is_some_and(|told| told.scope().is_some()) => Code::InsufficientScope,
                 _ => Code::Forbidden,
             };
-            self.watch.emit(ServerEvent::Failed { code });
+            self.observer.emit(ServerEvent::Failed { code });
         }
-        self.watch.note(Topic::Transport, || {
+        self.observer.note(Topic::Transport, || {
             let what = match outcome {
                 Ok(Verdict::Retry(_)) => "sent again with a newer credential",
                 Ok(_) => "that stands",
@@ -88,7 +95,7 @@ impl Watched {
     }
 }
 
-impl Authorizer for Watched {
+impl Authorizer for ObservedAuthorizer {
     fn cached(&self) -> Option<Arc<Credential>> {
         self.inner.cached()
     }
@@ -125,7 +132,7 @@ impl Authorizer for Watched {
 }
 
 /// Returns a value as it may be shown: its variables by name, a scheme, and how long it is. Of
-/// other text nothing is shown: it may be a secret that somebody wrote down.
+/// other text nothing is shown: it may be a secret in the open.
 pub(crate) fn sanitized(value: &Resolved) -> String {
     let mut shown = String::new();
     for part in value.template().parts() {

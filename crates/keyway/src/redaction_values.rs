@@ -1,4 +1,4 @@
-//! What one server was given by us, so that it can be masked where the server says it again.
+//! The values that one server gets from us, so that they can be masked where the server repeats them.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -12,11 +12,10 @@ use keyway_secret::Secret;
 pub use keyway_transport::Redactor;
 
 use crate::connect::Target;
-use crate::host::Host;
 
-/// The values that a server was given lately, by every connection that tells of it here.
+/// The values that a server got lately, over every connection of a host that records here.
 #[derive(Debug, Clone, Default)]
-pub struct Supplied(Arc<Mutex<Given>>);
+pub struct RedactionValues(Arc<Mutex<Given>>);
 
 #[derive(Debug, Default)]
 struct Given {
@@ -42,7 +41,7 @@ impl<const MOST: usize> Latest<MOST> {
     }
 }
 
-impl Supplied {
+impl RedactionValues {
     /// Returns what masks them.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
@@ -52,16 +51,33 @@ impl Supplied {
         Redactor::new(&all)
     }
 
+    /// Notes the values of variables that a server gets, and what its entry sets in the open though
+    /// it is named like a credential. `environment` is that of which children get little.
+    pub(crate) fn note(&self, target: Target<'_>, environment: &[(OsString, OsString)]) {
+        let values = &mut self.lock().values;
+        for value in &target.spec.values {
+            values.note(value.expose());
+        }
+        let credentials = target.spec.env.iter();
+        for (_, value) in credentials.filter(|(name, _)| is_credential_name(name)) {
+            values.note(value.value().expose());
+        }
+        let granted = |name: &OsString| target.grants.iter().any(|it| name == it.as_str());
+        for (_, value) in environment.iter().filter(|(name, _)| granted(name)) {
+            values.note(&value.to_string_lossy());
+        }
+    }
+
     /// Notes the headers that an authorizer gives out from now on; those that stand in the file in
     /// the open, and are not named like credentials, are no secret.
-    pub(crate) fn watching(
+    pub(crate) fn recording(
         &self,
         inner: Arc<dyn Authorizer>,
         spec: &ServerSpec,
     ) -> Arc<dyn Authorizer> {
         Arc::new(Noting {
             inner,
-            supplied: self.clone(),
+            values: self.clone(),
             open: open_headers(spec),
             last: Mutex::default(),
         })
@@ -78,28 +94,6 @@ impl Supplied {
 
     fn lock(&self) -> MutexGuard<'_, Given> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Host {
-    /// Notes the values of variables that a server gets, and what its entry sets in the open though
-    /// it is named like a credential.
-    pub(crate) fn note_values(&self, target: Target<'_>) {
-        let Some(supplied) = &self.supplied else {
-            return;
-        };
-        let values = &mut supplied.lock().values;
-        for value in &target.spec.values {
-            values.note(value.expose());
-        }
-        let credentials = target.spec.env.iter();
-        for (_, value) in credentials.filter(|(name, _)| is_credential_name(name)) {
-            values.note(value.value().expose());
-        }
-        let granted = |name: &OsString| target.grants.iter().any(|it| name == it.as_str());
-        for (_, value) in self.environment.iter().filter(|(name, _)| granted(name)) {
-            values.note(&value.to_string_lossy());
-        }
     }
 }
 
@@ -121,7 +115,7 @@ fn open_headers(spec: &ServerSpec) -> Vec<(String, String)> {
 #[derive(Debug)]
 struct Noting {
     inner: Arc<dyn Authorizer>,
-    supplied: Supplied,
+    values: RedactionValues,
     open: Vec<(String, String)>,
     /// The one that was told of last, which most requests carry again.
     last: Mutex<Option<Arc<Credential>>>,
@@ -138,7 +132,7 @@ impl Noting {
             let Ok(value) = value.to_str() else { continue };
             let is_open = |(open, text): &(String, String)| open == name.as_str() && text == value;
             if !self.open.iter().any(is_open) {
-                self.supplied.header(value);
+                self.values.header(value);
             }
         }
     }
@@ -180,14 +174,14 @@ mod tests {
 
     #[test]
     fn what_was_given_last_stays_known_and_once_is_enough() {
-        let supplied = Supplied::default();
+        let values = RedactionValues::default();
         for n in 0..300 {
-            supplied.header(&format!("Bearer token-{n:03}"));
-            supplied.header("Bearer the-same-again");
+            values.header(&format!("Bearer token-{n:03}"));
+            values.header("Bearer the-same-again");
         }
-        let redactor = supplied.redactor();
+        let redactor = values.redactor();
         assert_eq!(redactor.text("(token-299)"), "([redacted])");
         assert_eq!(redactor.text("token-000"), "token-000");
-        assert_eq!(supplied.lock().headers.0.len(), 256);
+        assert_eq!(values.lock().headers.0.len(), 256);
     }
 }

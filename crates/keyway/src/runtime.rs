@@ -1,16 +1,22 @@
 //! The ports that any process on tokio has: tasks, threads; and a clock that several share.
 
+#[cfg(feature = "stdio")]
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
+#[cfg(feature = "stdio")]
+use std::time::{Instant, SystemTime};
 
 use keyway_auth::BoxFuture;
 use keyway_auth::ports::Tasks;
+#[cfg(feature = "stdio")]
 use keyway_secret::Clock;
 
 /// A clock that several share.
+#[cfg(feature = "stdio")]
 #[derive(Debug, Clone)]
 pub(crate) struct SharedClock(pub(crate) Arc<dyn Clock>);
 
+#[cfg(feature = "stdio")]
 impl Clock for SharedClock {
     fn monotonic(&self) -> Instant {
         self.0.monotonic()

@@ -8,13 +8,13 @@ use crate::explain::naming;
 
 /// A server, and where its entry is found again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct DeclarationSite {
     plugin: Option<String>,
     server: String,
     config: Option<PathBuf>,
 }
 
-impl Whereabouts {
+impl DeclarationSite {
     /// A server of which only the name is known.
     #[must_use]
     pub const fn named(server: String) -> Self {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn every_command_that_needs_it_says_where_the_entry_is() {
         let at =
-            |path: &str| Whereabouts::new("p".to_owned(), "docs".to_owned(), Some(path.into()));
+            |path: &str| DeclarationSite::new("p".to_owned(), "docs".to_owned(), Some(path.into()));
         for (path, hint, worded) in [
             (
                 "/a b",
@@ -156,7 +156,7 @@ mod tests {
         ] {
             assert_eq!(at(path).word(hint), worded);
         }
-        let nowhere = Whereabouts::named("docs".to_owned());
+        let nowhere = DeclarationSite::named("docs".to_owned());
         assert_eq!(nowhere.word("keyway login SERVER"), "keyway login docs");
     }
 }

@@ -1,0 +1,283 @@
+//! From the ports that were given to a host: the defaults of those that were not.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keyway_auth::ports::Interaction;
+use keyway_mcp::session::ClientInfo;
+use keyway_secret::SystemClock;
+use keyway_transport::HttpClient;
+#[cfg(feature = "stdio")]
+use keyway_transport::{Isolation, Launcher};
+#[cfg(feature = "vault")]
+use keyway_vault::{Folders, KeySources, Vault};
+
+use super::{Consent, HostBuilder, Storage};
+use crate::connect::ConnectError;
+use crate::host::approving::ApprovalStore;
+#[cfg(not(feature = "vault"))]
+use crate::host::approving::MemoryApprovals;
+#[cfg(feature = "vault")]
+use crate::host::approving::VaultApprovals;
+use crate::host::error::Error;
+use crate::host::process::ProcessEnvironment;
+#[cfg(feature = "vault")]
+use crate::host::process::keyway_folders;
+#[cfg(feature = "stdio")]
+use crate::host::programs::Programs;
+use crate::host::{Approvals, Host, VariableSources};
+use crate::identity::Keeper;
+use crate::in_flight::InFlight;
+use crate::load;
+use crate::runtime::TokioTasks;
+use crate::settings::Settings;
+#[cfg(feature = "callback")]
+use crate::sign_in::Loopback;
+use crate::sign_in::{Accounts, ClientIdentity, PromptPolicy, Stores};
+#[cfg(feature = "vault")]
+use crate::vault::KeptVault;
+
+impl HostBuilder {
+    /// Puts the host together. Nothing is opened, read or sent yet, but for a client certificate.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Connect`] if the network settings cannot be used.
+    pub fn build(self) -> Result<Host, Error> {
+        let settings = self.settings.unwrap_or_default();
+        let profile = self.profile.unwrap_or_else(|| "default".to_owned());
+        let kept = self.storage.open(&self.in_flight);
+        let http = HttpClient::new(self.http.unwrap_or_default()).map_err(ConnectError::from)?;
+        if let Some(files) = self.certificate
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            drop(runtime.spawn(Keeper::new(files, http.clone()).keep()));
+        }
+        let store = self.approval_store.or_else(|| kept.approvals(&profile));
+        let accounts = kept
+            .stores(&profile, &self.identity)
+            .map(|stores| Accounts {
+                stores,
+                in_flight: kept.in_flight.clone(),
+                interaction: self.consent.port(&kept),
+                identity: self.identity,
+                #[cfg(feature = "vault")]
+                vault: kept.vault.clone(),
+                asking: self.asking.unwrap_or(PromptPolicy::WhenNeeded),
+                account: account(self.account, &settings),
+                settings: Arc::clone(&settings),
+                profile,
+                device: self.device,
+                account_pin: None,
+            });
+        let environment = self.child_environment;
+        let environment = environment.unwrap_or_else(ProcessEnvironment::all);
+        let usual = || Arc::new(ProcessEnvironment) as _;
+        Ok(Host {
+            http,
+            #[cfg(feature = "stdio")]
+            programs: Programs {
+                launcher: self.launcher.unwrap_or_else(this_program),
+                isolation: hiding(self.isolation.unwrap_or_default(), &kept),
+            },
+            environment: environment.into(),
+            variables: VariableSources {
+                overrides: self.overrides,
+                environment: self.environment.unwrap_or_else(usual),
+                env_file: self.env_file,
+                data: self.data.or_else(|| kept.data()),
+                #[cfg(feature = "vault")]
+                vault: kept.vault,
+                project: self.project.unwrap_or_else(repository_here),
+                home: self.home.or_else(ProcessEnvironment::home),
+            },
+            log: self.log,
+            accounts,
+            events: self.events,
+            redaction_values: None,
+            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
+            tasks: self.tasks.unwrap_or_else(|| Arc::new(TokioTasks)),
+            client: self.client.unwrap_or_else(this_crate),
+            approvals: Approvals {
+                store,
+                prompt: self.approval_prompt,
+                dangerous_all: self.dangerous_all,
+            },
+            settings,
+        })
+    }
+}
+
+/// What a host keeps things in.
+struct Kept {
+    #[cfg(feature = "vault")]
+    vault: Option<Arc<KeptVault>>,
+    #[cfg(feature = "vault")]
+    folders: Option<Folders>,
+    /// Stores of the host's own.
+    own: Option<Stores>,
+    /// Where approvals go if no store for them is given.
+    #[cfg(not(feature = "vault"))]
+    approvals: Option<Arc<dyn ApprovalStore>>,
+    in_flight: InFlight,
+}
+
+impl Kept {
+    fn none(in_flight: &InFlight) -> Self {
+        Self {
+            #[cfg(feature = "vault")]
+            vault: None,
+            #[cfg(feature = "vault")]
+            folders: None,
+            own: None,
+            #[cfg(not(feature = "vault"))]
+            approvals: None,
+            in_flight: in_flight.clone(),
+        }
+    }
+}
+
+#[cfg(feature = "vault")]
+impl Kept {
+    fn in_vault(vault: Arc<KeptVault>, folders: Folders) -> Self {
+        Self {
+            in_flight: vault.in_flight().clone(),
+            vault: Some(vault),
+            folders: Some(folders),
+            own: None,
+        }
+    }
+
+    fn approvals(&self, profile: &str) -> Option<Arc<dyn ApprovalStore>> {
+        let vault = Arc::clone(self.vault.as_ref()?);
+        Some(Arc::new(VaultApprovals::new(vault, profile)))
+    }
+
+    fn stores(&self, profile: &str, identity: &ClientIdentity) -> Option<Stores> {
+        let own = self.own.clone();
+        own.or_else(|| Some(Stores::of_vault(self.vault.as_ref()?, profile, identity)))
+    }
+
+    fn data(&self) -> Option<PathBuf> {
+        self.folders.as_ref().map(|folders| folders.data.clone())
+    }
+}
+
+#[cfg(not(feature = "vault"))]
+impl Kept {
+    fn approvals(&self, _: &str) -> Option<Arc<dyn ApprovalStore>> {
+        self.approvals.clone()
+    }
+
+    fn stores(&self, _: &str, _: &ClientIdentity) -> Option<Stores> {
+        self.own.clone()
+    }
+
+    const fn data(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+impl Storage {
+    /// Prepares the vault, if there is one; nothing is opened yet.
+    fn open(self, in_flight: &InFlight) -> Kept {
+        match self {
+            #[cfg(feature = "vault")]
+            Self::Usual => match keyway_folders() {
+                Some(folders) => made(folders, KeySources::default(), in_flight),
+                None => Kept::none(in_flight),
+            },
+            #[cfg(not(feature = "vault"))]
+            Self::Usual => Kept {
+                approvals: Some(Arc::<MemoryApprovals>::default()),
+                ..Kept::none(in_flight)
+            },
+            #[cfg(feature = "vault")]
+            Self::Folders(folders, key) => made(folders, key, in_flight),
+            #[cfg(feature = "vault")]
+            Self::Vault(vault, folders) => Kept::in_vault(vault, folders),
+            Self::Own(stores) => Kept {
+                own: Some(stores),
+                ..Kept::none(in_flight)
+            },
+            Self::Nowhere => Kept::none(in_flight),
+        }
+    }
+}
+
+impl Consent {
+    /// Returns the port; a question waits for its turn where processes share a vault.
+    #[cfg_attr(
+        not(all(feature = "callback", feature = "vault")),
+        expect(
+            unused_variables,
+            reason = "turns are a matter of processes that share a vault"
+        )
+    )]
+    fn port(self, kept: &Kept) -> Option<Arc<dyn Interaction>> {
+        match self {
+            Self::Unavailable => None,
+            Self::Port(port) => Some(port),
+            #[cfg(feature = "callback")]
+            Self::Presenter(presenter) => {
+                let loopback = Loopback::new(presenter);
+                #[cfg(feature = "vault")]
+                let loopback = match &kept.vault {
+                    Some(vault) => loopback.in_turn(Arc::clone(vault)),
+                    None => loopback,
+                };
+                Some(Arc::new(loopback))
+            }
+        }
+    }
+}
+
+fn account(given: Option<String>, settings: &Settings) -> Option<String> {
+    given.or_else(|| settings.defaults.account.clone())
+}
+
+/// Returns the repository around the working directory, or that directory.
+fn repository_here() -> PathBuf {
+    let here = ProcessEnvironment::current_folder();
+    load::repository_of(&here).unwrap_or(here)
+}
+
+fn this_crate() -> ClientInfo {
+    ClientInfo {
+        name: env!("CARGO_PKG_NAME").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// The running binary. Without [`init`](crate::init) it starts nothing: the launcher refuses then,
+/// and a host whose plugins run no program need not care.
+#[cfg(feature = "stdio")]
+fn this_program() -> Launcher {
+    // The file may have been replaced meanwhile, which the kernel's link survives.
+    if cfg!(target_os = "linux") {
+        return Launcher::new("/proc/self/exe");
+    }
+    Launcher::new(std::env::current_exe().unwrap_or_default())
+}
+
+/// Hides the folders of the vault from children.
+#[cfg(all(feature = "stdio", feature = "vault"))]
+fn hiding(mut isolation: Isolation, kept: &Kept) -> Isolation {
+    let folders = kept.folders.iter();
+    let folders = folders.flat_map(|it| [it.data.clone(), it.config.clone(), it.runtime.clone()]);
+    isolation.hidden.extend(folders);
+    isolation
+}
+
+#[cfg(all(feature = "stdio", not(feature = "vault")))]
+const fn hiding(isolation: Isolation, _: &Kept) -> Isolation {
+    isolation
+}
+
+#[cfg(feature = "vault")]
+fn made(folders: Folders, key: KeySources, in_flight: &InFlight) -> Kept {
+    let at = folders.clone();
+    let open = move || Vault::open(&at, key.clone());
+    let vault = KeptVault::new(folders.clone(), Box::new(open));
+    Kept::in_vault(Arc::new(vault.counting(in_flight.clone())), folders)
+}

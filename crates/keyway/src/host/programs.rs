@@ -1,0 +1,160 @@
+//! Programs of entries: local servers and headers helpers, their environment and isolation.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::Topic;
+use keyway_config::declared::{Field, Helper as DeclaredHelper, HelperCommand as Declared};
+use keyway_config::resolve::{LocalSpec, RemoteSpec};
+use keyway_mcp::session::OfferedEras;
+use keyway_secret::{Secret, printable};
+use keyway_transport::{
+    ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, Launcher, Log, Program,
+    StdioServer, Verify,
+};
+
+use super::Host;
+use crate::approval::shown;
+use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
+
+/// What starts programs.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    /// The binary that starts children.
+    pub(crate) launcher: Launcher,
+    /// What children are kept from.
+    pub(crate) isolation: Isolation,
+}
+
+impl Host {
+    pub(super) async fn start(
+        &self,
+        local: &LocalSpec,
+        target: Target<'_>,
+    ) -> Result<Connected, ConnectError> {
+        let declared = exposed(&target.spec.env);
+        let host = host_env(target);
+        let env = child_env(
+            &self.environment,
+            (ChildKind::Server, &declared),
+            target,
+            &host,
+        );
+        let folder = local.cwd.as_ref().map_or_else(
+            || target.host.plugin_root.clone(),
+            |cwd| target.host.plugin_root.join(cwd.value().expose()),
+        );
+        let server = StdioServer {
+            label: local.command.to_string(),
+            program: Program {
+                command: program_path(local.command.value(), &target.host.plugin_root),
+                args: local.args.iter().map(|arg| arg.value().clone()).collect(),
+                env,
+                folder,
+                isolation: self.isolation_for(target),
+            },
+            secrets: declared.into_iter().map(|(_, value)| value).collect(),
+            log: self.child_log(&target.spec.name, Topic::Transport),
+            verify: verify(target),
+        };
+        let observer = self.observer(target);
+        observer.note(Topic::Transport, || {
+            let names = server.program.env.names();
+            let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+            let (label, names) = (&server.label, names.join(", "));
+            format!("starting `{label}` with the variables {names}")
+        });
+        let (connection, level) = server.open(&self.programs.launcher).await?;
+        observer.note(Topic::Transport, || format!("started; isolation: {level}"));
+        let offer = OfferedEras::Both { probe: STDIO_PROBE };
+        Ok(Connected {
+            connection,
+            level: Some(level),
+            offer,
+        })
+    }
+
+    pub(super) fn helper(
+        &self,
+        helper: &DeclaredHelper,
+        remote: &RemoteSpec,
+        target: Target<'_>,
+    ) -> Helper {
+        let declared = exposed(&target.spec.env);
+        let host = HostEnv {
+            server_name: Some(target.spec.name.clone()),
+            server_url: Some(remote.template.as_str().to_owned()),
+            ..host_env(target)
+        };
+        let filled = |field: &Field| shown(&field.template, target.host);
+        let command = match &helper.command {
+            Declared::Shell(field) => HelperCommand::Shell(field.template.as_str().to_owned()),
+            Declared::Words(words) => HelperCommand::Words(words.iter().map(filled).collect()),
+            Declared::Program(field) => HelperCommand::Program(filled(field)),
+        };
+        Helper {
+            launcher: self.programs.launcher.clone(),
+            command,
+            env: child_env(
+                &self.environment,
+                (ChildKind::Helper, &declared),
+                target,
+                &host,
+            ),
+            folder: target.host.plugin_root.clone(),
+            root: Some(target.host.plugin_root.clone()),
+            isolation: self.isolation_for(target),
+            secrets: declared.into_iter().map(|(_, value)| value).collect(),
+            log: self.child_log(&target.spec.name, Topic::Helper),
+            verify: verify(target),
+        }
+    }
+
+    /// Returns where lines go that a program prints beside the protocol: to the host's log, and to
+    /// the readers of notes about the topic (contract §6).
+    fn child_log(&self, server: &str, topic: Topic) -> Option<Log> {
+        if !self.events.wants(topic) {
+            return self.log.clone();
+        }
+        let (events, inner) = (self.events.clone(), self.log.clone());
+        let server = server.to_owned();
+        Some(Arc::new(move |stream, line| {
+            let from = match stream {
+                ChildStream::Error => "stderr",
+                _ => "stdout",
+            };
+            events.note(topic, Some(&server), || {
+                format!("{from}: {}", printable(line))
+            });
+            if let Some(log) = &inner {
+                log(stream, line);
+            }
+        }))
+    }
+
+    fn isolation_for(&self, target: Target<'_>) -> Isolation {
+        let mut isolation = target.confinement.isolation(&self.programs.isolation);
+        isolation.granted.push(target.host.plugin_root.clone());
+        isolation.granted.push(target.host.plugin_data.clone());
+        isolation
+    }
+}
+
+/// Compares the files with those that were approved, right before and right after a start.
+fn verify(target: Target<'_>) -> Option<Verify> {
+    let files = target.files?.clone();
+    Some(Arc::new(move || files.verify()))
+}
+
+/// A path is relative to the plugin; a bare name is looked up in `PATH`.
+fn program_path(command: &Secret<String>, root: &Path) -> Secret<String> {
+    let text = command.expose();
+    if text.contains('/') && !text.starts_with('/') {
+        return Secret::new(root.join(text).to_string_lossy().into_owned());
+    }
+    command.clone()
+}
+
+/// Old servers may not answer a question that they do not know.
+const STDIO_PROBE: Duration = Duration::from_secs(3);

@@ -1,0 +1,76 @@
+//! The sign-in of an entry, put together from the host's ports, its settings and the entry.
+
+use std::sync::Arc;
+
+use keyway_auth::oauth::{OAuth, Ports, Server};
+use keyway_config::method::Method;
+use keyway_config::resolve::SpecEndpoint;
+use keyway_transport::OAuthHttp;
+use url::Url;
+
+use super::{Host, oauth_settings};
+use crate::connect::{Target, header_values};
+use crate::sign_in::{Accounts, SignInGate, fingerprint};
+
+impl Host {
+    /// Returns the sign-in of an entry; none if it is not by OAuth.
+    pub(super) fn oauth(&self, target: Target<'_>) -> Option<OAuth> {
+        let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
+            return None;
+        };
+        let accounts = self.accounts.as_ref()?;
+        if target.spec.method != Method::OAuth {
+            return None;
+        }
+        let url: Url = remote.address.url().expose().parse().ok()?;
+        let server = Server {
+            name: target.spec.name.clone(),
+            url: url.clone(),
+            key: accounts.key(target.plugin, &target.spec.name, remote),
+        };
+        let ports = Ports {
+            http: Arc::new(self.oauth_http(accounts, target, &url)?),
+            clock: Arc::clone(&self.clock),
+            tasks: Arc::clone(&self.tasks),
+            grants: Arc::clone(&accounts.stores.grants),
+            records: Arc::clone(&accounts.stores.registrations),
+            documents: Arc::clone(&accounts.stores.documents),
+            interaction: accounts.interaction.clone(),
+            observer: self.observer(target),
+            account_pin: accounts.account_pin.clone(),
+        };
+        let settings = oauth_settings::settings(self, accounts, target, remote);
+        let fixed = header_values(&remote.headers);
+        Some(OAuth::new(server, settings, ports, accounts.asking, fixed))
+    }
+
+    /// Returns the way in for an entry; none if it is not by OAuth, or no person can be asked.
+    pub(super) fn sign_in_gate(&self, target: Target<'_>) -> Option<SignInGate> {
+        let accounts = self.accounts.as_ref()?;
+        let SpecEndpoint::Remote(remote) = &target.spec.endpoint else {
+            return None;
+        };
+        let name = [
+            accounts.profile.as_str(),
+            target.plugin,
+            &target.spec.name,
+            &fingerprint(remote),
+            accounts.account.as_deref().unwrap_or_default(),
+        ];
+        let name = name.join("\n");
+        let oauth = self.oauth(target)?;
+        let lists = Arc::clone(&accounts.stores.tool_lists);
+        let in_flight = accounts.in_flight.clone();
+        Some(SignInGate::new(oauth, lists, in_flight, name))
+    }
+
+    /// Returns the client for what the server at `url` leads to.
+    fn oauth_http(&self, accounts: &Accounts, target: Target<'_>, url: &Url) -> Option<OAuthHttp> {
+        let id = format!("{}:{}", target.plugin, target.spec.name);
+        let own = accounts.settings.server(&id);
+        if own.is_some_and(|own| own.oauth.dangerous_private_issuer) {
+            return OAuthHttp::dangerous_private(&self.http, url).ok();
+        }
+        Some(OAuthHttp::new(&self.http, url))
+    }
+}

@@ -1,0 +1,60 @@
+//! What a process must not end in the middle of.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keyway_store::GrantKey;
+
+/// What a process must not end in the middle of: tokens that are renewed, and what is stored aside.
+#[derive(Debug, Clone, Default)]
+pub struct InFlight(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// The sign-ins whose refresh token this process has claimed.
+    claimed: Mutex<HashSet<GrantKey>>,
+    /// How much is being stored that nobody waits for otherwise.
+    stores: AtomicUsize,
+}
+
+impl InFlight {
+    /// Waits until nothing is renewed or stored any more, or for so long.
+    ///
+    /// A process that ends between the server's answer and our commit takes the only valid token
+    /// with it. So a process that is about to end waits here first, inside the runtime.
+    pub async fn settled(&self, limit: Duration) {
+        let settled = async {
+            while self.0.stores.load(Ordering::Relaxed) > 0 || !self.claimed().is_empty() {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        drop(tokio::time::timeout(limit, settled).await);
+    }
+
+    /// Begins to store something.
+    pub(crate) fn storing(&self) -> Storing {
+        self.0.stores.fetch_add(1, Ordering::Relaxed);
+        Storing(self.clone())
+    }
+
+    pub(crate) fn claimed(&self) -> MutexGuard<'_, HashSet<GrantKey>> {
+        self.0
+            .claimed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Something that is being stored, and that a process that is about to end waits for as well.
+#[derive(Debug)]
+pub(crate) struct Storing(InFlight);
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        self.0.0.stores.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+const POLL_INTERVAL: Duration = Duration::from_millis(10);

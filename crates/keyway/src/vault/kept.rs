@@ -1,0 +1,206 @@
+//! The vault as signing in sees it: opened when something is in it or has to be.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use keyway_store::{
+    ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
+    GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError, Tokens,
+    UseMarker,
+};
+use keyway_vault::{Folders, Vault, VaultError};
+
+use crate::in_flight::InFlight;
+
+/// Opens the vault.
+pub type OpenVault = Box<dyn Fn() -> Result<Vault, VaultError> + Send + Sync>;
+
+/// A vault that is opened at first use; while there is none, reading finds nothing and makes none.
+pub struct KeptVault {
+    folders: Folders,
+    open: OpenVault,
+    opened: Mutex<Option<Arc<Vault>>>,
+    in_flight: InFlight,
+}
+
+impl KeptVault {
+    /// Prepares; nothing is opened yet.
+    #[must_use]
+    pub fn new(folders: Folders, open: OpenVault) -> Self {
+        Self {
+            folders,
+            open,
+            opened: Mutex::new(None),
+            in_flight: InFlight::default(),
+        }
+    }
+
+    /// Counts what must not be lost at `in_flight`, which several vaults of a process may share.
+    #[must_use]
+    pub fn counting(mut self, in_flight: InFlight) -> Self {
+        self.in_flight = in_flight;
+        self
+    }
+
+    /// Returns where it counts what must not be lost.
+    pub(crate) const fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+
+    /// Returns the vault, made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be opened.
+    pub fn get(&self) -> Result<Arc<Vault>, VaultError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vault) = &*opened {
+            return Ok(Arc::clone(vault));
+        }
+        let vault = Arc::new((self.open)()?);
+        *opened = Some(Arc::clone(&vault));
+        Ok(vault)
+    }
+
+    /// Returns where it is.
+    pub(crate) const fn folders(&self) -> &Folders {
+        &self.folders
+    }
+
+    /// Returns the folder for locks, made together with the vault.
+    #[cfg(feature = "callback")]
+    pub(crate) fn locks(&self) -> Option<PathBuf> {
+        self.get().ok().map(|_| self.folders.runtime.clone())
+    }
+
+    /// Returns the vault if there is one.
+    pub(crate) fn existing(&self) -> Result<Option<Arc<Vault>>, VaultError> {
+        if database(&self.folders).exists() {
+            self.get().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+impl fmt::Debug for KeptVault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptVault").finish_non_exhaustive()
+    }
+}
+
+impl GrantStore for KeptVault {
+    fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
+        match self.existing()? {
+            Some(vault) => vault.read(grant),
+            None => Ok(None),
+        }
+    }
+
+    fn claim(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError> {
+        let claim = self.get()?.claim(grant, generation, lifetime)?;
+        if matches!(claim, Claim::Claimed(_)) {
+            self.in_flight.claimed().insert(grant.clone());
+        }
+        Ok(claim)
+    }
+
+    fn commit(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<Commit, StoreError> {
+        let committed = self.get()?.commit(grant, generation, tokens)?;
+        self.in_flight.claimed().remove(grant);
+        Ok(committed)
+    }
+
+    fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
+        let released = self.get()?.release(grant, claim)?;
+        self.in_flight.claimed().remove(grant);
+        Ok(released)
+    }
+
+    fn mark_reauth(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        rejected: &Fingerprint,
+    ) -> Result<Marked, StoreError> {
+        let marked = self.get()?.mark_reauth(grant, generation, rejected)?;
+        self.in_flight.claimed().remove(grant);
+        Ok(marked)
+    }
+
+    fn owner(&self) -> Result<OwnerId, StoreError> {
+        self.get()?.owner()
+    }
+
+    fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
+        self.get()?.owner_alive(owner)
+    }
+
+    fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {
+        match self.existing()? {
+            Some(vault) => vault.orphans(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn change_feed(&self) -> Result<Box<dyn ChangeFeed>, StoreError> {
+        self.get()?.change_feed()
+    }
+
+    fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
+        match self.existing()? {
+            Some(vault) => vault.mark_in_use(grant),
+            None => Ok(None),
+        }
+    }
+
+    fn stop_users(&self, grant: &GrantKey, timeout: Duration) -> Result<StoppedUsers, StoreError> {
+        match self.existing()? {
+            Some(vault) => vault.stop_users(grant, timeout),
+            None => Ok(StoppedUsers::default()),
+        }
+    }
+
+    fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
+        let generation = self.get()?.put(grant, tokens)?;
+        // A sign-in over an earlier one claims that first, and storing it ends the claim.
+        self.in_flight.claimed().remove(grant);
+        Ok(generation)
+    }
+
+    fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
+        match self.existing()? {
+            Some(vault) => {
+                let deleted = vault.delete(grant)?;
+                // Whoever signs out claims first, so that nobody renews what is revoked.
+                self.in_flight.claimed().remove(grant);
+                Ok(deleted)
+            }
+            None => Ok(Deleted::Absent),
+        }
+    }
+
+    fn list(&self, profile: &str) -> Result<Vec<GrantSummary>, StoreError> {
+        match self.existing()? {
+            Some(vault) => vault.list(profile),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Returns the file that holds sign-ins, which need not exist.
+fn database(folders: &Folders) -> PathBuf {
+    folders.data.join("vault.db")
+}
