@@ -1,10 +1,11 @@
-//! The size budget: lines per file, lines of code per crate and crates per product, so that growth
-//! is a decision.
+//! The size budget: lines per file, lines of code per crate, crates per product and calls of `sleep`
+//! in tests, so that growth is a decision.
 //!
 //! Functions are not measured here: `too-many-lines-threshold` in `clippy.toml` does that.
 
 mod code;
 mod limits;
+mod sleeps;
 mod trees;
 
 use std::fs;
@@ -12,11 +13,12 @@ use std::fs;
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
-use limits::{CLI_WITHOUT_COMMANDS, CRATE_LINES, FILE_LINES, Limit, TREES};
+use limits::{CLI_WITHOUT_COMMANDS, CRATE_LINES, FILE_LINES, Limit, SLEEPS_IN_TESTS, TREES};
 
 /// Prints what is measured next to its limit and fails if anything is above.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
-    let files = source_files(workspace)?;
+    let paths = rust_files(workspace)?;
+    let files = source_files(workspace, &paths)?;
     let mut report = Report::default();
     println!("{:>6} {:>6}  what", "actual", "limit");
     for file in files.iter().filter(|file| file.lines > FILE_LINES) {
@@ -48,6 +50,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
             report.row(trees::size(workspace, tree)?, tree.limit, &tree.shown());
         }
     }
+    let sleeps = sleeps::find(workspace, &paths)?;
+    for sleep in sleeps.iter().filter(|sleep| !sleep.has_reason) {
+        let place = &sleep.place;
+        report.excess(format!(
+            "`sleep` without a reason on the line above: {place}"
+        ));
+    }
+    let what = "calls of `sleep` in tests, each with its reason";
+    report.row(sleeps.len(), SLEEPS_IN_TESTS, what);
     report.finish()
 }
 
@@ -90,8 +101,8 @@ struct FileSize {
     lines: usize,
 }
 
-/// Measures all source files that are tracked or could be added by a careless `git add`.
-fn source_files(workspace: &Workspace) -> Result<Vec<FileSize>, XtaskError> {
+/// Lists all Rust files that are tracked or could be added by a careless `git add`.
+fn rust_files(workspace: &Workspace) -> Result<Vec<String>, XtaskError> {
     let mut git = child::program(workspace, "git");
     git.args([
         "ls-files",
@@ -103,13 +114,16 @@ fn source_files(workspace: &Workspace) -> Result<Vec<FileSize>, XtaskError> {
         "*.rs",
     ]);
     let listed = child::capture(&mut git)?;
+    let paths = listed.split('\0').filter(|path| !path.is_empty());
+    // A file that was deleted but not yet committed is still listed.
+    let there = paths.filter(|path| workspace.root.join(path).exists());
+    Ok(there.map(str::to_owned).collect())
+}
+
+fn source_files(workspace: &Workspace, paths: &[String]) -> Result<Vec<FileSize>, XtaskError> {
     let mut files = Vec::new();
-    for path in listed.split('\0').filter(|path| is_measured(path)) {
+    for path in paths.iter().filter(|path| is_measured(path)) {
         let file = workspace.root.join(path);
-        // A file that was deleted but not yet committed is still listed.
-        if !file.exists() {
-            continue;
-        }
         let text = fs::read_to_string(&file).map_err(XtaskError::file(&file))?;
         files.push(FileSize {
             path: path.to_owned(),

@@ -439,6 +439,7 @@ fn a_client_may_read_from_a_file_what_it_asked_on_a_pipe() {
     input
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n")
         .unwrap();
+    // The second pause, before the end of the input.
     std::thread::sleep(Duration::from_millis(200));
     drop(input);
     let ended = child.wait_with_output().unwrap();

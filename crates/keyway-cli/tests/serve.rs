@@ -10,9 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use keyway_testkit::{
-    Answer, Folder, Gateway, Keyway, PATIENCE, Request, Tools, Upstream, eventually, mcp,
-};
+use keyway_testkit::{Answer, Folder, Gateway, Keyway, Request, Tools, Upstream, eventually, mcp};
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use serde_json::json;
 
@@ -343,8 +341,10 @@ fn whoever_ends_it_twice_does_not_wait_and_calls_are_told_that_nothing_comes() {
     let upstream = Upstream::start(|request| {
         mcp(request, |method, _| {
             if method == "tools/call" {
-                // Longer than any test waits: the answer never comes.
-                std::thread::sleep(PATIENCE);
+                // The answer never comes.
+                loop {
+                    std::thread::park();
+                }
             }
             Some(json!({}))
         })
@@ -451,6 +451,7 @@ fn upstream() -> Upstream {
     Upstream::start(|request| {
         mcp(request, |method, _| {
             if method == "tools/call" {
+                // Slow on command, so that calls are under way when the gateway is ended.
                 std::thread::sleep(Duration::from_secs(1));
             }
             Some(json!({}))

@@ -116,8 +116,10 @@ fn killed_processes_cost_a_sign_in_only_inside_the_window() {
         let step = u64::try_from(number).unwrap();
         if number % 3 > 0 {
             await_refresh(&desk);
+            // The moment of the kill is what each round varies.
             std::thread::sleep(Duration::from_millis(step * 7 % 50));
         } else {
+            // The moment of the kill is what each round varies.
             std::thread::sleep(Duration::from_millis(step * 13 % 90));
         }
         for call in calls.iter_mut().take(2) {

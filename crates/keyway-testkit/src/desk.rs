@@ -108,6 +108,7 @@ impl Desk {
                     drop(visit(window));
                     visited += 1;
                 }
+                // Between two looks at what another process does.
                 std::thread::sleep(POLL);
             }
         });

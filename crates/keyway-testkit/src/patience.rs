@@ -21,6 +21,7 @@ pub fn appears<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(started.elapsed() < PATIENCE, "never: {what}");
+        // Between two looks; whatever waits for an event of another process does it here.
         std::thread::sleep(POLL);
     }
 }

@@ -231,6 +231,7 @@ impl Rig {
             status,
         });
         drop(state);
+        // Slow on command.
         std::thread::sleep(wait);
         answer
     }

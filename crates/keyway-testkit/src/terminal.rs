@@ -63,6 +63,7 @@ impl Terminal {
                 return;
             }
             assert!(started.elapsed() < PATIENCE, "never shown: {what}: {new}");
+            // Between two looks at what another process shows.
             thread::sleep(POLL);
         }
     }

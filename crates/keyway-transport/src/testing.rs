@@ -252,6 +252,7 @@ impl Server {
             }
             let heard = journal.len();
             assert!(started.elapsed() < DEADLINE, "heard {heard} of {count}");
+            // Between two looks at what the server heard.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -293,6 +294,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                         return;
                     }
                 }
+                // Slow on command.
                 Step::Wait(time) => tokio::time::sleep(time).await,
                 Step::Flood(bytes) => while stream.write_all(&bytes).await.is_ok() {},
                 Step::Meet(all) => {

@@ -117,6 +117,7 @@ mod tests {
         );
         // What the database does to its files when the superuser opens them.
         let metadata = fs::metadata(folder.at("a")).unwrap();
+        // The clock of the file system moves in steps.
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::os::unix::fs::chown(folder.at("a"), Some(metadata.uid()), Some(metadata.gid()))
             .unwrap();

@@ -63,6 +63,9 @@ pub(super) const CLI_WITHOUT_COMMANDS: Limit = Limit::Ratchet {
     target: 2_500,
 };
 
+/// Calls of `sleep` in tests that do not run on a paused clock.
+pub(super) const SLEEPS_IN_TESTS: Limit = Limit::Fixed(71);
+
 pub(super) const TREES: &[Tree] = &[
     Tree {
         name: "keyway",

@@ -191,6 +191,7 @@ impl Kit {
                 let turn = Arc::new(async_lock::OnceCell::new());
                 let done = Arc::clone(&turn);
                 std::thread::spawn(move || {
+                    // The hand moves while real threads work: a moment each, so that they are not overtaken.
                     std::thread::sleep(Duration::from_millis(10));
                     tick.pass();
                     done.set_blocking(()).unwrap();

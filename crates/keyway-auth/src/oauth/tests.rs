@@ -34,6 +34,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < Duration::from_secs(120), "{what}");
+        // Between two looks at what other threads do.
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,7 +1,5 @@
 //! An MCP server that says which tenant it was asked for, and counts who comes.
 
-use std::time::Duration;
-
 use keyway_testkit::{Request, mcp};
 use serde_json::{Value, json};
 
@@ -19,7 +17,9 @@ impl Upstream {
                 "tools/call" => {
                     if params["name"] == "slow" {
                         // A call that is under way until its test has ended.
-                        std::thread::sleep(Duration::from_secs(30));
+                        loop {
+                            std::thread::park();
+                        }
                     }
                     let tenant = tenant(request);
                     Some(json!({"content": [{"type": "text", "text": tenant}]}))

@@ -103,6 +103,7 @@ fn work(clients: &mut [Client]) -> usize {
                         client.call();
                         calls.fetch_add(1, Ordering::Relaxed);
                     }
+                    // The load: so many calls in so much time.
                     thread::sleep(PAUSE);
                 }
             });

@@ -29,6 +29,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
     let started = std::time::Instant::now();
     while !is_so() {
         assert!(started.elapsed() < PATIENCE, "never: {what}");
+        // Between two looks at what other tasks do.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -97,6 +98,7 @@ impl Link for EchoLink {
                 "later" => {
                     let (events, id) = (self.events.clone(), id.clone());
                     drop(tokio::spawn(async move {
+                        // Slow on command.
                         tokio::time::sleep(Duration::from_millis(300)).await;
                         let id = id.as_json();
                         let text =

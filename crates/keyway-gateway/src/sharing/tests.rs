@@ -301,7 +301,8 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 
 #[tokio::test]
 async fn when_the_host_dies_a_call_under_way_fails_and_the_next_is_answered_alone() {
-    let home = Home::new(&Named::new("host"));
+    let host = Named::new("host");
+    let home = Home::new(&host);
     let stream = home.connect_shared("s", "host", &key(1)).await.unwrap();
     let alone = Named::new("alone");
     let mut client = Client::new(stream, &alone);
@@ -311,7 +312,9 @@ async fn when_the_host_dies_a_call_under_way_fails_and_the_next_is_answered_alon
     client
         .say(r#"{"jsonrpc":"2.0","id":3,"method":"slow"}"#)
         .await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    while !host.heard.lock().unwrap().iter().any(|it| it == "slow") {
+        tokio::task::yield_now().await;
+    }
     home.sharing.abort();
     let failed = client.hear().await;
     assert_eq!(
@@ -371,7 +374,7 @@ async fn requests_of_other_processes_are_recorded_like_those_of_clients() {
     let started = std::time::Instant::now();
     while recorded().len() < 3 {
         assert!(started.elapsed() < PATIENCE, "all are recorded");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     let recorded: Vec<_> = recorded()
         .iter()

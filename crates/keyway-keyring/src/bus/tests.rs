@@ -51,6 +51,7 @@ fn bus_that_drips_does_not_outlast_the_deadline() {
         stream.write_all(b"OK 1\r\n").unwrap();
         // The sixteenth is an error of another kind.
         while stream.write_all(b"l").is_ok() {
+            // Slow on command.
             std::thread::sleep(Duration::from_millis(300));
         }
     });

@@ -153,6 +153,7 @@ impl Connector for Fake {
             *self.connects.lock().unwrap() += 1;
             let attempt = self.attempts.lock().unwrap().pop_front();
             if let Some((wait, outcome)) = attempt {
+                // Slow on command; its tests pause the clock.
                 tokio::time::sleep(wait).await;
                 outcome?;
             }
@@ -203,6 +204,7 @@ impl Link for FakeLink {
                     let (events, text) =
                         (events.clone(), result(&text).replace("ID", &id.to_string()));
                     drop(tokio::spawn(async move {
+                        // Slow on command; its tests pause the clock.
                         tokio::time::sleep(wait).await;
                         let _gone = events.send(Event::Frame(Frame::new(text).unwrap())).await;
                     }));

@@ -144,6 +144,7 @@ pub fn who_uses_a_sign_in_is_asked_to_stop_and_waited_for(backend: &impl Backend
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while !second.is_stop_requested() {
+                // The port has no event for it: whoever uses a sign-in looks a few times a second.
                 std::thread::sleep(Duration::from_millis(1));
             }
         });

@@ -210,6 +210,7 @@ async fn held_connection_opens_once_the_time_is_over() {
     let mut connection = server.connect();
     send(&connection, modern(1, "server/discover", "")).await;
     next_error(&mut connection).await;
+    // The server asked for a second, and sockets do not run on a paused clock.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     send(&connection, modern(2, "server/discover", "")).await;
     assert!(next_text(&mut connection).await.contains("result"));

@@ -80,6 +80,7 @@ async fn connection_that_the_server_closed_while_it_waited_is_replaced() {
     let (client, url) = (client(), format!("http://localhost:{}/", server.port));
     for calls in 1..=3 {
         assert_eq!(get(&client, &url).await.unwrap(), 200);
+        // Nothing shows from outside that the client saw the connection end.
         sleep(Duration::from_millis(30)).await;
         assert_eq!(server.connections(), calls);
     }

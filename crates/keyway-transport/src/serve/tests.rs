@@ -356,6 +356,7 @@ async fn upgraded_connection_has_no_time_limit() {
         assert_eq!(echoed, text.as_bytes());
         // Paused only here: with a clock that jumps, the sockets would be too slow.
         tokio::time::pause();
+        // Takes no time: the clock is paused.
         tokio::time::sleep(Duration::from_secs(1000)).await;
         tokio::time::resume();
     }

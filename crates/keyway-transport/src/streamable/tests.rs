@@ -247,6 +247,7 @@ async fn connections_are_reused() {
     for id in 1..5 {
         send(&connection, modern(id, "tools/call", "")).await;
         next_text(&mut connection).await;
+        // Nothing shows from outside that the connection is in the pool again.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(server.connections(), 1);

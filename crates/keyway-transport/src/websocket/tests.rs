@@ -249,6 +249,7 @@ async fn large_messages_pass_and_a_slow_reader_slows_the_server() {
         assert!(now < EVENT_QUEUE + 1000, "{now}");
         let is_it = now == before && now >= EVENT_QUEUE;
         (before, looks) = (now, if is_it { looks + 1 } else { 0 });
+        // Rest is the absence of events: nothing tells when it has come.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     drop(connection);

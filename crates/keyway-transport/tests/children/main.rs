@@ -72,6 +72,7 @@ async fn until(condition: impl Fn() -> bool) {
     let started = Instant::now();
     while !condition() {
         assert!(started.elapsed() < DEADLINE, "it never happened");
+        // Between two looks at what another process does.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -343,6 +343,7 @@ async fn open_dropped_at_any_await_kills_the_child() {
             if was_done {
                 break;
             }
+            // Lets what it waits for happen.
             tokio::time::sleep(Duration::from_micros(200)).await;
         }
         opening.set(server().open(&launcher));

@@ -60,8 +60,8 @@ async fn dropped_after<F: Future>(future: F, polls: usize) -> bool {
         if future.as_mut().poll(&mut context).is_ready() {
             return true;
         }
-        // Lets what it waits for happen.
         tokio::task::yield_now().await;
+        // Lets what it waits for happen, in threads as well.
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
     false

@@ -121,6 +121,7 @@ async fn an_sse_session_does_not_expire_while_connecting() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(40)).await;
     tokio::time::resume();
+    // Time to be swept away, which may not happen.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(running.gateway.session_count(), 1);
     gate.add_permits(1);

@@ -79,7 +79,7 @@ async fn a_stream_ends_with_its_session_when_the_server_goes() {
     let id = running.session("all", "/mcp/one").await;
     let client = running.client().await.token("all");
     let mut stream = client.with("Mcp-Session-Id", &id).listen("/mcp/one").await;
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    stream.read_until("HTTP/1.1 200 ").await;
     running.serve_instead(&[("b", "two", 0)]);
     stream.read_to_end().await;
     running.until_closed(1).await;

@@ -163,6 +163,7 @@ async fn b8_sixteen_connections_are_open_at_most() {
                 .unwrap(),
         );
     }
+    // What is tested is the time after which a silent connection is cut off.
     tokio::time::sleep(CALLBACK_EVICT_AFTER * 3).await;
     let mut ended = 0;
     for stream in &mut streams {
@@ -187,6 +188,7 @@ async fn b8_head_is_bounded_in_size_and_time() {
     let dripping = async {
         slow.write_all(b"GET /callback?x=").await.unwrap();
         while slow.write_all(b"y").await.is_ok() {
+            // Slow on command.
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };

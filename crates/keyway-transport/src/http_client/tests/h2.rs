@@ -76,6 +76,7 @@ async fn answer(
 ) -> Result<http::Response<String>, Infallible> {
     assert_eq!(request.version(), http::Version::HTTP_2);
     assert!(!request.headers().contains_key("host"));
+    // Slow on command, so that requests come side by side.
     sleep(Duration::from_millis(20)).await;
     let body = match request.uri().path() {
         "/large" => "x".repeat(1 << 23),
@@ -118,6 +119,7 @@ impl Lookup for Slow {
     fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
         Box::pin(async {
             if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+                // Time for the others to ask as well, which they may not.
                 sleep(Duration::from_millis(300)).await;
                 let asked = self.asked.load(Ordering::SeqCst);
                 assert_eq!(asked, 1, "the others wait for what it finds");
@@ -172,6 +174,7 @@ async fn connection_that_has_ended_is_replaced() {
         assert_eq!(get(&client, &server.url("/")).await.unwrap(), 200);
         assert_eq!(server.connections(), connections);
         server.hang_up.notify_waiters();
+        // Nothing shows from outside that the client saw the connection end.
         sleep(Duration::from_millis(250)).await;
     }
 }

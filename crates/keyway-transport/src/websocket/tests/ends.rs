@@ -138,6 +138,7 @@ async fn silent_server_is_closed_after_two_pings_and_an_active_one_is_not() {
 
     let server = WsServer::start(echo).await;
     let mut connection = server.connect_pinging(ping_time).await;
+    // What is tested is that a connection with pings outlasts this silence.
     tokio::time::sleep(ping_time * 6).await;
     send(&connection, CALL).await;
     assert!(next_text(&mut connection).await.contains("result"));

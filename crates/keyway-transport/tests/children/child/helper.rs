@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::process::{Command, exit};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -53,7 +52,7 @@ fn flood() -> ! {
     let block = [b'x'; 4096];
     loop {
         if std::io::stdout().write_all(&block).is_err() {
-            std::thread::sleep(Duration::from_secs(1000));
+            stay();
         }
     }
 }
@@ -65,5 +64,12 @@ fn leave_behind(pid_file: &str) {
 
 fn sleep_with_children(pid_file: &str) {
     leave_behind(pid_file);
-    std::thread::sleep(Duration::from_secs(1000));
+    stay();
+}
+
+/// Waits to be killed.
+fn stay() -> ! {
+    loop {
+        std::thread::park();
+    }
 }

@@ -1,7 +1,5 @@
 //! A host that starts a child of its own and then does nothing: somebody will kill it.
 
-use std::time::Duration;
-
 use keyway_transport::{ChildEnv, Isolation, Launcher, Program, StdioServer};
 
 /// Prints a message once the child runs.
@@ -30,6 +28,6 @@ pub(crate) fn run() {
         if let Some(keyway_transport::Event::Frame(frame)) = connection.events.recv().await {
             println!("{}", String::from_utf8_lossy(frame.bytes()));
         }
-        tokio::time::sleep(Duration::from_secs(1000)).await;
+        std::future::pending::<()>().await;
     });
 }

@@ -68,6 +68,7 @@ fn split(id: &Value) {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(piece).unwrap();
         stdout.flush().unwrap();
+        // The pauses are what is tested: the pieces have to be read one by one.
         std::thread::sleep(Duration::from_millis(5));
     }
 }

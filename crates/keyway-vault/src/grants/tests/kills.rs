@@ -185,6 +185,7 @@ fn lane(home: &Home, lane: &str, kills: &Kills) -> (usize, usize) {
             (grant, row, told)
         });
         waiting.recv().unwrap();
+        // The moment of the kill is what each round varies.
         std::thread::sleep(Duration::from_micros(pause));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -280,6 +281,7 @@ fn vault_opens_whenever_a_change_of_its_key_is_killed() {
         for _ in 0..=words % 3 {
             assert!(lines.next().is_some());
         }
+        // The moment of the kill is what each round varies.
         std::thread::sleep(Duration::from_micros(u64::from(pause) * 20));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -63,6 +63,7 @@ fn contend(vault: &Vault) {
     println!("@ ready");
     let go = vault.sealed(Namespace::new("go").unwrap());
     while go.get("go").unwrap().is_none() {
+        // Between two looks at what another process wrote.
         std::thread::sleep(Duration::from_millis(1));
     }
     loop {
@@ -99,7 +100,9 @@ fn hang(vault: &Vault) {
     ));
     println!("@ claimed");
     // Until it is killed.
-    std::thread::sleep(LONG);
+    loop {
+        std::thread::park();
+    }
 }
 
 fn numbered(number: usize) -> Tokens {

@@ -17,6 +17,7 @@ fn a_list_is_kept_although_the_process_ends_at_once() {
     drop(open(&folders).unwrap());
     let own = folders.clone();
     let slow = move || {
+        // Slow on command.
         sleep(Duration::from_secs(1));
         open(&own)
     };
