@@ -11,7 +11,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use keyway::events::{Event, Kind, Listener, Topic};
 
-use crate::report::mask::in_words;
+use keyway_lint::mask::in_words;
 
 /// What to write about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,7 @@ use keyway_config::source::Source;
 use keyway_secret::printable;
 use similar::{ChangeTag, TextDiff};
 
-use crate::report::mask::Mask;
+use keyway_lint::mask::Mask;
 
 /// A file before and after.
 #[derive(Debug, Clone, Copy)]

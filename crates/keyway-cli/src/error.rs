@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use keyway::connect::{ConnectError, HttpRefusal, TransportError};
+use keyway::connect::ConnectError;
+use keyway::diagnosis::Diagnosis;
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::identity::IdentityError;
 use keyway::store::StoreError;
@@ -12,17 +13,15 @@ use keyway::vault::VaultError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
-use keyway_config::source::Location;
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
-use keyway_mcp::session::SessionError;
-use keyway_mcp::states::Trouble;
 use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
 use crate::connect_args::SkippedEntry;
 use crate::hidden_input::AskError;
+use crate::report::failure::chain;
 use crate::settings::Refusal;
 
 /// Why a command gave up.
@@ -244,51 +243,19 @@ impl CliError {
         }
     }
 
-    /// Returns where in a file it is.
-    pub(crate) fn location(&self) -> Option<&Location> {
-        match self {
-            Self::Host(error) => error.location(),
-            _ => None,
-        }
-    }
-
-    /// Returns what a conversation said, where one had begun.
-    pub(crate) const fn conversation(&self) -> Option<&SessionError> {
-        match self {
-            Self::Host(error) => error.session(),
-            _ => None,
-        }
-    }
-
-    /// Returns what the transport said, where it had a say.
-    pub(crate) const fn transport(&self) -> Option<&TransportError> {
-        match self {
-            Self::Host(error) => error.transport(),
-            _ => None,
-        }
-    }
-
-    /// Returns what a refusal over HTTP said, of the server or of its authorization server.
-    pub(crate) fn http_refusal(&self) -> Option<HttpRefusal> {
-        match self {
-            Self::Host(error) => error.http_refusal(),
-            _ => None,
-        }
-    }
-
-    /// Says in which state this leaves a server that is served with others.
-    pub(crate) fn trouble(&self) -> Trouble {
+    /// Says how this leaves the server that it is about, if it is about one.
+    pub(crate) fn diagnosis(&self) -> Diagnosis {
         if let Self::Host(error) = self {
-            return error.problem();
+            return error.diagnosis();
         }
-        Trouble {
-            standing: self.code().state(),
-            code: self.code(),
-            message: self.to_string(),
-            hint: self.hint(),
-            is_transient: false,
-            wait: None,
-        }
+        let code = self.code();
+        let mut found = Diagnosis::new("", self.server().unwrap_or_default());
+        found.code = Some(code);
+        found.state = code.state();
+        found.message = chain(self);
+        found.hint = self.hint();
+        found.exit = self.exit();
+        found
     }
 
     /// Returns what a program said before it ended, redacted.

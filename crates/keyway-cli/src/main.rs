@@ -8,7 +8,6 @@ mod commands;
 mod connect_args;
 mod consent;
 mod context;
-mod dashboard;
 mod debug;
 mod diff;
 mod environment;

@@ -1,14 +1,13 @@
 //! What a check found, and the formats in which it is printed.
 //!
 //! Every renderer takes the same [`Report`] and gives text; none of them prints. Source text is
-//! shown only through [`mask`], since it may hold the very secret that the finding is about.
+//! shown only through [`Mask`], since it may hold the very secret that the finding is about.
 
 pub(crate) mod changes;
 pub(crate) mod failure;
 mod github;
 mod human;
 pub(crate) mod json;
-pub(crate) mod mask;
 mod sarif;
 
 use std::collections::HashMap;
@@ -21,8 +20,8 @@ use keyway_config::document::Document;
 use keyway_config::source::Source;
 
 pub(crate) use self::human::counted;
-use self::mask::Mask;
 use crate::context::Verbosity;
+use keyway_lint::mask::{self, Mask};
 
 /// What a check found.
 #[derive(Debug)]
@@ -67,7 +66,7 @@ impl<'a> Report<'a> {
         mut diagnostics: Vec<Diagnostic>,
         failures: &'a [LoadError],
     ) -> Self {
-        mask_words(&mut diagnostics);
+        mask::in_diagnostics(&mut diagnostics);
         Self {
             plugins,
             diagnostics,
@@ -145,23 +144,6 @@ impl<'a> Report<'a> {
         let document = document(loaded, file);
         let mask = Mask::new(source, document.map(|found| &found.tree), &self.diagnostics);
         Some(Text { source, mask })
-    }
-}
-
-/// Masks in every sentence what looks like a token.
-fn mask_words(diagnostics: &mut [Diagnostic]) {
-    for diagnostic in diagnostics {
-        let related = diagnostic.related.as_mut().map(|found| &mut found.message);
-        let title = diagnostic.fix.as_mut().map(|fix| &mut fix.title);
-        let others = diagnostic
-            .hint
-            .as_mut()
-            .into_iter()
-            .chain(related)
-            .chain(title);
-        for text in others.chain([&mut diagnostic.message]) {
-            *text = mask::in_words(text);
-        }
     }
 }
 

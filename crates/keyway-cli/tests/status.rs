@@ -135,7 +135,10 @@ fn json_is_the_object_of_the_contract() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&object["servers"][1]).expect("JSON"), @r#"
     {
       "account": null,
+      "code": "unresolved-variable",
       "expires_at": null,
+      "fixable_by": "person",
+      "hint": "`API_TOKENS` is set; is that the one? otherwise: export API_TOKEN=…, or keep it: keyway env set API_TOKEN",
       "id": "acme:search",
       "method": "static",
       "name": "search",

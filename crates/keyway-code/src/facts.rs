@@ -52,3 +52,17 @@ pub enum Fixer {
     /// Keyway itself.
     Keyway,
 }
+
+impl Fixer {
+    /// Returns the name used in every format.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::PluginAuthor => "plugin-author",
+            Self::ServerOperator => "server-operator",
+            Self::Network => "network",
+            Self::Keyway => "keyway",
+        }
+    }
+}

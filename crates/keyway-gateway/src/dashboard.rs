@@ -2,12 +2,13 @@
 //!
 //! Pages are rendered here and work without a script; one small script keeps them up to date. What
 //! is shown and done comes through a [`DashboardBackend`]. A browser gets in with a one-time link and stays
-//! by a cookie; neither opens anything else of the gateway, and no capability opens the dashboard.
+//! by a cookie; neither opens anything else of the gateway, and no gateway token opens the dashboard.
 
 mod actions;
 mod answers;
 mod backend;
 mod browser_session;
+mod changes;
 mod form;
 mod html;
 mod live;
@@ -25,9 +26,8 @@ use keyway_secret::Secret;
 use keyway_transport::{Inbound, Peer, Reply};
 use tokio::sync::{Semaphore, watch};
 
-pub use self::backend::{
-    Consent, DashboardBackend, Fault, Kept, ServerId, ServerView, Tool, Variable, WantedBy,
-};
+pub use self::backend::{Consent, DashboardBackend, ServerId, ServerView, Tool, WantedBy};
+pub use self::changes::{ChangeCounter, Changes};
 
 use self::browser_session::BrowserSession;
 use self::pages::Look;

@@ -25,6 +25,7 @@
 //! ```
 
 pub mod literals;
+pub mod mask;
 pub mod migrate;
 pub mod readme;
 pub mod rules;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use keyway_auth::AuthError;
-use keyway_code::Code;
+use keyway_code::{Code, ServerState};
 use keyway_secret::shell_word;
 use keyway_transport::TransportError;
 
@@ -15,6 +15,8 @@ use crate::session::SessionError;
 pub struct Explained {
     /// The code used in every format.
     pub code: Code,
+    /// The state that this leaves the server in.
+    pub state: ServerState,
     /// What happened, causes included, in one line.
     pub message: String,
     /// What to do next.
@@ -29,6 +31,7 @@ pub type Explainer = Arc<dyn Fn(&TransportError) -> Explained + Send + Sync>;
 pub fn explain_auth(error: &AuthError) -> Explained {
     Explained {
         code: error.code(),
+        state: error.state(),
         message: keyway_secret::printable(&error.to_string()),
         hint: Some(error.hint().to_owned()),
     }
@@ -42,6 +45,7 @@ pub fn explain_session(error: &SessionError) -> Explained {
     }
     Explained {
         code: error.code(),
+        state: error.state(),
         message: keyway_secret::printable(&error.to_string()),
         hint: Some(error.hint().to_owned()),
     }
@@ -102,6 +106,7 @@ pub fn explain(error: &TransportError) -> Explained {
     }
     Explained {
         code: error.code(),
+        state: error.state(),
         message: keyway_secret::printable(&message),
         hint: Some(error.hint().to_owned()),
     }

@@ -7,6 +7,7 @@
 //!
 //! Each step takes the one before it. Only [`Approved`] connects to a server or starts a program.
 
+mod actions;
 mod approved;
 mod approving;
 mod builder;
@@ -23,6 +24,7 @@ mod process;
 mod programs;
 mod server;
 mod sign_out;
+mod sign_out_summary;
 mod signing_in;
 mod variable_scope;
 
@@ -36,6 +38,7 @@ use keyway_mcp::session::ClientInfo;
 use keyway_transport::{HttpClient, Log};
 use url::Url;
 
+pub use self::actions::SignInOutcome;
 pub use self::approved::Approved;
 #[cfg(feature = "vault")]
 pub use self::approving::VaultApprovals;

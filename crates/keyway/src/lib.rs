@@ -68,6 +68,8 @@ pub mod env_file;
 pub mod env_filter;
 pub mod error;
 pub mod events;
+#[cfg(all(feature = "callback", feature = "vault"))]
+pub mod examination;
 pub mod file_watch;
 mod git;
 pub mod health;

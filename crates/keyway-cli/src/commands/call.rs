@@ -16,7 +16,7 @@ use keyway::{Approved, Plan};
 use keyway_code::Exit;
 use keyway_config::names::nearest_name;
 use keyway_gateway::schema::Schema;
-use keyway_mcp::session::{Forward, Progress, Request, Session};
+use keyway_mcp::session::{Request, Session};
 use keyway_secret::printable;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -99,30 +99,12 @@ pub(crate) fn call(call: &Call, context: &CommandContext) -> Result<Exit, CliErr
                 server.timeout(call.timeout.map(Duration::from_secs)),
                 line.teller(),
             );
-            tool(server, session, (&call.tool, &arguments), how).await
+            let answer = server.call_tool(session, (&call.tool, &arguments), how);
+            Ok(answer.await?)
         },
     );
     drop(line);
     print(context, call.format, &result?)
-}
-
-/// Calls a tool with arguments that are written as JSON.
-pub(crate) async fn tool(
-    server: &Approved<Plan>,
-    session: &Session,
-    (name, arguments): (&str, &str),
-    (timeout, progress): (Duration, Option<Progress>),
-) -> Result<Box<RawValue>, CliError> {
-    let name = Value::from(name);
-    let params = format!(r#"{{"name":{name},"arguments":{arguments}}}"#);
-    let request = Forward {
-        method: "tools/call",
-        params: &params,
-        timeout,
-        progress,
-    };
-    let answer = session.forward(request).await;
-    Ok(answer.map_err(|error| keyway::Error::talk(server.spec(), error))?)
 }
 
 /// Runs `keyway read`.

@@ -2,13 +2,10 @@
 //!
 //! Nobody is asked and no window opens; what is not approved is not run and not sent.
 
-mod board;
 mod bundle;
-mod fault;
 mod layout;
-mod offline;
-mod online;
 mod output;
+mod progress_table;
 
 use std::panic;
 use std::path::PathBuf;
@@ -16,17 +13,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use keyway::diagnosis::Diagnosis;
+use keyway::examination::{Candidate, OnlineCheck, candidates};
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 use tokio::task::JoinSet;
 
-use self::board::Board;
 use self::bundle::Bundle;
-use self::fault::Examined;
-pub(crate) use self::fault::{Fault, Verdict};
-use self::offline::Candidate;
+use self::progress_table::ProgressTable;
 use super::tools::Format;
 use crate::arguments::hidden;
 use crate::connect_args::{ConnectArgs, SignInPolicy};
@@ -72,9 +68,7 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
     let (plugin, examined) = super::block_on(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
         let (plugin, given) = arguments.servers.load(&host, &arguments.reach)?;
-        let variables = host.variable_scope(plugin.loaded())?;
-        let found = offline::examine(&plugin, variables.scope());
-        let candidates = chosen(found, &plugin, &given)?;
+        let candidates = chosen(candidates(&plugin)?, &plugin, &given)?;
         let mut interrupts = Interrupts::listen();
         let examined = tokio::select! {
             examined = examine(candidates, arguments, context) => examined,
@@ -96,29 +90,6 @@ pub(crate) fn run(arguments: &Doctor, context: &CommandContext) -> Result<Exit, 
     Ok(exit)
 }
 
-/// Examines one server and prints nothing; `None` if there is no such server.
-pub(crate) async fn diagnose(plugin: &Plugin, server: &str) -> Result<Option<Verdict>, CliError> {
-    let variables = plugin.host().variable_scope(plugin.loaded())?;
-    let found = offline::examine(plugin, variables.scope());
-    let mut found = found.into_iter();
-    let Some(candidate) = found.find(|candidate| candidate.name == server) else {
-        return Ok(None);
-    };
-    let ready = match candidate.outcome {
-        Ok(ready) => *ready,
-        Err(verdict) => return Ok(Some(verdict)),
-    };
-    let patient = online::Patient {
-        ready,
-        // Whoever asks for this looks at a page.
-        has_browser: true,
-        limit: LONGEST,
-        board: Arc::new(Board::hidden(server)),
-        at: 0,
-    };
-    Ok(Some(patient.examine().await))
-}
-
 /// Keeps the servers that were given, all of them if none was.
 fn chosen(
     found: Vec<Candidate>,
@@ -132,8 +103,13 @@ fn chosen(
     let own = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
     for name in given {
         let wanted = own(name);
-        if !found.iter().any(|candidate| candidate.name == wanted) {
-            let names = found.iter().map(|candidate| candidate.name.as_str());
+        if !found
+            .iter()
+            .any(|candidate| candidate.diagnosis.server == wanted)
+        {
+            let names = found
+                .iter()
+                .map(|candidate| candidate.diagnosis.server.as_str());
             return Err(CliError::from(Error::UnknownServer {
                 name: printable(name),
                 near: nearest_name(&wanted, names),
@@ -141,7 +117,7 @@ fn chosen(
         }
     }
     let wanted: Vec<String> = given.iter().map(|name| own(name)).collect();
-    let is_wanted = |candidate: &Candidate| wanted.contains(&candidate.name);
+    let is_wanted = |candidate: &Candidate| wanted.contains(&candidate.diagnosis.server);
     Ok(found.into_iter().filter(is_wanted).collect())
 }
 
@@ -150,55 +126,46 @@ async fn examine(
     candidates: Vec<Candidate>,
     arguments: &Doctor,
     context: &CommandContext,
-) -> Result<Vec<Examined>, CliError> {
+) -> Result<Vec<Diagnosis>, CliError> {
     let has_browser = arguments.reach.has_browser(context)?;
-    let board = Arc::new(Board::new(context, &candidates));
+    let table = Arc::new(ProgressTable::new(context, &candidates));
     let mut work = JoinSet::new();
-    let mut examined: Vec<Option<Examined>> = Vec::new();
+    let mut examined: Vec<Diagnosis> = Vec::new();
     for (at, candidate) in candidates.into_iter().enumerate() {
-        let Candidate { name, outcome } = candidate;
-        let ready = match outcome {
-            Ok(ready) => *ready,
-            Err(verdict) => {
-                board.end(at, &verdict);
-                examined.push(Some(Examined { name, verdict }));
-                continue;
-            }
+        let known = candidate.diagnosis;
+        examined.push(known.clone());
+        let Some(ready) = candidate.ready else {
+            table.end(at, &known);
+            continue;
         };
-        examined.push(None);
-        let patient = online::Patient {
-            ready,
-            has_browser,
-            limit: Duration::from_secs(arguments.timeout),
-            board: Arc::clone(&board),
-            at,
-        };
-        work.spawn(async move {
-            let verdict = patient.examine().await;
-            (at, Examined { name, verdict })
-        });
+        let progress = Arc::clone(&table);
+        let check = OnlineCheck::new(*ready, known)
+            .within(Duration::from_secs(arguments.timeout))
+            .with_browser(has_browser)
+            .reporting(Arc::new(move |stage| progress.enter(at, stage)));
+        work.spawn(async move { (at, check.run().await) });
     }
     while let Some(done) = work.join_next().await {
-        let (at, one) = match done {
+        let (at, found) = match done {
             Ok(done) => done,
             // A server that was not examined to its end must not look like one that is not there.
             Err(broken) if broken.is_panic() => panic::resume_unwind(broken.into_panic()),
             Err(_) => continue,
         };
-        board.end(at, &one.verdict);
+        table.end(at, &found);
         if let Some(place) = examined.get_mut(at) {
-            *place = Some(one);
+            *place = found;
         }
     }
-    board.wipe();
-    Ok(examined.into_iter().flatten().collect())
+    table.wipe();
+    Ok(examined)
 }
 
-fn exit_of(examined: &[Examined]) -> Exit {
-    let mut exits = examined.iter().filter_map(|one| match &one.verdict {
-        Verdict::Faulty(fault) => Some(fault.exit),
-        _ => None,
-    });
+fn exit_of(examined: &[Diagnosis]) -> Exit {
+    let mut exits = examined
+        .iter()
+        .filter(|one| one.fault().is_some())
+        .map(|one| one.exit);
     let Some(first) = exits.next() else {
         return Exit::Done;
     };
@@ -208,6 +175,3 @@ fn exit_of(examined: &[Examined]) -> Exit {
         Exit::Failed
     }
 }
-
-/// How long a server may take where nobody said so.
-const LONGEST: Duration = Duration::from_secs(30);

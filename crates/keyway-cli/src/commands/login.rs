@@ -3,14 +3,15 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use keyway::sign_in::{OAuth, PromptPolicy, SignIn};
+use keyway::examination::list_anything;
+use keyway::host::SignInOutcome;
+use keyway::sign_in::{PromptPolicy, SignIn};
 use keyway::{Approved, Error, Plan};
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::install::ask;
-use super::probe::listed;
 use super::tools::Format;
 use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy};
 use crate::context::CommandContext;
@@ -66,21 +67,21 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
         let host = login.reach.host(context, policy)?;
         let approved = login.server.approved(&host, &login.reach).await?;
         let server = approved.server().to_owned();
-        let oauth = approved.oauth().ok_or_else(|| Error::NotOAuth {
-            server: server.clone(),
-            method: approved.method(),
-        })?;
+        if approved.oauth().is_none() {
+            let method = approved.method();
+            return Err(Error::NotOAuth { server, method }.into());
+        }
         if let Some(kept) = approved.stored_sign_in()?.filter(|kept| !kept.ended)
             && !login.goes_on(context, &server, &kept)
         {
             return Ok(Exit::Done);
         }
-        let signed_in = sign_in(&server, &oauth, login.scopes.clone()).await;
+        let signed_in = approved.sign_in(login.scopes.clone()).await;
         let outcome = match signed_in {
-            Err(_) if is_open(&approved).await => Outcome::Unneeded,
+            Err(_) if is_open(&approved).await => SignInOutcome::Unneeded,
             other => other?,
         };
-        if outcome == Outcome::Unneeded {
+        if outcome == SignInOutcome::Unneeded {
             context.print(&login.unneeded(&server), Exit::Done)?;
             return Ok(Exit::Done);
         }
@@ -168,34 +169,8 @@ impl Login {
 /// Says whether the server answers without a credential and offers no sign-in. Over HTTP+SSE only a
 /// connection shows it.
 async fn is_open(server: &Approved<Plan>) -> bool {
-    server.offers_oauth().await.is_err() && listed(server).await.is_ok()
-}
-
-/// What came of a sign-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// There is one now.
-    SignedIn,
-    /// The server takes everybody.
-    Unneeded,
-}
-
-/// Signs in to a server, unless it turns out that nobody has to.
-pub(crate) async fn sign_in(
-    server: &str,
-    oauth: &OAuth,
-    scopes: Option<Vec<String>>,
-) -> Result<Outcome, CliError> {
-    let Err(error) = oauth.sign_in(scopes).await else {
-        return Ok(Outcome::SignedIn);
-    };
-    if oauth.is_unneeded().await {
-        return Ok(Outcome::Unneeded);
-    }
-    let server = server.to_owned();
-    Err(Error::SignIn { server, error }.into())
+    server.offers_oauth().await.is_err() && list_anything(server).await.is_ok()
 }
 
 /// What is said of a server that takes everybody, after its name.
-pub(crate) const UNNEEDED: &str =
-    "needs no sign-in: it answers without a credential and offers no sign-in.";
+const UNNEEDED: &str = "needs no sign-in: it answers without a credential and offers no sign-in.";

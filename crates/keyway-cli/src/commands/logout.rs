@@ -40,6 +40,8 @@ pub(crate) struct Logout {
 /// What became of one sign-in.
 struct Outcome {
     name: String,
+    /// What became of the tokens, in words.
+    summary: String,
     done: SignedOut,
     /// The variables without which the client could not show who it is.
     missing: Vec<String>,
@@ -65,6 +67,7 @@ pub(crate) fn run(logout: &Logout, context: &CommandContext) -> Result<Exit, Cli
             let missing = plan.missing_variables().to_vec();
             outcomes.push(Outcome {
                 name,
+                summary: plan.summary(&done),
                 done,
                 missing,
             });
@@ -94,65 +97,8 @@ fn by_oauth(loaded: &Loaded) -> Vec<String> {
 }
 
 fn line(outcome: &Outcome) -> String {
-    let words = in_words(&outcome.done, &outcome.missing);
-    format!("`{}`: {words}.\n", printable(&outcome.name))
-}
-
-/// Says what became of the tokens; `missing` are the variables that were wanted and are not set.
-pub(crate) fn in_words(done: &SignedOut, missing: &[String]) -> String {
-    if !done.existed {
-        return "was not signed in".to_owned();
-    }
-    let revoked = match done.revoked {
-        Revoked::Done => "the tokens were revoked and deleted",
-        Revoked::NotOffered => {
-            "the tokens were deleted here; the authorization server does not offer revocation, so they stay valid until they expire"
-        }
-        Revoked::NoProof if !missing.is_empty() => &format!(
-            "the tokens were deleted here; they could not be revoked, because {} not set, which holds the client secret, so they stay valid until they expire",
-            listed(missing)
-        ),
-        Revoked::NoProof => {
-            "the tokens were deleted here; they could not be revoked, because the client secret is missing or not approved, so they stay valid until they expire"
-        }
-        _ => {
-            "the tokens were deleted here; the authorization server could not be reached, so they stay valid until they expire"
-        }
-    };
-    let sessions = sessions(done);
-    format!("signed out; {revoked}{sessions}")
-}
-
-fn listed(missing: &[String]) -> String {
-    let names: Vec<String> = missing
-        .iter()
-        .map(|name| format!("`{}`", printable(name)))
-        .collect();
-    let (word, verb) = match names.len() {
-        1 => ("variable", "is"),
-        _ => ("variables", "are"),
-    };
-    format!("the {word} {} {verb}", names.join(" and "))
-}
-
-/// Says what became of the sessions of other processes.
-fn sessions(done: &SignedOut) -> String {
-    let mut text = String::new();
-    match done.users.stopped {
-        0 => {}
-        1 => text.push_str("; one process that used them ended its session"),
-        many => text.push_str(&format!(
-            "; {many} processes that used them ended their sessions"
-        )),
-    }
-    match done.users.remaining {
-        0 => {}
-        1 => text.push_str("; one process did not answer, its session ends at its next request"),
-        many => text.push_str(&format!(
-            "; {many} processes did not answer, their sessions end at their next requests"
-        )),
-    }
-    text
+    let Outcome { name, summary, .. } = outcome;
+    format!("`{}`: {summary}.\n", printable(name))
 }
 
 fn object(outcome: &Outcome) -> Value {
@@ -160,6 +106,7 @@ fn object(outcome: &Outcome) -> Value {
         name,
         done,
         missing,
+        ..
     } = outcome;
     let revoked = match done.revoked {
         Revoked::Done => "done",

@@ -1,13 +1,11 @@
 //! `keyway probe`: does a server work? First its health address, then what decides: a list call.
 
 use clap::Args;
+use keyway::examination::list_anything;
 use keyway::health::Health;
-use keyway::{Approved, Error, Plan};
 use keyway_code::Exit;
-use keyway_mcp::session::{Era, Session};
 use keyway_secret::printable;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::tools::Format;
 use crate::arguments::hidden;
@@ -41,12 +39,12 @@ pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, C
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
         let server = arguments.server.approved(&host, &arguments.reach).await?;
         let health = server.health().await.map_err(CliError::from);
-        let decided = listed(&server).await;
+        let decided = list_anything(&server).await.map_err(CliError::from);
         Ok((server.server().to_owned(), Row::of_health(health), decided))
     })?;
     let exit = decided.as_ref().map_or_else(CliError::exit, |_| Exit::Done);
     let connect = match &decided {
-        Ok(found) => Row::new("ok", found.in_words()),
+        Ok(found) => Row::new("ok", found.summary()),
         Err(error) => Row::new("failed", chain(error)),
     };
     let text = match arguments.format {
@@ -76,66 +74,6 @@ pub(crate) fn run(arguments: &Probe, context: &CommandContext) -> Result<Exit, C
         context.print_failure(error);
     }
     Ok(exit)
-}
-
-/// What the server offered.
-pub(super) struct Listed {
-    era: Era,
-    key: Option<&'static str>,
-    items: Vec<Box<RawValue>>,
-}
-
-impl Listed {
-    pub(super) fn in_words(&self) -> String {
-        let era = &self.era;
-        match (self.key, self.items.len()) {
-            (Some(key), 1) => format!("{era}, 1 {}", key.trim_end_matches('s')),
-            (Some(key), count) => format!("{era}, {count} {key}"),
-            (None, _) => format!("{era}, offers nothing to list"),
-        }
-    }
-
-    /// Returns the protocol that is spoken.
-    pub(super) const fn era(&self) -> &Era {
-        &self.era
-    }
-
-    /// Returns the tools, as the server described them.
-    pub(super) fn into_tools(self) -> Vec<Box<RawValue>> {
-        match self.key {
-            Some("tools") => self.items,
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Connects and makes one list call: greeting alone proves nothing.
-pub(super) async fn listed(server: &Approved<Plan>) -> Result<Listed, CliError> {
-    let session = server.connect().await?;
-    let listed = list(&session).await;
-    session.close().await;
-    let (key, items) = listed.map_err(|error| Error::talk(server.spec(), error))?;
-    Ok(Listed {
-        era: session.facts().era.clone(),
-        key,
-        items,
-    })
-}
-
-async fn list(
-    session: &Session,
-) -> Result<(Option<&'static str>, Vec<Box<RawValue>>), keyway_mcp::session::SessionError> {
-    let lists = [
-        ("tools/list", "tools"),
-        ("resources/list", "resources"),
-        ("prompts/list", "prompts"),
-    ];
-    let offered = lists.iter().find(|(_, key)| session.facts().offers(key));
-    let Some((method, key)) = offered else {
-        return Ok((None, Vec::new()));
-    };
-    let items = session.list(method, key).await?;
-    Ok((Some(key), items))
 }
 
 /// What one probe found.

@@ -7,6 +7,7 @@ use clap::Args;
 use keyway::diagnosis::credential_variables;
 use keyway::env_file;
 use keyway::error::MigrateError;
+use keyway::examination::list_anything;
 use keyway::sign_in::{AuthError, OAuth, PromptPolicy};
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_code::Exit;
@@ -15,7 +16,6 @@ use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
 
 use super::env;
-use super::probe::listed;
 use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -85,8 +85,8 @@ async fn sign_in(context: &CommandContext, server: &Approved<Plan>) -> Result<Ex
             "is signed in again"
         }
     };
-    let found = listed(server).await?;
-    let text = format!("`{}` {what}: {}\n", printable(&name), found.in_words());
+    let found = list_anything(server).await?;
+    let text = format!("`{}` {what}: {}\n", printable(&name), found.summary());
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
 }
@@ -111,12 +111,12 @@ async fn value(
         .plugin(Arc::clone(plugin.loaded()))
         .plan(server.server())?;
     let with_new = plan.approve().await?;
-    let found = listed(&with_new).await;
+    let found = list_anything(&with_new).await;
     let found = found.map_err(|error| CliError::NotRotated {
         server: printable(server.server()),
-        source: Box::new(error),
+        source: Box::new(error.into()),
     })?;
-    let text = format!("the new value works: {}\n", found.in_words());
+    let text = format!("the new value works: {}\n", found.summary());
     context.print(&text, Exit::Done)?;
     context.print_aside(&place.put(&name, &new)?);
     Ok(Exit::Done)

@@ -1,7 +1,6 @@
 //! `keyway serve`: one door for every client on this machine.
 
 mod opener;
-mod plugins;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,6 +17,8 @@ use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{
     Gateway, ListenError, Listener, ServedServer, TokenReader, TokenStore, serve,
 };
+use keyway_gateway::local_backend::LocalBackend;
+use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
 use keyway_gateway::{shared_gateway, sharing};
 use keyway_secret::printable;
 use rustix::io::fcntl_dupfd_cloexec;
@@ -28,13 +29,12 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
-use self::plugins::Plugins;
-use crate::connect_args::{ConnectArgs, no_server, tell_skipped};
+use crate::connect_args::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
 use crate::context::{CommandContext, Verbosity};
-use crate::dashboard::Desk;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::service_manager;
+use crate::settings;
 use crate::signals;
 use crate::traces;
 use crate::vault::folders;
@@ -70,25 +70,28 @@ pub(crate) struct Serve {
 pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, CliError> {
     allow_many_connections();
     super::block_on_to_its_end(async {
-        let desk = Desk::new(&arguments.reach, context)?;
-        let vault = desk.vault()?;
-        let mut plugins = Plugins::open(arguments, context, &desk)?;
-        desk.serves(plugins.loaded());
+        let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
+        let backend = LocalBackend::new(&host);
+        let vault = backend.vault()?;
+        let plugins = arguments.load(backend.host(), context)?;
+        let surroundings = arguments.surroundings(context)?;
+        let mut plugins = ServedPlugins::new(plugins, &backend, surroundings)?;
+        backend.set_plugins(plugins.loaded());
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(route).collect();
         let reader: TokenReader = {
             let vault = Arc::clone(&vault);
             Arc::new(move || TokenStore::new(&vault)?.list())
         };
-        let (activity, export) = traces::begin(desk.host())?;
+        let (activity, export) = traces::begin(backend.host())?;
         let activity = Arc::new(activity);
-        let dashboard = Dashboard::new(Arc::clone(&desk) as _, Arc::clone(&activity));
+        let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
         let dashboard = Arc::new(dashboard);
-        let gateway = Gateway::new(servers, reader, desk.host().client().clone())
+        let gateway = Gateway::new(servers, reader, backend.host().client().clone())
             .recording(Arc::clone(&activity))
             .with_dashboard(Arc::clone(&dashboard));
         let gateway = Arc::new(gateway);
-        desk.tends(&gateway);
+        backend.set_gateway(&gateway);
         let listeners = arguments.listeners(context)?;
         let sharing = arguments.share(&gateway, &vault)?;
         let port = listeners.iter().find_map(Listener::port);
@@ -171,6 +174,26 @@ impl Serve {
             tell_skipped(context, plugin.loaded());
         }
         Ok(plugins)
+    }
+
+    /// Returns what the served plugins need of this process.
+    fn surroundings(&self, context: &CommandContext) -> Result<Surroundings, CliError> {
+        // What the terminal depends on is read here, where a broken setting is an error.
+        self.reach.terminal(context, SignInPolicy::NEVER)?;
+        let mut surroundings = Surroundings::new(folders()?);
+        let (reach, asking) = (self.reach.clone(), context.clone());
+        surroundings.terminal = Arc::new(move || {
+            let terminal = reach.terminal(&asking, SignInPolicy::NEVER);
+            Some(Arc::new(terminal.ok().flatten()?) as _)
+        });
+        let noting = context.clone();
+        surroundings.print_note = Arc::new(move |what| {
+            if noting.verbosity != Verbosity::Quiet {
+                noting.print_aside(&format!("note: {what}\n"));
+            }
+        });
+        surroundings.process_facts = settings::around().into();
+        Ok(surroundings)
     }
 
     /// Lets `keyway run` of the same user use our connections.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use keyway::examination::left_out;
 use keyway::load::Loaded;
 use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
@@ -9,7 +10,6 @@ use keyway_config::document::{Document, Wrapper};
 use keyway_config::plugin::Reference;
 use keyway_secret::printable;
 
-use crate::commands::status::explain;
 use crate::context::{CommandContext, Verbosity};
 use crate::error::CliError;
 use crate::report::Report;
@@ -77,7 +77,7 @@ fn skipped(loaded: &Loaded) -> Vec<SkippedEntry> {
     if !is_anything_skipped(loaded) {
         return Vec::new();
     }
-    let findings = explain::left_out(&loaded.plugin);
+    let findings = left_out(&loaded.plugin);
     // A rule may quote a name that somebody made of a token; a report masks it.
     let report = Report::new(std::slice::from_ref(loaded), findings, &[]);
     report.diagnostics().iter().map(SkippedEntry::of).collect()

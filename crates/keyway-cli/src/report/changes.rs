@@ -5,11 +5,11 @@ use keyway_code::Exit;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::edit::TextChange;
 use keyway_config::source::Pointer;
+use keyway_lint::mask;
 use keyway_secret::printable;
 use serde::Serialize;
 
 use super::json::Finding;
-use super::mask_words;
 use crate::context::Verbosity;
 
 /// How to print changes.
@@ -53,7 +53,7 @@ struct Object<'a> {
 impl<'a> Changes<'a> {
     /// Begins with what is to be said.
     pub(crate) fn new(mut diagnostics: Vec<Diagnostic>) -> Self {
-        mask_words(&mut diagnostics);
+        mask::in_diagnostics(&mut diagnostics);
         Self {
             diagnostics,
             files: Vec::new(),

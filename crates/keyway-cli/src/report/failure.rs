@@ -1,14 +1,16 @@
-//! Why a command gave up, as the diagnostic object of the contract.
+//! Why a command gave up, or what is wrong with a server, as the diagnostic object of the contract.
 
 use std::error::Error as _;
 
 use keyway::connect::HttpRefusal;
-use keyway_code::Code;
+use keyway::diagnosis::Diagnosis;
+use keyway_code::{Code, ServerState};
+use keyway_config::source::Location;
+use keyway_lint::mask::in_name;
 use keyway_secret::printable;
 use serde::Serialize;
 
 use super::json::to_text;
-use super::mask::in_name;
 use crate::error::CliError;
 
 /// One diagnostic object of the contract.
@@ -20,8 +22,13 @@ pub(crate) struct Failure {
     source: Option<Source>,
     message: String,
     hint: Option<String>,
+    fixable_by: &'static str,
+    #[serde(flatten)]
+    state: Option<StateFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     http: Option<Http>,
+    #[serde(flatten)]
+    examined: Option<Examined>,
 }
 
 #[derive(Serialize)]
@@ -32,12 +39,28 @@ struct Source {
     pointer: String,
 }
 
+/// How the failure leaves the server that it is about.
+#[derive(Serialize)]
+struct StateFields {
+    state: &'static str,
+    reason: Option<&'static str>,
+}
+
 #[derive(Serialize)]
 struct Http {
     status: Option<u16>,
     error: Option<String>,
     error_description: Option<String>,
     scope: Option<String>,
+}
+
+/// What only an examination knows.
+#[derive(Serialize)]
+struct Examined {
+    stage: &'static str,
+    why: &'static str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    last_lines: Vec<String>,
 }
 
 impl From<HttpRefusal> for Http {
@@ -51,25 +74,68 @@ impl From<HttpRefusal> for Http {
     }
 }
 
-impl Failure {
-    /// Words an error.
-    pub(crate) fn of(error: &CliError) -> Self {
-        let http = error.http_refusal().map(Http::from);
-        let source = error.location().map(|location| Source {
+impl From<&Location> for Source {
+    fn from(location: &Location) -> Self {
+        Self {
             file: location.file.to_string(),
             line: location.start.line,
             column: location.start.column,
             pointer: in_name(location.pointer.as_str()),
-        });
-        Self {
-            code: error.code(),
-            severity: "error",
-            server: error.server().map(str::to_owned),
-            source,
-            message: chain(error),
-            hint: error.hint(),
-            http,
         }
+    }
+}
+
+impl From<ServerState> for StateFields {
+    fn from(found: ServerState) -> Self {
+        Self {
+            state: found.state.as_str(),
+            reason: found.reason.map(|reason| reason.as_str()),
+        }
+    }
+}
+
+impl Failure {
+    /// Words an error.
+    pub(crate) fn of(error: &CliError) -> Self {
+        let found = error.diagnosis();
+        let is_about_server = !found.server.is_empty();
+        let mut failure = Self::of_diagnosis(&found);
+        failure.server = is_about_server.then_some(found.server);
+        failure.state = failure.state.filter(|_| is_about_server);
+        failure
+    }
+
+    /// Words what is wrong with a server.
+    pub(crate) fn of_diagnosis(found: &Diagnosis) -> Self {
+        let code = found.code.unwrap_or(Code::ConfigError);
+        Self {
+            code,
+            severity: "error",
+            server: Some(in_name(&found.server)),
+            source: found.place().map(Source::from),
+            message: found.message.clone(),
+            hint: found.hint.clone(),
+            fixable_by: code.fixer().as_str(),
+            state: Some(found.state.into()),
+            http: found.http.clone().map(Http::from),
+            examined: None,
+        }
+    }
+
+    /// Adds what only an examination knows.
+    pub(crate) fn examined(mut self, found: &Diagnosis) -> Self {
+        self.examined = Some(Examined {
+            stage: found.stage.as_str(),
+            why: self.code.why(),
+            last_lines: found.last_lines.clone(),
+        });
+        self
+    }
+
+    /// The same for something that is not wrong, but could be better.
+    pub(crate) const fn as_note(mut self) -> Self {
+        self.severity = "note";
+        self
     }
 
     /// Names the server where the error does not.

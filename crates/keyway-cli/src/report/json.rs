@@ -7,7 +7,7 @@ use keyway_config::edit::Applicability;
 use serde::Serialize;
 
 use super::Report;
-use super::mask::in_name;
+use keyway_lint::mask::in_name;
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>) -> String {

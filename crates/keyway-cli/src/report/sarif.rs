@@ -10,9 +10,9 @@ use keyway_config::source::{Location, Span};
 use keyway_lint::RULES;
 use serde_json::{Value, json};
 
-use super::mask::{in_name, looks_secret};
 use super::{Report, Text};
 use keyway_config::names::stable_id;
+use keyway_lint::mask::{in_name, looks_secret};
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>) -> String {

@@ -80,7 +80,7 @@ impl Dashboard {
             Ok(None) => {}
             Ok(Some(words)) => self.sessions.tell(browser.cookie(), Notice::Good(words)),
             Err(trouble) => {
-                let notice = Notice::Bad(Box::new(trouble));
+                let notice = Notice::Bad(trouble);
                 self.sessions.tell(browser.cookie(), notice);
             }
         }
@@ -120,7 +120,7 @@ impl Dashboard {
                 let answered = self.backend.call(id, name, arguments).await;
                 call.outcome = match answered {
                     Ok(raw) => Called::read(&raw),
-                    Err(trouble) => Called::Failed(Box::new(trouble)),
+                    Err(trouble) => Called::Failed(trouble),
                 };
                 ticket.end(match &call.outcome {
                     Called::Answered(result) if result.is_error => Outcome::ToolFailed,

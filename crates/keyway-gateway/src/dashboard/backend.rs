@@ -1,24 +1,18 @@
 //! What the dashboard needs from outside: the servers as they stand, and what can be done to them.
 //!
-//! Whoever implements this goes the ways of the command line; the dashboard itself connects to
-//! nothing and keeps nothing.
+//! The dashboard itself connects to nothing and stores nothing.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
+use keyway::diagnosis::Diagnosis;
 use keyway_auth::BoxFuture;
-use keyway_code::Code;
-use keyway_config::declared::Transport;
-use keyway_config::method::Method;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 use url::Url;
 
-use keyway::approval::Question;
-use keyway::sign_in::SignIn;
-use keyway_mcp::states::{Standing, Trouble};
+use super::changes::Changes;
 
 /// Looks after servers.
 pub trait DashboardBackend: Send + Sync + Debug {
@@ -30,30 +24,33 @@ pub trait DashboardBackend: Send + Sync + Debug {
     fn opened(&self) -> BoxFuture<'_, ()>;
 
     /// Tells of every change of a server.
-    fn changes(&self) -> watch::Receiver<u64>;
+    fn changes(&self) -> Changes;
 
     /// Connects anew, which runs a helper again, and finds out what is wrong.
-    fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>>;
+    fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
 
     /// Begins a sign-in; returns as soon as there is a page to go to, or it has ended, and what
     /// there is to say then.
     fn sign_in<'a>(
         &'a self,
         server: &'a ServerId,
-    ) -> BoxFuture<'a, Result<Option<String>, Trouble>>;
+    ) -> BoxFuture<'a, Result<Option<String>, Box<Diagnosis>>>;
 
     /// Gives a sign-in up.
     fn cancel(&self, server: &ServerId);
 
     /// Signs out; returns in one sentence what became of the tokens.
-    fn sign_out<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<String, Trouble>>;
+    fn sign_out<'a>(
+        &'a self,
+        server: &'a ServerId,
+    ) -> BoxFuture<'a, Result<String, Box<Diagnosis>>>;
 
     /// Approves what was shown, if it is still that.
     fn approve<'a>(
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
-    ) -> BoxFuture<'a, Result<(), Trouble>>;
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
 
     /// Calls a tool with arguments that fit its schema.
     fn call<'a>(
@@ -61,11 +58,12 @@ pub trait DashboardBackend: Send + Sync + Debug {
         server: &'a ServerId,
         tool: &'a str,
         arguments: Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, Trouble>>;
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Box<Diagnosis>>>;
 }
 
 /// Which server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct ServerId {
     /// The name of its plugin.
     pub plugin: String,
@@ -73,61 +71,69 @@ pub struct ServerId {
     pub name: String,
 }
 
-/// One server as it stands.
+impl ServerId {
+    /// Names a server of a plugin.
+    #[must_use]
+    pub fn new(plugin: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            plugin: plugin.into(),
+            name: name.into(),
+        }
+    }
+}
+
+/// One server, as the pages show it: its diagnosis, and what only the dashboard knows.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServerView {
     /// Which.
     pub id: ServerId,
-    /// Where it is declared, as `FILE:LINE`.
-    pub place: String,
-    /// How frames travel, if that is known.
-    pub transport: Option<Transport>,
-    /// How it is authenticated to, if that is known.
-    pub method: Option<Method>,
+    /// What is known of it.
+    pub diagnosis: Diagnosis,
     /// Whether it is known to take everybody, so that nobody has to sign in.
     pub is_open: bool,
-    /// Its state.
-    pub standing: Standing,
     /// Whether something is being done about it right now.
     pub is_busy: bool,
-    /// The sign-in that is kept.
-    pub sign_in: Option<Kept>,
-    /// The variables that it needs; never their values.
-    pub variables: Vec<Variable>,
-    /// What has to be approved, as long as it is not.
-    pub question: Option<Question>,
+    /// For how long the token of its sign-in was good when it was first seen, in seconds.
+    pub token_lifetime: Option<i64>,
     /// The page that a person has to go to, while a sign-in is under way.
     pub consent: Option<Consent>,
-    /// What is wrong, since it was last looked at.
-    pub fault: Option<Fault>,
-    /// What it offered when it was last looked at, in words.
-    pub offers: Option<String>,
-    /// The tools that it had then.
+    /// The tools that it had when it was last examined.
     pub tools: Arc<[Tool]>,
 }
 
-/// A sign-in with how long its token was good when it was new, as far as anybody saw.
-#[derive(Debug, Clone)]
-pub struct Kept {
-    /// The sign-in.
-    pub sign_in: SignIn,
-    /// In seconds.
-    pub lifetime: Option<i64>,
-}
+impl ServerView {
+    /// A server of which nothing is known but its diagnosis.
+    #[must_use]
+    pub fn new(diagnosis: Diagnosis) -> Self {
+        Self {
+            id: ServerId::new(&*diagnosis.plugin, &*diagnosis.server),
+            diagnosis,
+            is_open: false,
+            is_busy: false,
+            token_lifetime: None,
+            consent: None,
+            tools: Arc::default(),
+        }
+    }
 
-/// A variable of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name.
-    pub name: String,
-    /// Whether it has a value.
-    pub is_set: bool,
-    /// Whether the entry does without it.
-    pub has_default: bool,
+    /// Returns where it is declared, as `FILE:LINE`.
+    pub(super) fn place(&self) -> String {
+        let place = self.diagnosis.declared_at.as_ref();
+        let place = place.map(|at| format!("{}:{}", at.file, at.start.line));
+        keyway_secret::printable(&place.unwrap_or_default())
+    }
+
+    /// Returns what it offered when it was last examined, in words.
+    pub(super) fn offers(&self) -> Option<&str> {
+        let offer = self.diagnosis.offer.as_ref();
+        offer.map(|offer| offer.summary.as_str())
+    }
 }
 
 /// What a person is asked at a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Consent {
     /// The page.
     pub page: Url,
@@ -157,27 +163,9 @@ pub enum WantedBy {
     Client,
 }
 
-/// What is wrong with a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// How far it got.
-    pub stage: String,
-    /// The code used in every format.
-    pub code: Code,
-    /// What happened.
-    pub message: String,
-    /// Why.
-    pub why: String,
-    /// What to do next.
-    pub hint: String,
-    /// Where in a file, as `FILE:LINE:COLUMN`.
-    pub place: Option<String>,
-    /// What a program said before it ended, redacted.
-    pub lines: Vec<String>,
-}
-
 /// A tool, as far as it can be shown and called.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Tool {
     /// Its name.
     pub name: String,

@@ -74,7 +74,7 @@ impl Stream {
                 return;
             }
             tokio::select! {
-                changed = servers.changed() => if changed.is_err() { return },
+                changed = servers.changed() => if !changed { return },
                 changed = activity.changed() => if changed.is_err() { return },
                 () = sleep(TICK) => {}
                 () = self.out.closed() => return,
@@ -95,9 +95,9 @@ impl Stream {
             }
         }
         for view in &look.servers {
-            let before = self.standings.insert(view.id.clone(), view.standing);
-            if before.is_some_and(|before| before != view.standing) {
-                let (name, label) = (&view.id.name, words::shown(view.standing).label);
+            let before = self.standings.insert(view.id.clone(), view.diagnosis.state);
+            if before.is_some_and(|before| before != view.diagnosis.state) {
+                let (name, label) = (&view.id.name, words::shown(view.diagnosis.state).label);
                 let said = keyway_secret::printable(&format!("{name}: {label}"));
                 event(&mut text, "say", &said);
             }

@@ -187,6 +187,6 @@ fn shown(notice: &Notice) -> Html {
         Notice::Good(words) => {
             html!("<p class=\"notice good\" role=\"status\">{}</p>\n", words)
         }
-        Notice::Bad(trouble) => parts::trouble(trouble),
+        Notice::Bad(found) => parts::problem(found),
     }
 }

@@ -4,10 +4,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use keyway::diagnosis::Diagnosis;
+
 use super::actions::Fields;
 use super::backend::ServerId;
 use super::html::{Html, Lines, html};
-use keyway_mcp::states::Trouble;
 
 /// The latest call of a session.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) enum Called {
     /// The arguments do not fit, so that nothing was sent.
     Misfit(Vec<String>),
     /// There was no answer.
-    Failed(Box<Trouble>),
+    Failed(Box<Diagnosis>),
     /// There was one.
     Answered(Answered),
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
+use keyway::diagnosis::Diagnosis;
 use keyway_secret::{Secret, constant_time_eq, random};
 use tokio::time::Instant;
 
 use super::result::LastCall;
-use keyway_mcp::states::Trouble;
 
 /// Links and sessions.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub(super) enum Notice {
     /// It worked.
     Good(String),
     /// It did not.
-    Bad(Box<Trouble>),
+    Bad(Box<Diagnosis>),
 }
 
 /// A session, as a request shows it.

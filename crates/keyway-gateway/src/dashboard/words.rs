@@ -64,7 +64,7 @@ pub(super) const fn why(standing: Standing) -> &'static str {
 
 /// Says how a server is authenticated to.
 pub(super) const fn method(view: &ServerView) -> &'static str {
-    match view.method {
+    match view.diagnosis.method {
         Some(Method::OAuth) if view.is_open => "no auth",
         Some(Method::OAuth) => "OAuth",
         Some(Method::Static) => "fixed header",

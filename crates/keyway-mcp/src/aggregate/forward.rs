@@ -87,6 +87,7 @@ impl Server {
             "reason": trouble.standing.reason.map(|reason| reason.as_str()),
             "code": trouble.code,
             "hint": trouble.hint.as_deref().map(|hint| self.hint(hint)),
+            "fixable_by": trouble.code.fixer().as_str(),
         });
         RpcError {
             data: serde_json::value::to_raw_value(&data).ok(),

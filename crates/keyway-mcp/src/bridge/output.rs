@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use keyway_code::Reason;
 use keyway_transport::{Event, RequestId, TransportError};
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -125,7 +126,13 @@ fn answer(id: &RequestId, explained: &Explained) -> String {
     let body = json!({
         "code": LOCAL_ERROR,
         "message": explained.message,
-        "data": { "code": explained.code, "hint": explained.hint },
+        "data": {
+            "state": explained.state.state.as_str(),
+            "reason": explained.state.reason.map(Reason::as_str),
+            "code": explained.code,
+            "hint": explained.hint,
+            "fixable_by": explained.code.fixer().as_str(),
+        },
     });
     jsonrpc::error(Some(id), &body.to_string())
 }

@@ -1,8 +1,5 @@
 //! From an error and what was seen beside it to the one code that says what is wrong.
 
-use std::fmt;
-use std::sync::Arc;
-
 use keyway_auth::AuthError;
 use keyway_auth::oauth::OAuthError;
 use keyway_code::Code;
@@ -12,15 +9,15 @@ use keyway_config::resolve::{RemoteSpec, ServerSpec, SpecEndpoint};
 use keyway_transport::{NetworkCause, TransportError};
 
 use super::credential::{Fed, Flaw, credentials, tenant};
+use super::finding::Finding;
 use super::next::Next;
 use super::talk;
 use crate::health::now;
-use keyway_mcp::declaration_site::DeclarationSite;
-use keyway_mcp::explain::{Explained, Explainer, explain, explain_session, naming};
 use keyway_mcp::session::{Era, SessionError};
 
 /// What was seen beside an error.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Evidence<'a> {
     /// The server.
     pub spec: &'a ServerSpec,
@@ -30,8 +27,21 @@ pub struct Evidence<'a> {
     pub speaks: Option<&'a Speaks>,
 }
 
+impl<'a> Evidence<'a> {
+    /// Nothing was seen beside the error.
+    #[must_use]
+    pub const fn of(spec: &'a ServerSpec) -> Self {
+        Self {
+            spec,
+            skew: None,
+            speaks: None,
+        }
+    }
+}
+
 /// How a server answers that is declared otherwise.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Speaks {
     /// The transport.
     pub transport: Transport,
@@ -39,72 +49,9 @@ pub struct Speaks {
     pub era: Era,
 }
 
-/// What is wrong with a server: the one form in which commands, the dashboard and MCP errors tell
-/// it. Its text is the message, so that it stands among the causes of an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnosis {
-    /// The code used in every format.
-    pub code: Code,
-    /// What was found out, in one line; names variables, never values.
-    pub message: String,
-    /// The next command, or what to change.
-    pub hint: String,
-}
-
-impl Diagnosis {
-    /// Says what is wrong with a session, from the error and the entry alone: nothing is asked.
-    #[must_use]
-    pub fn of_session(error: &SessionError, spec: &ServerSpec) -> Self {
-        let evidence = Evidence {
-            spec,
-            skew: None,
-            speaks: None,
-        };
-        refine_session(error, evidence).unwrap_or_else(|| {
-            let explained = explain_session(error);
-            let hint = explained.hint.unwrap_or_default();
-            Self {
-                code: explained.code,
-                message: explained.message,
-                hint: naming(&hint, None, &spec.name),
-            }
-        })
-    }
-}
-
-/// Explains errors of a server to its client, with the commands that help wherever they are typed.
-#[must_use]
-pub fn explainer(spec: ServerSpec, site: DeclarationSite) -> Explainer {
-    Arc::new(move |error| {
-        let evidence = Evidence {
-            spec: &spec,
-            skew: None,
-            speaks: None,
-        };
-        let mut explained = explain(error);
-        if let Some(found) = refine(error, evidence) {
-            explained = Explained {
-                code: found.code,
-                message: found.message,
-                hint: Some(found.hint),
-            };
-        }
-        explained.hint = explained.hint.map(|hint| site.word(&hint));
-        explained
-    })
-}
-
-impl fmt::Display for Diagnosis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Diagnosis {}
-
 /// Says what is wrong, where more is known than the error itself says.
 #[must_use]
-pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Diagnosis> {
+pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Finding> {
     let next = Next::about(evidence.spec);
     if let Some(speaks) = evidence.speaks {
         return Some(wrong_transport(evidence.spec, speaks, &next));
@@ -158,7 +105,7 @@ pub fn refine(error: &TransportError, evidence: Evidence<'_>) -> Option<Diagnosi
 
 /// The same for a conversation, which may fail after the connection came about.
 #[must_use]
-pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Diagnosis> {
+pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Finding> {
     if let SessionError::Transport(error) = error {
         return refine(error, evidence);
     }
@@ -169,7 +116,7 @@ pub fn refine_session(error: &SessionError, evidence: Evidence<'_>) -> Option<Di
     }
 }
 
-fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Diagnosis {
+fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Finding {
     let Speaks { transport, era } = speaks;
     let declared = spec.transport;
     let scheme = match (declared, *transport) {
@@ -179,7 +126,7 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Diagnosis
     };
     let (declared, speaks) = (declared.as_str(), transport.as_str());
     let again = next.again();
-    Diagnosis {
+    Finding {
         code: Code::WrongTransport,
         message: format!(
             "the entry says `{declared}`, and the server answers as `{speaks}`, with {era}"
@@ -188,11 +135,11 @@ fn wrong_transport(spec: &ServerSpec, speaks: &Speaks, next: &Next) -> Diagnosis
     }
 }
 
-fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Diagnosis {
+fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Finding {
     if let Some(skew) = skew.filter(|skew| skew.abs() > MAX_SKEW) {
         let which = if skew > 0 { "ahead of" } else { "behind" };
         let by = skew.abs();
-        return Diagnosis {
+        return Finding {
             code: Code::ClockSkew,
             message: format!(
                 "the server refused the credential with HTTP 401, and its clock is {by} s {which} this one"
@@ -218,7 +165,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Diagnosi
         ),
         Some(Flaw::Blank) => (Code::WhitespaceInValue, "it has a blank where none belongs"),
         Some(Flaw::Expired { ago }) => {
-            return Diagnosis {
+            return Finding {
                 code: Code::TokenExpired,
                 message: format!(
                     "the server refused the credential with HTTP 401{source}: it ended {} ago",
@@ -228,7 +175,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Diagnosi
             };
         }
         None => {
-            return Diagnosis {
+            return Finding {
                 code: Code::AuthRejected,
                 message: format!("the server refused the credential with HTTP 401{source}"),
                 hint: next.renew(first),
@@ -247,7 +194,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Diagnosi
         }
         _ => next.renew(first),
     };
-    Diagnosis {
+    Finding {
         code,
         message: format!("the server refused the credential with HTTP 401{source}: {what}"),
         hint,
@@ -255,7 +202,7 @@ fn unauthorized(remote: &RemoteSpec, skew: Option<i64>, next: &Next) -> Diagnosi
 }
 
 /// The entry sends nothing that the server could have refused, or a helper made it.
-fn no_credential(remote: &RemoteSpec, next: &Next) -> Diagnosis {
+fn no_credential(remote: &RemoteSpec, next: &Next) -> Finding {
     let again = next.again();
     let (message, hint) = match remote.helper {
         Some(_) => (
@@ -267,7 +214,7 @@ fn no_credential(remote: &RemoteSpec, next: &Next) -> Diagnosis {
             format!("put a reference to a token into `headers` of the entry; then {again}"),
         ),
     };
-    Diagnosis {
+    Finding {
         code: Code::AuthRejected,
         message: message.to_owned(),
         hint,
@@ -302,13 +249,13 @@ fn forbidden(
     status: u16,
     (told, scope): (&str, Option<&str>),
     next: &Next,
-) -> Diagnosis {
+) -> Finding {
     let told = told.to_ascii_lowercase();
     if ["admin", "approval", "consent_required"]
         .iter()
         .any(|word| told.contains(word))
     {
-        return Diagnosis {
+        return Finding {
             code: Code::AdminApprovalNeeded,
             message: "the server answered HTTP 403: an administrator has to approve this first"
                 .to_owned(),
@@ -327,7 +274,7 @@ fn forbidden(
         } else {
             format!("with the scope `{scope}`: {}", next.renew(all.first()))
         };
-        return Diagnosis {
+        return Finding {
             code: Code::InsufficientScope,
             message: format!(
                 "the server answered HTTP {status}: the credential lacks the scope `{scope}`"
@@ -336,7 +283,7 @@ fn forbidden(
         };
     }
     if let Some((place, variable)) = tenant(remote) {
-        return Diagnosis {
+        return Finding {
             code: Code::WrongTenant,
             message: format!(
                 "the server answered HTTP 403; {place} is made of `{variable}`, which may be that of another account"
@@ -353,14 +300,14 @@ fn forbidden(
     } else {
         format!("with more permissions: {}", next.renew(all.first()))
     };
-    Diagnosis {
+    Finding {
         code: Code::Forbidden,
         message: format!("the server answered HTTP 403{source}: it lacks a permission"),
         hint,
     }
 }
 
-fn limited(retry_after: Option<u64>, next: &Next) -> Diagnosis {
+fn limited(retry_after: Option<u64>, next: &Next) -> Finding {
     let again = next.again();
     let (wait, hint) = match retry_after {
         Some(seconds) => (
@@ -369,19 +316,19 @@ fn limited(retry_after: Option<u64>, next: &Next) -> Diagnosis {
         ),
         None => (String::new(), format!("wait a minute; then {again}")),
     };
-    Diagnosis {
+    Finding {
         code: Code::RateLimited,
         message: format!("the server answered HTTP 429{wait}"),
         hint,
     }
 }
 
-fn of_oauth(error: &OAuthError, next: &Next) -> Option<Diagnosis> {
+fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
     let server = &next.server;
     let (code, hint) = match error {
         OAuthError::SignInRequired { scopes, .. } if error.code() == Code::InsufficientScope => {
             let scopes = keyway_secret::printable(&scopes.join(","));
-            return Some(Diagnosis {
+            return Some(Finding {
                 code: Code::InsufficientScope,
                 message: format!("the server wants more scopes than were agreed to: {scopes}"),
                 hint: format!("keyway login {server} --scopes {scopes}"),
@@ -407,7 +354,7 @@ fn of_oauth(error: &OAuthError, next: &Next) -> Option<Diagnosis> {
         ),
         _ => return None,
     };
-    Some(Diagnosis {
+    Some(Finding {
         code,
         message: keyway_secret::printable(&error.to_string()),
         hint,
@@ -421,7 +368,7 @@ fn host_of(error: &TransportError) -> String {
     }
 }
 
-fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Diagnosis> {
+fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
     let again = next.again();
     let (code, message, hint) = match cause {
         NetworkCause::Name => (
@@ -463,7 +410,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Diagnosis>
         ),
         _ => return None,
     };
-    Some(Diagnosis {
+    Some(Finding {
         code,
         message,
         hint: format!("{hint}; then {again}"),

@@ -5,17 +5,13 @@ use keyway_config::resolve::{ServerSpec, SpecEndpoint};
 use keyway_transport::TransportError;
 use url::{Host, Url};
 
+use super::finding::Finding;
 use super::next::Next;
-use super::refine::Diagnosis;
 use keyway_mcp::session::{RpcError, SessionError};
 use keyway_mcp::version::{LEGACY, MODERN};
 
 /// Says what is wrong with a conversation.
-pub(super) fn of_session(
-    error: &SessionError,
-    spec: &ServerSpec,
-    next: &Next,
-) -> Option<Diagnosis> {
+pub(super) fn of_session(error: &SessionError, spec: &ServerSpec, next: &Next) -> Option<Finding> {
     let hint = match error {
         SessionError::Rpc(error) => of_rpc(error, next),
         SessionError::Protocol { .. } => broken(next),
@@ -32,7 +28,7 @@ pub(super) fn of_session(
         SessionError::Timeout { seconds, .. } => late(*seconds, spec, next),
         _ => return None,
     };
-    Some(Diagnosis {
+    Some(Finding {
         code: error.code(),
         message: keyway_secret::printable(&error.to_string()),
         hint,
@@ -44,7 +40,7 @@ pub(super) fn of_transport(
     error: &TransportError,
     spec: &ServerSpec,
     next: &Next,
-) -> Option<Diagnosis> {
+) -> Option<Finding> {
     let again = next.again();
     let hint = match error {
         TransportError::Protocol { .. } | TransportError::Frame(_) => broken(next),
@@ -99,7 +95,7 @@ pub(super) fn of_transport(
         message = format!("{message}: {below}");
         cause = below.source();
     }
-    Some(Diagnosis {
+    Some(Finding {
         code: error.code(),
         message: keyway_secret::printable(&message),
         hint,
@@ -144,7 +140,7 @@ fn of_rpc(error: &RpcError, next: &Next) -> String {
     }
 }
 
-fn of_versions(offered: &str, next: &Next) -> Diagnosis {
+fn of_versions(offered: &str, next: &Next) -> Finding {
     let oldest = LEGACY.last().copied().unwrap_or(MODERN);
     let dates = offered.split(", ").filter(|text| is_date(text));
     let newest = dates.max();
@@ -164,7 +160,7 @@ fn of_versions(offered: &str, next: &Next) -> Diagnosis {
     };
     let legacy = LEGACY.join(", ");
     let offered = if offered.is_empty() { "none" } else { offered };
-    Diagnosis {
+    Finding {
         code: Code::NoCommonVersion,
         message: format!(
             "the server offers {offered}, and Keyway speaks {MODERN} (modern) and {legacy} (legacy)"

@@ -3,7 +3,7 @@
 mod hint;
 
 use keyway_auth::{AuthError, HelperFault};
-use keyway_code::{Code, Exit};
+use keyway_code::{Code, Exit, Stage};
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec};
 use keyway_config::source::Location;
@@ -188,7 +188,9 @@ impl Error {
             }
             Self::Store(error) => error.code(),
             Self::Connect(error) => error.code(),
-            Self::Talk { diagnosis, .. } => diagnosis.code,
+            Self::Talk {
+                error, diagnosis, ..
+            } => diagnosis.code.unwrap_or_else(|| error.code()),
             Self::SignIn { error, .. } => error.code(),
             Self::Cancelled => Code::Cancelled,
             Self::NoHome | Self::NotOAuth { .. } | Self::Harden { .. } => Code::ConfigError,
@@ -288,7 +290,7 @@ impl Error {
             Self::Talk {
                 error, diagnosis, ..
             } => Trouble {
-                code: diagnosis.code,
+                code: self.code(),
                 message: diagnosis.message.clone(),
                 ..Trouble::from(error)
             },
@@ -306,6 +308,49 @@ impl Error {
             ..problem
         }
     }
+
+    /// Says how this leaves the server, from the error alone: nothing is asked.
+    #[must_use]
+    pub fn diagnosis(&self) -> Diagnosis {
+        let server = self.server().unwrap_or_default();
+        self.diagnosis_of(Diagnosis::new("", server), Stage::Connect)
+    }
+
+    /// The same, added to what is known of the server; it came to `stage`, unless the code says
+    /// another.
+    #[must_use]
+    pub fn diagnosis_of(&self, known: Diagnosis, stage: Stage) -> Diagnosis {
+        let mut found = known;
+        if let Self::Talk { diagnosis, .. } = self {
+            found.transport = found.transport.or(diagnosis.transport);
+            found.method = found.method.or(diagnosis.method);
+            if found.variables.is_empty() {
+                found.variables = diagnosis.variables.clone();
+            }
+        }
+        let code = self.code();
+        found.stage = code.stage().unwrap_or(stage);
+        found.state = self.problem().standing;
+        found.code = Some(code);
+        found.message = chain(self);
+        found.hint = self.hint();
+        found.exit = self.exit();
+        found.fault_at = self.location().cloned();
+        found.http = self.http_refusal();
+        found.last_lines = self.last_lines().to_vec();
+        found
+    }
+}
+
+/// Writes an error with everything behind it in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(below) = cause {
+        text = format!("{text}: {below}");
+        cause = below.source();
+    }
+    printable(&text)
 }
 
 /// Says whether a program of the server ended by itself.

@@ -23,7 +23,7 @@ use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::failure;
-use crate::report::mask::{Mask, in_words};
+use keyway_lint::mask::{Mask, in_words};
 
 /// An archive to be written when the examination is over.
 #[derive(Debug)]

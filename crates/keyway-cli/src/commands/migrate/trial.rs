@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use keyway::Error;
+use keyway::examination::list_anything;
 use keyway::load::Loaded;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
 use keyway_secret::printable;
 
-use crate::commands::{block_on, probe::listed};
+use crate::commands::block_on;
 use crate::connect_args::{ConnectArgs, SignInPolicy, plan};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -62,9 +63,9 @@ impl Trial<'_> {
                     continue;
                 }
                 let ready = plan(&tried, Some(server))?.approved_before()?;
-                let found = listed(&ready).await;
-                let found = found.map_err(|error| refused(server, error))?;
-                text.push_str(&format!("`{name}` was tested: {}\n", found.in_words()));
+                let found = list_anything(&ready).await;
+                let found = found.map_err(|error| refused(server, error.into()))?;
+                text.push_str(&format!("`{name}` was tested: {}\n", found.summary()));
             }
             Ok(text)
         })
@@ -91,7 +92,7 @@ impl Trial<'_> {
                 CliError::from(Error::SignIn { server, error })
             })
         });
-        offered.map_err(|error| refused(server, error))?;
+        offered.map_err(|error| refused(server, error.into()))?;
         let name = printable(server);
         Ok(format!(
             "`{name}` was asked: it offers sign-in with OAuth\n"

@@ -1,22 +1,21 @@
 //! The table for people, and below it what keeps servers from working.
 
-use keyway::status::{Reason, VariableStatus};
+use keyway::diagnosis::{Diagnosis, Variable};
+use keyway_code::Reason;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::environment::Origin;
 use keyway_secret::printable;
 
-use super::Listed;
-use super::explain::stops;
 use super::sign_in;
 use super::vault::Kept;
 use crate::context::{CommandContext, Verbosity};
-use crate::report::mask::in_words;
 use crate::report::{Report, counted};
 use crate::table::Table;
+use keyway_lint::mask::in_words;
 
 /// Renders the servers.
 pub(super) fn render(
-    servers: &[Listed<'_>],
+    servers: &[Diagnosis],
     report: &Report<'_>,
     (vault, context): (Option<&Kept>, &CommandContext),
 ) -> String {
@@ -33,35 +32,35 @@ pub(super) fn render(
         text.push('\n');
         text.push_str(&message(finding));
     }
-    let waits = |found: &Listed<'_>| found.status.reason == Some(Reason::PendingTrust);
+    let waits = |found: &Diagnosis| found.state.reason == Some(Reason::PendingTrust);
     if servers.iter().any(waits) && context.verbosity != Verbosity::Quiet {
         text.push_str(PENDING_TRUST);
     }
     text
 }
 
-fn table(servers: &[Listed<'_>]) -> Table<5> {
+fn table(servers: &[Diagnosis]) -> Table<5> {
     let mut table = Table::new(["SERVER", "TRANSPORT", "METHOD", "STATE", "VARIABLES"]);
     let several = servers.chunk_by(|a, b| a.plugin == b.plugin).count() > 1;
-    for listed in servers {
-        let status = &listed.status;
+    for found in servers {
         let name = if several {
-            listed.id()
+            found.id()
         } else {
-            status.entry.name.clone()
+            found.server.clone()
         };
-        let state = match status.reason {
-            Some(reason) => format!("{}: {}", status.state.as_str(), reason.as_str()),
-            None => status.state.as_str().to_owned(),
+        let state = found.state.state.as_str();
+        let state = match found.state.reason {
+            Some(reason) => format!("{state}: {}", reason.as_str()),
+            None => state.to_owned(),
         };
-        let variables: Vec<String> = status.variables.iter().map(variable).collect();
+        let variables: Vec<String> = found.variables.iter().map(variable).collect();
         table.push([
             in_words(&printable(&name)),
-            status
+            found
                 .transport
                 .map_or("?", |found| found.as_str())
                 .to_owned(),
-            status.method.map_or("?", |found| found.as_str()).to_owned(),
+            found.method.map_or("?", |found| found.as_str()).to_owned(),
             state,
             if variables.is_empty() {
                 "-".to_owned()
@@ -74,8 +73,8 @@ fn table(servers: &[Listed<'_>]) -> Table<5> {
 }
 
 /// Says who is signed in where.
-fn sign_ins(servers: &[Listed<'_>]) -> String {
-    let kept = |listed: &Listed<'_>| {
+fn sign_ins(servers: &[Diagnosis]) -> String {
+    let kept = |listed: &Diagnosis| {
         let name = in_words(&printable(&listed.id()));
         Some(sign_in::line(&name, listed.sign_in.as_ref()?))
     };
@@ -87,8 +86,8 @@ fn sign_ins(servers: &[Listed<'_>]) -> String {
 }
 
 /// Says once what holds for all programs, or of each server what holds for its own.
-fn protection(servers: &[Listed<'_>]) -> String {
-    let mut found: Vec<(&Listed<'_>, &str)> = Vec::new();
+fn protection(servers: &[Diagnosis]) -> String {
+    let mut found: Vec<(&Diagnosis, &str)> = Vec::new();
     for listed in servers {
         found.extend(listed.protection.as_deref().map(|words| (listed, words)));
     }
@@ -99,7 +98,7 @@ fn protection(servers: &[Listed<'_>]) -> String {
         None => String::new(),
         Some((_, words)) if is_same => format!("\nprotection from programs: {words}\n"),
         Some(_) => {
-            let line = |(listed, words): &(&Listed<'_>, &str)| {
+            let line = |(listed, words): &(&Diagnosis, &str)| {
                 let id = in_words(&printable(&listed.id()));
                 format!("protection from programs of `{id}`: {words}\n")
             };
@@ -109,8 +108,8 @@ fn protection(servers: &[Listed<'_>]) -> String {
     }
 }
 
-fn variable(variable: &VariableStatus<'_>) -> String {
-    let name = in_words(&printable(variable.name));
+fn variable(variable: &Variable) -> String {
+    let name = in_words(&printable(&variable.name));
     match (variable.is_set, variable.has_default) {
         (true, _) => match variable.origin {
             Some(Origin::File) => format!("{name} set, in a file"),
@@ -123,11 +122,11 @@ fn variable(variable: &VariableStatus<'_>) -> String {
 }
 
 /// Returns what is wrong with files, and of each failed server the first thing.
-fn first_messages<'a>(servers: &[Listed<'_>], report: &'a Report<'_>) -> Vec<&'a Diagnostic> {
+fn first_messages<'a>(servers: &[Diagnosis], report: &'a Report<'_>) -> Vec<&'a Diagnostic> {
     let found = report.diagnostics();
     let mut chosen: Vec<usize> = Vec::new();
     for listed in servers {
-        chosen.extend(found.iter().position(|one| stops(one, &listed.status)));
+        chosen.extend(found.iter().position(|one| explains(one, listed)));
     }
     let about_files = found.iter().enumerate();
     chosen.extend(
@@ -138,6 +137,12 @@ fn first_messages<'a>(servers: &[Listed<'_>], report: &'a Report<'_>) -> Vec<&'a
     chosen.sort_unstable();
     chosen.dedup();
     chosen.iter().filter_map(|&at| found.get(at)).collect()
+}
+
+/// Says whether a finding is the one that a diagnosis was made of.
+fn explains(finding: &Diagnostic, found: &Diagnosis) -> bool {
+    let is_own = finding.server.as_ref().is_none_or(|it| *it == found.server);
+    is_own && found.code == Some(finding.code) && found.fault_at == finding.location
 }
 
 fn message(finding: &Diagnostic) -> String {

@@ -1,18 +1,18 @@
 //! `--format json`: the object of the contract, `null` where this version cannot know.
 
+use keyway::diagnosis::Diagnosis;
+use keyway::events::rfc3339;
+use keyway_code::Code;
 use keyway_config::environment::Origin;
+use keyway_lint::mask::in_name;
 use serde::Serialize;
 
-use super::Listed;
 use super::vault::Kept;
 use crate::report::Report;
 use crate::report::json::{Finding, Place, findings, to_text};
-use keyway::events::rfc3339;
-
-use crate::report::mask::in_name;
 
 /// Renders the servers.
-pub(super) fn render(servers: &[Listed<'_>], report: &Report<'_>, vault: Option<&Kept>) -> String {
+pub(super) fn render(servers: &[Diagnosis], report: &Report<'_>, vault: Option<&Kept>) -> String {
     to_text(&Object {
         schema_version: 1,
         diagnostics: findings(report),
@@ -33,11 +33,14 @@ struct Object<'a> {
 struct Server<'a> {
     id: String,
     name: &'a str,
-    source: Place<'a>,
+    source: Option<Place<'a>>,
     transport: Option<&'static str>,
     method: Option<&'static str>,
     state: &'static str,
     reason: Option<&'static str>,
+    code: Option<Code>,
+    hint: Option<&'a str>,
+    fixable_by: Option<&'static str>,
     variables: Vec<Variable<'a>>,
     account: Option<&'a str>,
     scopes: Option<&'a [String]>,
@@ -54,35 +57,34 @@ struct Variable<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn of(listed: &'a Listed<'_>) -> Self {
-        let status = &listed.status;
-        let entry = status.entry;
-        let source = &status.document.source;
-        let start = source.position(entry.name_span.start);
-        let variables = status.variables.iter().map(|variable| Variable {
-            name: variable.name,
+    fn of(found: &'a Diagnosis) -> Self {
+        let variables = found.variables.iter().map(|variable| Variable {
+            name: &variable.name,
             set: variable.is_set,
             from: variable.origin.map(Origin::as_str),
         });
-        let kept = listed.sign_in.as_ref();
+        let kept = found.sign_in.as_ref();
         Self {
-            id: listed.id(),
-            name: &entry.name,
-            source: Place {
-                file: source.path(),
-                line: start.line,
-                column: start.column,
-                pointer: in_name(entry.pointer.as_str()),
-            },
-            transport: status.transport.map(|transport| transport.as_str()),
-            method: status.method.map(|method| method.as_str()),
-            state: status.state.as_str(),
-            reason: status.reason.map(|reason| reason.as_str()),
+            id: found.id(),
+            name: &found.server,
+            source: found.declared_at.as_ref().map(|place| Place {
+                file: &place.file,
+                line: place.start.line,
+                column: place.start.column,
+                pointer: in_name(place.pointer.as_str()),
+            }),
+            transport: found.transport.map(|transport| transport.as_str()),
+            method: found.method.map(|method| method.as_str()),
+            state: found.state.state.as_str(),
+            reason: found.state.reason.map(|reason| reason.as_str()),
+            code: found.code,
+            hint: found.hint.as_deref(),
+            fixable_by: found.fixable_by().map(|fixer| fixer.as_str()),
             variables: variables.collect(),
             account: kept.and_then(|kept| kept.account.as_deref()),
             scopes: kept.map(|kept| kept.scopes.as_slice()),
             expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
-            protection: listed.protection.as_deref(),
+            protection: found.protection.as_deref(),
         }
     }
 }

@@ -3,10 +3,9 @@
 //! Found out by a launcher that shuts itself in and ends; no program of a plugin is started.
 
 use keyway::connect::{Isolation, Launcher};
+use keyway::examination::Surveyed;
 use keyway::settings::Confinement;
-use keyway_config::declared::Endpoint;
 
-use super::Listed;
 use crate::commands::block_on;
 use crate::connect_args;
 use crate::context::CommandContext;
@@ -15,13 +14,13 @@ use crate::vault::folders;
 
 /// Fills in the protection of every server that runs a program.
 pub(super) fn look_up(
-    servers: &mut [Listed<'_>],
+    servers: &mut [Surveyed<'_>],
     context: &CommandContext,
 ) -> Result<(), CliError> {
     let sandbox = &context.settings()?.sandbox;
     let mut known: Vec<(Confinement, String)> = Vec::new();
-    for listed in servers.iter_mut().filter(|listed| runs_a_program(listed)) {
-        let asked = sandbox.of(&listed.id());
+    for server in servers.iter_mut().filter(|server| server.runs_program()) {
+        let asked = sandbox.of(&server.diagnosis.id());
         let words = match known.iter().find(|(confinement, _)| *confinement == asked) {
             Some((_, words)) => words.clone(),
             None => {
@@ -30,17 +29,9 @@ pub(super) fn look_up(
                 words
             }
         };
-        listed.protection = Some(words);
+        server.diagnosis.protection = Some(words);
     }
     Ok(())
-}
-
-fn runs_a_program(listed: &Listed<'_>) -> bool {
-    let server = listed.status.entry.server.as_ref();
-    server.is_ok_and(|server| match &server.endpoint {
-        Endpoint::Local(_) => true,
-        Endpoint::Remote(remote) => remote.helper.is_some(),
-    })
 }
 
 fn probe(asked: Confinement) -> Result<String, CliError> {

@@ -2,45 +2,13 @@
 
 use std::sync::Arc;
 
-use keyway::Host;
-use keyway::load::Loaded;
 use keyway::sign_in::{Accounts, SignIn};
 use keyway::vault::KeptVault;
-use keyway_config::method::Method;
-use keyway_config::resolve::{SpecEndpoint, resolve};
-use keyway_mcp::states::{Reason, State};
 use keyway_secret::printable;
 
-use super::Listed;
 use crate::connect_args::default_profile;
 use crate::context::CommandContext;
 use crate::error::CliError;
-
-/// Adds the sign-ins; one that has ended makes its server wait for a person.
-pub(super) fn look_up(
-    servers: &mut [Listed<'_>],
-    plugins: &[&Loaded],
-    host: &Host,
-    accounts: &Accounts,
-) -> Result<(), CliError> {
-    for listed in servers.iter_mut().filter(|listed| is_oauth(listed)) {
-        let owner = listed.owner(plugins);
-        let (Some(loaded), Ok(server)) = (owner, &listed.status.entry.server) else {
-            continue;
-        };
-        let spec = resolve(server, &host.variable_scope(loaded)?.scope());
-        let Ok(SpecEndpoint::Remote(remote)) = spec.map(|spec| spec.endpoint) else {
-            continue;
-        };
-        let found = accounts.status(&listed.plugin, &server.name, &remote);
-        listed.sign_in = found?;
-        if listed.sign_in.as_ref().is_some_and(|kept| kept.ended) {
-            listed.status.state = State::NeedsAuth;
-            listed.status.reason = Some(Reason::ReauthRequired);
-        }
-    }
-    Ok(())
-}
 
 /// Returns whose sign-ins are told.
 pub(super) fn accounts(
@@ -52,11 +20,6 @@ pub(super) fn accounts(
     let account = settings.defaults.account.clone();
     let settings = Arc::new(settings.clone());
     Ok(Accounts::of_vault(vault, settings, &profile, account))
-}
-
-/// Says whether somebody can be signed in to a server.
-pub(super) fn is_oauth(listed: &Listed<'_>) -> bool {
-    listed.status.method == Some(Method::OAuth)
 }
 
 /// Says in one line who is signed in, to what, and for how long.

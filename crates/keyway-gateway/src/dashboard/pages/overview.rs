@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use keyway::sign_in::SignIn;
+
 use super::parts::{badge, bar, buttons, element, facts};
 use super::{Look, Region, activity};
 use crate::dashboard::backend::ServerView;
@@ -61,7 +63,7 @@ fn summary(look: &Look) -> Html {
         .count();
     let count = |classes: &[&str]| {
         let of = |view: &&ServerView| {
-            !view.is_checking() && classes.contains(&words::shown(view.standing).class)
+            !view.is_checking() && classes.contains(&words::shown(view.diagnosis.state).class)
         };
         look.servers.iter().filter(of).count()
     };
@@ -100,7 +102,7 @@ fn recent(look: &Look) -> Html {
 }
 
 fn card(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
-    let shown = words::shown(view.standing);
+    let shown = words::shown(view.diagnosis.state);
     html!(
         "<li class=\"card {}\" id=\"{}\"><div class=\"head\"><h3><a href=\"{}\">{}</a></h3>{}</div>\
          {}<p class=\"why\">{}</p>{}<div class=\"foot\">{}<div class=\"buttons\">{}{}</div></div></li>\n",
@@ -111,7 +113,7 @@ fn card(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
         badge(view),
         facts(view),
         why(view),
-        view.sign_in.as_ref().map(who),
+        view.diagnosis.sign_in.as_ref().map(|it| who(view, it)),
         latency(look, view),
         invitation(view, browser),
         buttons(view, browser),
@@ -120,33 +122,33 @@ fn card(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
 
 /// What is wrong if that is known, else what the state means.
 fn why(view: &ServerView) -> Html {
-    match (&view.fault, &view.consent) {
+    match (view.diagnosis.fault(), &view.consent) {
         (_, Some(_)) => html!("Waiting for you on the authorization server's page."),
-        (Some(fault), None) if view.question.is_none() && !view.wants_sign_in() => {
-            html!("{}", Ticked(&fault.message))
+        (Some(_), None) if view.diagnosis.question.is_none() && !view.wants_sign_in() => {
+            html!("{}", Ticked(&view.diagnosis.message))
         }
         // The badge says it all.
-        _ if view.standing == Standing::CONNECTED => Html::default(),
-        _ => html!("{}", words::why(view.standing)),
+        _ if view.diagnosis.state == Standing::CONNECTED => Html::default(),
+        _ => html!("{}", words::why(view.diagnosis.state)),
     }
 }
 
-fn who(kept: &crate::dashboard::backend::Kept) -> Html {
-    let account = kept.sign_in.account.as_deref().unwrap_or("Signed in");
+fn who(view: &ServerView, sign_in: &SignIn) -> Html {
+    let account = sign_in.account.as_deref().unwrap_or("Signed in");
     html!(
         "<div class=\"who\"><p><strong>{}</strong> <span class=\"soft\">at {}</span></p>{}</div>",
         account,
-        kept.sign_in.issuer,
-        bar(kept),
+        sign_in.issuer,
+        bar(view, sign_in),
     )
 }
 
 fn invitation(view: &ServerView, browser: &BrowserSession) -> Option<Html> {
     let label = if view.consent.is_some() {
         "Continue signing in"
-    } else if view.question.is_some() {
+    } else if view.diagnosis.question.is_some() {
         "Review and approve"
-    } else if view.fault.is_some() && !view.wants_sign_in() {
+    } else if view.diagnosis.fault().is_some() && !view.wants_sign_in() {
         "See how to fix it"
     } else {
         return None;

@@ -1,15 +1,17 @@
-//! What several pages show: badges, bars, buttons, troubles.
+//! What several pages show: badges, bars, buttons, problems.
 
+use keyway::diagnosis::Diagnosis;
+use keyway::sign_in::SignIn;
 use keyway_code::Code;
 use keyway_config::method::Method;
 
 use crate::dashboard::actions::MARK;
-use crate::dashboard::backend::{Kept, ServerId, ServerView};
+use crate::dashboard::backend::{ServerId, ServerView};
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;
-use keyway_mcp::states::{Reason, State, Trouble};
+use keyway_mcp::states::{Reason, State};
 
 /// The field that says which session a form belongs to.
 pub(super) fn mark(browser: &BrowserSession) -> Html {
@@ -48,7 +50,7 @@ pub(super) fn badge(view: &ServerView) -> Html {
             "<span class=\"badge wait\"><span class=\"dot\" aria-hidden=\"true\">…</span>Checking</span>"
         );
     }
-    let shown = words::shown(view.standing);
+    let shown = words::shown(view.diagnosis.state);
     html!(
         "<span class=\"badge {}\"><span class=\"dot\" aria-hidden=\"true\">{}</span>{}</span>",
         shown.class,
@@ -64,18 +66,17 @@ pub(super) fn facts(view: &ServerView) -> Html {
         1 => Some("1 tool".to_owned()),
         several => Some(format!("{several} tools")),
     };
-    let tools = tools.filter(|_| view.offers.is_some());
+    let tools = tools.filter(|_| view.diagnosis.offer.is_some());
     html!(
         "<p class=\"facts\"><span class=\"chip\">{}</span><span class=\"chip\">{}</span>{}</p>",
-        words::transport(view.transport),
+        words::transport(view.diagnosis.transport),
         words::method(view),
         tools.map(|tools| html!("<span class=\"soft\">{}</span>", tools)),
     )
 }
 
 /// How long a token is still good.
-pub(super) fn bar(kept: &Kept) -> Html {
-    let sign_in = &kept.sign_in;
+pub(super) fn bar(view: &ServerView, sign_in: &SignIn) -> Html {
     let renews = if sign_in.renews && !sign_in.ended {
         ", renews automatically"
     } else {
@@ -87,7 +88,7 @@ pub(super) fn bar(kept: &Kept) -> Html {
     let Some(left) = sign_in.expires_in else {
         return html!("<p class=\"time\">The token does not expire.</p>");
     };
-    let whole = kept.lifetime.unwrap_or(left).max(left).max(1);
+    let whole = view.token_lifetime.unwrap_or(left).max(left).max(1);
     let left = left.max(0);
     let percent = usize::try_from(left.saturating_mul(100) / whole).unwrap_or_default();
     let words = words::seconds(left);
@@ -102,12 +103,12 @@ pub(super) fn bar(kept: &Kept) -> Html {
 }
 
 /// What is the matter, and what to do.
-pub(super) fn trouble(trouble: &Trouble) -> Html {
+pub(super) fn problem(problem: &Diagnosis) -> Html {
     html!(
         "<div class=\"notice bad\" role=\"alert\"><p><strong>{}</strong> <code>{}</code></p>{}</div>\n",
-        Ticked(&trouble.message),
-        trouble.code,
-        trouble
+        Ticked(&problem.message),
+        problem.code.map_or("", |code| code.as_str()),
+        problem
             .hint
             .as_ref()
             .map(|hint| html!("<p>What to do: {}</p>", Ticked(hint))),
@@ -122,23 +123,24 @@ pub(super) fn buttons(view: &ServerView, browser: &BrowserSession) -> Html {
     if !view.is_usable() {
         return all;
     }
-    let is_oauth = view.method == Some(Method::OAuth);
+    let is_oauth = view.diagnosis.method == Some(Method::OAuth);
     if is_oauth && view.consent.is_none() {
         if view
+            .diagnosis
             .sign_in
             .as_ref()
-            .is_some_and(|kept| !kept.sign_in.ended)
+            .is_some_and(|sign_in| !sign_in.ended)
         {
             all.push(&make(Action::SignOut, "Sign out", "plain"));
         } else if !view.is_open {
-            let class = if view.standing.state == State::NeedsAuth {
+            let class = if view.diagnosis.state.state == State::NeedsAuth {
                 "main"
             } else {
                 "plain"
             };
             all.push(&make(Action::SignIn, "Sign in", class));
         }
-        if view.standing.reason == Some(Reason::InsufficientScope) {
+        if view.diagnosis.state.reason == Some(Reason::InsufficientScope) {
             all.push(&make(Action::SignIn, "Sign in again", "main"));
         }
     }
@@ -151,8 +153,8 @@ pub(super) fn buttons(view: &ServerView, browser: &BrowserSession) -> Html {
 
 /// Says what a check does: the first one connects.
 const fn check_label(view: &ServerView) -> &'static str {
-    let was_tried = view.offers.is_some() || view.fault.is_some();
-    match (view.method, was_tried) {
+    let was_tried = view.diagnosis.offer.is_some() || view.diagnosis.code.is_some();
+    match (view.diagnosis.method, was_tried) {
         (Some(Method::Dynamic), true) => "Run helper again",
         (_, true) => "Reconnect",
         (_, false) => "Connect",
@@ -167,18 +169,17 @@ impl ServerView {
 
     /// Says whether a sign-in is all that is missing.
     pub(super) fn wants_sign_in(&self) -> bool {
-        let fault = self.fault.as_ref();
-        fault.is_some_and(|fault| fault.code == Code::SignInRequired)
+        self.diagnosis.code == Some(Code::SignInRequired)
     }
 
     /// Says whether anything can be done about it here.
     pub(super) fn is_usable(&self) -> bool {
         !matches!(
-            (self.standing.state, self.standing.reason),
+            (self.diagnosis.state.state, self.diagnosis.state.reason),
             (State::Disabled, _)
                 | (_, Some(Reason::NotConfigured | Reason::PendingTrust))
                 | (State::Failed, Some(Reason::ConfigError))
-        ) || self.sign_in.is_some()
+        ) || self.diagnosis.sign_in.is_some()
     }
 }
 
@@ -189,48 +190,39 @@ pub(super) fn element(id: &ServerId) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use keyway::diagnosis::Offer;
     use keyway_config::declared::Transport;
+    use keyway_mcp::session::Era;
     use keyway_mcp::states::Standing;
 
     use super::*;
 
     /// A server that nothing was tried with yet.
     pub(in crate::dashboard::pages) fn untried(standing: Standing) -> ServerView {
-        ServerView {
-            id: ServerId {
-                plugin: "p".to_owned(),
-                name: "s".to_owned(),
-            },
-            place: String::new(),
-            transport: Some(Transport::Http),
-            method: Some(Method::Static),
-            is_open: false,
-            standing,
-            is_busy: false,
-            sign_in: None,
-            variables: Vec::new(),
-            question: None,
-            consent: None,
-            fault: None,
-            offers: None,
-            tools: [].into(),
-        }
+        let mut diagnosis = Diagnosis::new("p", "s");
+        diagnosis.transport = Some(Transport::Http);
+        diagnosis.method = Some(Method::Static);
+        diagnosis.state = standing;
+        ServerView::new(diagnosis)
     }
 
     #[test]
     fn only_what_was_connected_is_reconnected() {
         let mut view = untried(Standing::CONNECTED);
         assert_eq!(check_label(&view), "Connect");
-        view.offers = Some("2 tools".to_owned());
+        let era = Era::Legacy {
+            version: "2025-06-18".to_owned(),
+        };
+        view.diagnosis.offer = Some(Offer::new(era, "2 tools".to_owned(), Vec::new()));
         assert_eq!(check_label(&view), "Reconnect");
-        view.method = Some(Method::Dynamic);
+        view.diagnosis.method = Some(Method::Dynamic);
         assert_eq!(check_label(&view), "Run helper again");
     }
 
     #[test]
     fn a_server_without_authentication_has_a_chip_that_says_so() {
         let mut view = untried(Standing::CONNECTED);
-        view.method = Some(Method::None);
+        view.diagnosis.method = Some(Method::None);
         let facts = facts(&view);
         assert!(facts.as_str().contains(">no auth<"), "{}", facts.as_str());
     }

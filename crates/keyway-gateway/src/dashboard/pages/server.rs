@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
+use keyway::diagnosis::{Diagnosis, Variable};
+use keyway_code::Code;
 use keyway_config::method::Method;
 
 use super::overview::latency;
 use super::parts::{badge, bar, button, buttons, facts, mark};
 use super::{Look, Region, activity};
-use crate::dashboard::backend::{Consent, Fault, Kept, ServerView, Tool, Variable, WantedBy};
+use crate::dashboard::backend::{Consent, ServerView, Tool, WantedBy};
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
@@ -47,15 +49,21 @@ fn state(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
         view.id.name,
         badge(view),
         facts(view),
-        words::why(view.standing),
+        words::why(view.diagnosis.state),
         buttons(view, browser),
         latency(look, view),
         view.consent.as_ref().map(|it| consent(view, it, browser)),
-        view.question.as_ref().map(|it| question(view, it, browser)),
-        view.fault
+        view.diagnosis
+            .question
             .as_ref()
-            .filter(|_| view.question.is_none() && view.consent.is_none() && !view.wants_sign_in())
-            .map(fault),
+            .map(|it| question(view, it, browser)),
+        view.diagnosis
+            .fault()
+            .filter(|_| {
+                let is_asked = view.diagnosis.question.is_some() || view.consent.is_some();
+                !is_asked && !view.wants_sign_in()
+            })
+            .map(|code| fault(&view.diagnosis, code)),
         sign_in(view),
         declared(view),
     )
@@ -178,31 +186,38 @@ fn question(view: &ServerView, question: &Question, browser: &BrowserSession) ->
     )
 }
 
-fn fault(fault: &Fault) -> Html {
-    let lines = (!fault.lines.is_empty()).then(|| {
+fn fault(found: &Diagnosis, code: Code) -> Html {
+    let lines = (!found.last_lines.is_empty()).then(|| {
         html!(
             "<h3>Its last output</h3><pre tabindex=\"0\">{}</pre>",
-            Lines(&fault.lines.join("\n")),
+            Lines(&found.last_lines.join("\n")),
         )
     });
+    let place = found.fault_at.as_ref();
+    let place = place.map(|at| format!("{}:{}:{}", at.file, at.start.line, at.start.column));
     html!(
-        "<section class=\"panel bad\" id=\"fault\"><h2>What is wrong</h2>\
+        "<section class=\"panel bad\" id=\"fault\" data-state=\"{}\" data-reason=\"{}\" \
+         data-fixable-by=\"{}\"><h2>What is wrong</h2>\
          <p><strong>{}</strong> <code>{}</code></p>{}{}\
          <h3>Why</h3><p>{}</p><h3>How to fix it</h3><p class=\"fix\">{}</p>\
          <p class=\"hint\">Found at the stage <em>{}</em>. More: <code>keyway explain {}</code></p>\
          </section>\n",
-        Ticked(&fault.message),
-        fault.code,
-        fault
-            .place
-            .as_ref()
-            .map(|place| html!("<p class=\"soft\">at <code>{}</code></p>", place)),
+        found.state.state.as_str(),
+        found.state.reason.map_or("", |reason| reason.as_str()),
+        code.fixer().as_str(),
+        Ticked(&found.message),
+        code.as_str(),
+        place.map(|place| html!("<p class=\"soft\">at <code>{}</code></p>", place)),
         lines,
-        Ticked(&fault.why),
-        fix(&fault.hint),
-        fault.stage,
-        fault.code,
+        Ticked(&one_line(code.why())),
+        fix(found.hint.as_deref().unwrap_or_default()),
+        found.stage.as_str(),
+        code.as_str(),
     )
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A sentence in which every command stands apart, to be copied.
@@ -243,11 +258,11 @@ fn command_in(hint: &str) -> Option<(&str, &str)> {
 }
 
 fn sign_in(view: &ServerView) -> Option<Html> {
-    if view.method != Some(Method::OAuth) {
+    if view.diagnosis.method != Some(Method::OAuth) {
         return None;
     }
-    let Some(kept) = &view.sign_in else {
-        let words = match view.standing.state {
+    let Some(sign_in) = &view.diagnosis.sign_in else {
+        let words = match view.diagnosis.state.state {
             State::Connected if view.is_open => "It needs no sign-in.",
             State::Connected => "Not signed in; it answers without a sign-in.",
             _ => "Not signed in.",
@@ -259,7 +274,6 @@ fn sign_in(view: &ServerView) -> Option<Html> {
             )
         });
     };
-    let Kept { sign_in, .. } = kept;
     Some(html!(
         "<section class=\"panel\"><h2>Sign-in</h2><dl><dt>Account</dt><dd>{}</dd>\
          <dt>At</dt><dd>{}</dd><dt>Token</dt><dd>{}</dd><dt>Scopes</dt><dd>{}</dd></dl></section>\n",
@@ -268,14 +282,14 @@ fn sign_in(view: &ServerView) -> Option<Html> {
             .as_deref()
             .unwrap_or("not named by the server"),
         sign_in.issuer,
-        bar(kept),
+        bar(view, sign_in),
         scopes(&sign_in.scopes, &sign_in.scopes),
     ))
 }
 
 fn declared(view: &ServerView) -> Html {
-    let variables: Html = view.variables.iter().map(variable).collect();
-    let variables = (!view.variables.is_empty()).then(|| {
+    let variables: Html = view.diagnosis.variables.iter().map(variable).collect();
+    let variables = (!view.diagnosis.variables.is_empty()).then(|| {
         html!(
             "<dt>Variables</dt><dd><ul class=\"plain\">{}</ul></dd>",
             variables
@@ -284,11 +298,10 @@ fn declared(view: &ServerView) -> Html {
     html!(
         "<section class=\"panel\"><h2>Declared</h2><dl><dt>In</dt><dd><code>{}</code></dd>\
          <dt>Reached by</dt><dd>{}</dd><dt>Authenticates by</dt><dd>{}</dd>{}{}</dl></section>\n",
-        view.place,
-        words::transport(view.transport),
+        view.place(),
+        words::transport(view.diagnosis.transport),
         words::method(view),
-        view.offers
-            .as_ref()
+        view.offers()
             .map(|offers| html!("<dt>Offers</dt><dd>{}</dd>", offers)),
         variables,
     )

@@ -1,6 +1,6 @@
 //! One tool: a form for its arguments, and what the last call brought.
 
-use super::parts::{mark, trouble};
+use super::parts::{mark, problem};
 use crate::dashboard::backend::{ServerView, Tool};
 use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::form::fields;
@@ -44,7 +44,7 @@ fn result(call: &LastCall) -> Html {
             let body = html!("<ul>{}</ul>", items);
             ("ask", "Nothing was sent: the arguments do not fit", body)
         }
-        Called::Failed(found) => ("bad", "There was no answer", trouble(found)),
+        Called::Failed(found) => ("bad", "There was no answer", problem(found)),
         Called::Answered(answer) if answer.is_error => ("bad", "The tool failed", answer.html()),
         Called::Answered(answer) => ("good", "Result", answer.html()),
     };

@@ -3,19 +3,23 @@
 
 use std::sync::{Arc, Mutex};
 
+use keyway::diagnosis::{Diagnosis, Offer, Variable};
 use keyway_auth::BoxFuture;
-use keyway_code::Code;
+use keyway_code::{Code, Stage};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
+use keyway_config::source::{Pointer, Source, Span};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 
 use super::client::Answer;
 use super::{Client, HELLO, Running};
 use crate::activity::Activity;
-use crate::dashboard::{Dashboard, DashboardBackend, Fault, ServerId, ServerView, Tool, Variable};
-use keyway_mcp::states::{Standing, State, Trouble};
+use crate::dashboard::{
+    ChangeCounter, Changes, Dashboard, DashboardBackend, ServerId, ServerView, Tool,
+};
+use keyway_mcp::session::Era;
+use keyway_mcp::states::{Standing, State};
 
 const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
 
@@ -24,19 +28,12 @@ const EVIL: &str = "<script>alert('x')</script>\"><img src=x>";
 struct Noting {
     done: Mutex<Vec<String>>,
     standing: Mutex<Standing>,
-    changed: watch::Sender<u64>,
+    changed: ChangeCounter,
 }
 
 impl Noting {
     fn note(&self, what: String) {
         self.done.lock().unwrap().push(what);
-    }
-}
-
-fn id(name: &str) -> ServerId {
-    ServerId {
-        plugin: "p".to_owned(),
-        name: name.to_owned(),
     }
 }
 
@@ -52,33 +49,27 @@ impl DashboardBackend for Noting {
                 "properties": {EVIL: {"type": "string", "description": EVIL}},
             }),
         };
-        let view = move |name: &str| ServerView {
-            id: id(name),
-            place: EVIL.to_owned(),
-            transport: Some(Transport::Http),
-            method: Some(Method::OAuth),
-            is_open: false,
-            standing,
-            is_busy: false,
-            sign_in: None,
-            variables: vec![Variable {
-                name: EVIL.to_owned(),
-                is_set: false,
-                has_default: false,
-            }],
-            question: None,
-            consent: None,
-            fault: Some(Fault {
-                stage: "connect".to_owned(),
-                code: Code::AuthRejected,
-                message: EVIL.to_owned(),
-                why: EVIL.to_owned(),
-                hint: EVIL.to_owned(),
-                place: Some(EVIL.to_owned()),
-                lines: vec![EVIL.to_owned()],
-            }),
-            offers: Some(EVIL.to_owned()),
-            tools: [tool.clone()].into(),
+        let place = Source::new(EVIL, b"{}").locate(Span::new(0, 1), &Pointer::default());
+        let view = move |name: &str| {
+            let mut found = Diagnosis::new("p", name);
+            found.declared_at = Some(place.clone());
+            found.fault_at = Some(place.clone());
+            found.transport = Some(Transport::Http);
+            found.method = Some(Method::OAuth);
+            found.state = standing;
+            found.variables = vec![Variable::new(EVIL.to_owned(), false)];
+            found.stage = Stage::Connect;
+            found.code = Some(Code::AuthRejected);
+            found.message = EVIL.to_owned();
+            found.hint = Some(EVIL.to_owned());
+            found.last_lines = vec![EVIL.to_owned()];
+            let era = Era::Legacy {
+                version: "2025-06-18".to_owned(),
+            };
+            found.offer = Some(Offer::new(era, EVIL.to_owned(), Vec::new()));
+            let mut view = ServerView::new(found);
+            view.tools = [tool.clone()].into();
+            view
         };
         Box::pin(async move { vec![view("s"), view(EVIL)] })
     }
@@ -87,11 +78,11 @@ impl DashboardBackend for Noting {
         Box::pin(async {})
     }
 
-    fn changes(&self) -> watch::Receiver<u64> {
+    fn changes(&self) -> Changes {
         self.changed.subscribe()
     }
 
-    fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Trouble>> {
+    fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
         self.note(format!("check {}", server.name));
         Box::pin(async { Ok(()) })
     }
@@ -99,7 +90,7 @@ impl DashboardBackend for Noting {
     fn sign_in<'a>(
         &'a self,
         server: &'a ServerId,
-    ) -> BoxFuture<'a, Result<Option<String>, Trouble>> {
+    ) -> BoxFuture<'a, Result<Option<String>, Box<Diagnosis>>> {
         self.note(format!("sign-in {}", server.name));
         Box::pin(async { Ok(None) })
     }
@@ -108,7 +99,10 @@ impl DashboardBackend for Noting {
         self.note(format!("cancel {}", server.name));
     }
 
-    fn sign_out<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<String, Trouble>> {
+    fn sign_out<'a>(
+        &'a self,
+        server: &'a ServerId,
+    ) -> BoxFuture<'a, Result<String, Box<Diagnosis>>> {
         self.note(format!("sign-out {}", server.name));
         Box::pin(async { Ok(EVIL.to_owned()) })
     }
@@ -117,7 +111,7 @@ impl DashboardBackend for Noting {
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
-    ) -> BoxFuture<'a, Result<(), Trouble>> {
+    ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
         self.note(format!("approve {} {digest}", server.name));
         Box::pin(async { Ok(()) })
     }
@@ -127,7 +121,7 @@ impl DashboardBackend for Noting {
         server: &'a ServerId,
         _: &'a str,
         arguments: Map<String, Value>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, Trouble>> {
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Box<Diagnosis>>> {
         self.note(format!("call {} {}", server.name, arguments.len()));
         let result = json!({"content": [{"type": "text", "text": EVIL}]});
         Box::pin(async move { Ok(serde_json::value::to_raw_value(&result).unwrap()) })
@@ -145,7 +139,7 @@ impl House {
         let backend = Arc::new(Noting {
             done: Mutex::default(),
             standing: Mutex::new(Standing::CONNECTED),
-            changed: watch::Sender::new(0),
+            changed: ChangeCounter::default(),
         });
         let activity = Arc::new(Activity::default());
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));
@@ -502,7 +496,7 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
         state: State::Failed,
         reason: None,
     };
-    house.backend.changed.send_modify(|count| *count += 1);
+    house.backend.changed.count();
     let then = stream.read_until("event: say").await;
     assert!(then.contains("Failed"), "{then}");
     let (mark, origin) = (house.mark(&pass).await, house.origin());
@@ -513,7 +507,7 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
     assert_eq!(left.status, 303);
     assert!(left.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert_eq!(house.get("/", &pass).await.status, 403);
-    house.backend.changed.send_modify(|count| *count += 1);
+    house.backend.changed.count();
     stream.read_to_end().await;
 }
 

@@ -82,11 +82,11 @@ impl Error {
                     shell_word(server)
                 ));
             }
-            if is_sign_in(error, *method) && diagnosis.code != Code::InsufficientScope {
+            if is_sign_in(error, *method) && self.code() != Code::InsufficientScope {
                 return Some(naming(OTHER_ACCOUNT, None, server));
             }
         }
-        Some(diagnosis.hint.clone())
+        diagnosis.hint.clone()
     }
 }
 

@@ -3,16 +3,16 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use keyway_code::Stage;
+use keyway::diagnosis::Diagnosis;
+use keyway::examination::Candidate;
+use keyway_code::{Stage, State};
 use keyway_secret::printable;
 
-use super::fault::Verdict;
-use super::offline::Candidate;
 use crate::context::{CommandContext, Verbosity};
 
 /// What every server is doing.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct ProgressTable {
     is_shown: bool,
     width: usize,
     lines: Mutex<Lines>,
@@ -41,8 +41,8 @@ impl Line {
     }
 }
 
-impl Board {
-    /// Prepares a board, which is shown if standard error is a terminal with room for it.
+impl ProgressTable {
+    /// Prepares a table, which is shown if standard error is a terminal with room for it.
     pub(super) fn new(context: &CommandContext, candidates: &[Candidate]) -> Self {
         let size = terminal_size::terminal_size_of(io::stderr());
         let (width, height) = size.map_or((80, 24), |(w, h)| (usize::from(w.0), usize::from(h.0)));
@@ -51,23 +51,13 @@ impl Board {
             && candidates.len() < height;
         let servers = candidates
             .iter()
-            .map(|candidate| Line::new(&candidate.name));
+            .map(|candidate| Line::new(&candidate.diagnosis.server));
         let servers = servers.collect();
         let lines = Mutex::new(Lines { servers, drawn: 0 });
         Self {
             is_shown,
             width,
             lines,
-        }
-    }
-
-    /// Prepares a board for one server that nobody sees.
-    pub(super) fn hidden(server: &str) -> Self {
-        let servers = vec![Line::new(server)];
-        Self {
-            is_shown: false,
-            width: 0,
-            lines: Mutex::new(Lines { servers, drawn: 0 }),
         }
     }
 
@@ -80,32 +70,23 @@ impl Board {
         self.draw(&mut lines);
     }
 
-    /// Returns the stage that a server has come to.
-    pub(super) fn stage(&self, at: usize) -> Stage {
-        let lines = self.lock();
-        lines
-            .servers
-            .get(at)
-            .map_or(Stage::Connect, |line| line.stage)
-    }
-
     /// Notes how it ended for a server.
-    pub(super) fn end(&self, at: usize, verdict: &Verdict) {
+    pub(super) fn end(&self, at: usize, found: &Diagnosis) {
         let mut lines = self.lock();
         if let Some(line) = lines.servers.get_mut(at) {
-            line.end = Some(match verdict {
-                Verdict::Works { .. } => "ok",
-                Verdict::Off => "disabled",
-                Verdict::Faulty(fault) => {
-                    line.stage = fault.stage;
-                    fault.code.as_str()
+            line.end = Some(match (found.state.state, found.code) {
+                (State::Disabled, _) => "disabled",
+                (_, None) => "ok",
+                (_, Some(code)) => {
+                    line.stage = found.stage;
+                    code.as_str()
                 }
             });
         }
         self.draw(&mut lines);
     }
 
-    /// Takes the board away; the result says it all.
+    /// Removes the table; the result says it all.
     pub(super) fn wipe(&self) {
         let lines = self.lock();
         if self.is_shown && lines.drawn > 0 {
@@ -132,6 +113,7 @@ impl Board {
         drop(io::stderr().lock().write_all(text.as_bytes()));
     }
 
+    // Held while a frame is drawn, so that two servers do not write into one another's lines.
     fn lock(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,21 +4,22 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use keyway::diagnosis::Diagnosis;
 use keyway::redaction_values::RedactionValues;
-use keyway_gateway::dashboard::{Consent, Fault, ServerId, Tool};
-use keyway_mcp::states::Standing;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
+
+use crate::dashboard::{ChangeCounter, Changes, Consent, ServerId, Tool};
 
 /// What is known of all servers.
-#[derive(Debug)]
-pub(super) struct Slots {
-    all: Mutex<HashMap<ServerId, Slot>>,
-    changed: watch::Sender<u64>,
+#[derive(Debug, Default)]
+pub(super) struct ServerRecords {
+    all: Mutex<HashMap<ServerId, ServerRecord>>,
+    changed: ChangeCounter,
 }
 
 /// What is known of one server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Slot {
+pub(super) struct ServerRecord {
     pub(super) is_busy: bool,
     /// The questions that wait for an answer; the latest is shown.
     asked: Vec<Asked>,
@@ -38,47 +39,48 @@ struct Asked {
     giving_up: Arc<Notify>,
 }
 
-impl Slot {
+impl ServerRecord {
     /// Returns what a person is asked.
     pub(super) fn consent(&self) -> Option<&Consent> {
         self.asked.last().map(|asked| &asked.consent)
     }
 }
 
-/// How a server was when it was last looked at.
-#[derive(Debug, Clone, Default)]
+/// How a server was when it was last examined.
+#[derive(Debug, Clone)]
 pub(super) struct Seen {
-    pub(super) standing: Option<Standing>,
+    pub(super) diagnosis: Diagnosis,
     /// Whether nobody has to sign in.
     pub(super) is_open: bool,
-    pub(super) fault: Option<Fault>,
-    pub(super) offers: Option<String>,
     pub(super) tools: Arc<[Tool]>,
 }
 
-impl Default for Slots {
-    fn default() -> Self {
+impl From<Diagnosis> for Seen {
+    fn from(mut diagnosis: Diagnosis) -> Self {
+        let offer = diagnosis.offer.as_mut();
+        let tools = offer.map(|offer| std::mem::take(&mut offer.tools));
+        let tools = tools.unwrap_or_default();
         Self {
-            all: Mutex::default(),
-            changed: watch::Sender::new(0),
+            diagnosis,
+            is_open: false,
+            tools: tools.iter().filter_map(|raw| Tool::read(raw)).collect(),
         }
     }
 }
 
-impl Slots {
+impl ServerRecords {
     /// Tells of every change.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(super) fn changes(&self) -> Changes {
         self.changed.subscribe()
     }
 
     /// Tells that something else has changed.
     pub(super) fn tell(&self) {
-        self.changed
-            .send_modify(|count| *count = count.wrapping_add(1));
+        self.changed.count();
     }
 
     /// Returns what is known of a server.
-    pub(super) fn of(&self, id: &ServerId) -> Slot {
+    pub(super) fn of(&self, id: &ServerId) -> ServerRecord {
         self.lock().get(id).cloned().unwrap_or_default()
     }
 
@@ -90,8 +92,8 @@ impl Slots {
 
     /// Says whether a server was looked at, or is.
     pub(super) fn knows(&self, id: &ServerId) -> bool {
-        let slot = self.of(id);
-        slot.is_busy || slot.seen.is_some()
+        let record = self.of(id);
+        record.is_busy || record.seen.is_some()
     }
 
     /// Says whether a person is asked about a server.
@@ -101,27 +103,27 @@ impl Slots {
 
     /// Says whether a person has a page open on which a question would appear.
     pub(super) fn is_watched(&self) -> bool {
-        self.changed.receiver_count() > 0
+        self.changed.is_watched()
     }
 
     /// Begins to do something about a server; `None` if somebody does already.
     pub(super) fn begin(self: &Arc<Self>, id: &ServerId) -> Option<Turn> {
-        let begun = self.change(id, |slot| !std::mem::replace(&mut slot.is_busy, true));
+        let begun = self.change(id, |record| !std::mem::replace(&mut record.is_busy, true));
         begun.then(|| Turn {
-            slots: Arc::clone(self),
+            records: Arc::clone(self),
             id: id.clone(),
         })
     }
 
     /// Notes how a server is; the tools that it had stay known if it does not answer any more.
     pub(super) fn note(&self, id: &ServerId, mut seen: Seen) {
-        self.change(id, |slot| {
-            if seen.fault.is_some()
-                && let Some(before) = &slot.seen
+        self.change(id, |record| {
+            if seen.diagnosis.code.is_some()
+                && let Some(before) = &record.seen
             {
                 seen.tools = Arc::clone(&before.tools);
             }
-            slot.seen = Some(seen);
+            record.seen = Some(seen);
         });
     }
 
@@ -132,27 +134,28 @@ impl Slots {
             consent,
             giving_up: Arc::clone(&giving_up),
         };
-        self.change(id, |slot| {
-            slot.given_up = false;
-            slot.asked.push(asked);
+        self.change(id, |record| {
+            record.given_up = false;
+            record.asked.push(asked);
         });
         giving_up
     }
 
     /// Notes that a question is settled.
     pub(super) fn settle(&self, id: &ServerId, giving_up: &Arc<Notify>) {
-        self.change(id, |slot| {
-            slot.asked
+        self.change(id, |record| {
+            record
+                .asked
                 .retain(|asked| !Arc::ptr_eq(&asked.giving_up, giving_up));
         });
     }
 
     /// Gives up what a person is asked.
     pub(super) fn cancel(&self, id: &ServerId) {
-        self.change(id, |slot| {
-            if let Some(asked) = slot.asked.pop() {
+        self.change(id, |record| {
+            if let Some(asked) = record.asked.pop() {
                 asked.giving_up.notify_one();
-                slot.given_up = true;
+                record.given_up = true;
             }
         });
     }
@@ -165,23 +168,24 @@ impl Slots {
     /// Returns how long a token had when it was first seen.
     pub(super) fn lifetime(&self, id: &ServerId, ends_at: i64, left: i64) -> i64 {
         let mut all = self.lock();
-        let slot = all.entry(id.clone()).or_default();
-        match slot.lifetime {
+        let record = all.entry(id.clone()).or_default();
+        match record.lifetime {
             Some((at, whole)) if at == ends_at => whole,
             _ => {
-                slot.lifetime = Some((ends_at, left));
+                record.lifetime = Some((ends_at, left));
                 left
             }
         }
     }
 
-    fn change<T>(&self, id: &ServerId, how: impl FnOnce(&mut Slot) -> T) -> T {
+    fn change<T>(&self, id: &ServerId, how: impl FnOnce(&mut ServerRecord) -> T) -> T {
         let result = how(self.lock().entry(id.clone()).or_default());
         self.tell();
         result
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ServerId, Slot>> {
+    // Held for single reads and writes of the map, never while something is shown or awaited.
+    fn lock(&self) -> MutexGuard<'_, HashMap<ServerId, ServerRecord>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -189,13 +193,14 @@ impl Slots {
 /// The right to do something about a server; given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
-    slots: Arc<Slots>,
+    records: Arc<ServerRecords>,
     id: ServerId,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.slots.change(&self.id, |slot| slot.is_busy = false);
+        self.records
+            .change(&self.id, |record| record.is_busy = false);
     }
 }
 
@@ -203,25 +208,22 @@ impl Drop for Turn {
 mod tests {
     use std::time::Instant;
 
-    use keyway_gateway::dashboard::WantedBy;
+    use crate::dashboard::WantedBy;
 
     use super::*;
 
     fn id() -> ServerId {
-        ServerId {
-            plugin: "p".to_owned(),
-            name: "s".to_owned(),
-        }
+        ServerId::new("p", "s")
     }
 
     #[test]
     fn one_thing_at_a_time_is_done_about_a_server() {
-        let slots = Arc::new(Slots::default());
-        let turn = slots.begin(&id());
-        assert!(turn.is_some() && slots.begin(&id()).is_none());
-        assert!(slots.knows(&id()));
+        let records = Arc::new(ServerRecords::default());
+        let turn = records.begin(&id());
+        assert!(turn.is_some() && records.begin(&id()).is_none());
+        assert!(records.knows(&id()));
         drop(turn);
-        assert!(slots.begin(&id()).is_some());
+        assert!(records.begin(&id()).is_some());
     }
 
     fn consent(issuer: &str) -> Consent {
@@ -239,36 +241,36 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_given_up_is_the_question_that_is_shown_and_no_other() {
-        let slots = Slots::default();
-        let shown = || slots.of(&id()).consent().map(|it| it.issuer.clone());
-        let first = slots.ask(&id(), consent("a"));
-        let second = slots.ask(&id(), consent("b"));
+        let records = ServerRecords::default();
+        let shown = || records.of(&id()).consent().map(|it| it.issuer.clone());
+        let first = records.ask(&id(), consent("a"));
+        let second = records.ask(&id(), consent("b"));
         assert_eq!(shown().as_deref(), Some("b"));
-        slots.cancel(&id());
+        records.cancel(&id());
         second.notified().await;
-        assert!(slots.was_given_up(&id()));
+        assert!(records.was_given_up(&id()));
         assert_eq!(shown().as_deref(), Some("a"));
-        slots.settle(&id(), &second);
-        assert!(slots.asks(&id()), "another's end is not its own");
-        slots.settle(&id(), &first);
-        assert!(!slots.asks(&id()));
+        records.settle(&id(), &second);
+        assert!(records.asks(&id()), "another's end is not its own");
+        records.settle(&id(), &first);
+        assert!(!records.asks(&id()));
     }
 
     #[test]
     fn who_has_a_page_open_is_somebody_to_ask() {
-        let slots = Slots::default();
-        assert!(!slots.is_watched());
-        let page = slots.changes();
-        assert!(slots.is_watched());
+        let records = ServerRecords::default();
+        assert!(!records.is_watched());
+        let page = records.changes();
+        assert!(records.is_watched());
         drop(page);
-        assert!(!slots.is_watched());
+        assert!(!records.is_watched());
     }
 
     #[test]
     fn a_bar_begins_full_and_again_with_every_new_token() {
-        let slots = Slots::default();
-        assert_eq!(slots.lifetime(&id(), 1000, 60), 60);
-        assert_eq!(slots.lifetime(&id(), 1000, 20), 60);
-        assert_eq!(slots.lifetime(&id(), 1060, 58), 58);
+        let records = ServerRecords::default();
+        assert_eq!(records.lifetime(&id(), 1000, 60), 60);
+        assert_eq!(records.lifetime(&id(), 1000, 20), 60);
+        assert_eq!(records.lifetime(&id(), 1060, 58), 58);
     }
 }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use keyway::status::{ServerStatus, State};
-use keyway_code::Code;
+use keyway_code::{Code, Exit, Reason, ServerState, Stage};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::environment::Scope;
 use keyway_config::plugin::Plugin;
 use keyway_lint::{Context, lint};
 
+use crate::diagnosis::Diagnosis;
+use crate::status::{ServerStatus, State};
+
 /// Returns what explains the failed servers and the files that give none, in the order of the files.
-pub(crate) fn diagnostics(
+pub(super) fn explaining(
     plugin: &Plugin,
     scope: Scope<'_>,
     servers: &[ServerStatus<'_>],
@@ -31,7 +33,8 @@ pub(crate) fn diagnostics(
 }
 
 /// Returns why files and entries are left out, whatever the variables are; one reason for each.
-pub(crate) fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
+#[must_use]
+pub fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
     let context = Context::new(plugin);
     let mut found = lint(&context);
     name_slips(&mut found);
@@ -93,7 +96,7 @@ fn name_slips(found: &mut [Diagnostic]) {
 }
 
 /// Says whether a finding is a reason for this server to fail.
-pub(crate) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
+pub(super) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
     let Some(place) = &finding.location else {
         return false;
     };
@@ -108,6 +111,22 @@ pub(crate) fn stops(finding: &Diagnostic, server: &ServerStatus<'_>) -> bool {
     }
     let mut errors = server.errors.iter();
     errors.any(|error| error.location.pointer == place.pointer)
+}
+
+/// Adds what a rule found to be wrong with a server.
+pub(super) fn with_finding(mut found: Diagnosis, stage: Stage, finding: &Diagnostic) -> Diagnosis {
+    found.stage = stage;
+    found.state = UNUSABLE_ENTRY;
+    found.code = Some(finding.code);
+    found.message = finding.message.clone();
+    found.hint = Some(match (&finding.hint, &finding.fix) {
+        (Some(hint), _) => hint.clone(),
+        (None, Some(_)) => "keyway check --fix".to_owned(),
+        (None, None) => "correct that place; then keyway doctor".to_owned(),
+    });
+    found.exit = Exit::Failed;
+    found.fault_at = finding.location.clone();
+    found
 }
 
 fn is_about_a_file(finding: &Diagnostic) -> bool {
@@ -129,7 +148,10 @@ fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Errors that must be mended, but that keep no server from working.
+/// The state of a server whose entry cannot be used.
+const UNUSABLE_ENTRY: ServerState = ServerState::new(State::Failed, Reason::ConfigError);
+
+/// Errors that must be fixed, but that keep no server from working.
 const LEAKS: &[Code] = &[
     Code::LiteralDefault,
     Code::LiteralSecret,

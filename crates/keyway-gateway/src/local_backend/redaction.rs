@@ -1,50 +1,61 @@
 //! What a server says, without what it was given by us.
 
-use keyway::Host;
+use keyway::diagnosis::{Diagnosis, Offer};
 use keyway::redaction_values::Redactor;
-use keyway_gateway::dashboard::{Fault, ServerId, Tool};
+use keyway::{Error, Host};
 use keyway_mcp::declaration_site::DeclarationSite;
-use keyway_mcp::states::Trouble;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::Desk;
-use super::slots::Seen;
-use crate::commands::call;
-use crate::error::CliError;
+use super::LocalBackend;
+use super::server_records::Seen;
+use crate::dashboard::{ServerId, Tool};
 
-impl Desk {
+impl LocalBackend {
     /// Returns the host that asks nobody, for one server.
     pub(super) fn host_of(&self, id: &ServerId) -> Host {
-        self.host.with_redaction_values(self.slots.supplied(id))
+        self.host.with_redaction_values(self.records.supplied(id))
     }
 
     /// Returns what masks everything that a server was given.
     fn redactor(&self, id: &ServerId) -> Redactor {
-        self.slots.supplied(id).redactor()
+        self.records.supplied(id).redactor()
     }
 
-    /// Words what kept something from being done, as it may be shown.
-    pub(super) fn trouble(&self, id: &ServerId, error: &CliError) -> Trouble {
-        let mut told = error.trouble();
-        told.hint = told.hint.map(|hint| self.word(id, &hint));
-        trouble(told, &self.redactor(id))
+    /// Says how an error leaves a server, as it may be shown.
+    pub(super) fn problem(&self, id: &ServerId, error: &Error) -> Box<Diagnosis> {
+        let known = Diagnosis::new(&*id.plugin, &*id.name);
+        let mut found = error.diagnosis_of(known, keyway_code::Stage::Connect);
+        // The page shows the state and the command on its own; what went wrong is its text.
+        found.message = error.problem().message;
+        found.hint = error.problem().hint;
+        let found = self.worded(id, found);
+        Box::new(redacted(found, &self.redactor(id)))
     }
 
     /// Words a hint so that it can be followed wherever the person stands.
-    fn word(&self, id: &ServerId, hint: &str) -> String {
-        let found = self.plugin(id);
-        let known = found.map(|plugin| plugin.declaration_site(&id.name));
-        let known = known.unwrap_or_else(|_| DeclarationSite::named(id.name.clone()));
-        known.word(hint)
+    pub(super) fn worded(&self, id: &ServerId, mut found: Diagnosis) -> Diagnosis {
+        let plugin = self.plugin(id);
+        let site = plugin.map(|plugin| plugin.declaration_site(&id.name));
+        let site = site.unwrap_or_else(|_| DeclarationSite::named(id.name.clone()));
+        found.hint = found.hint.map(|hint| site.word(&hint));
+        found
     }
 
     /// Makes what was found out ready to be shown.
-    pub(super) fn shown(&self, id: &ServerId, mut found: Seen) -> Seen {
-        if let Some(fault) = &mut found.fault {
-            fault.hint = self.word(id, &fault.hint);
+    pub(super) fn shown(&self, id: &ServerId, seen: Seen) -> Seen {
+        let redactor = self.redactor(id);
+        let tools = seen.tools.iter().map(|tool| Tool {
+            name: redactor.text(&tool.name),
+            title: tool.title.as_ref().map(|it| redactor.text(it)),
+            description: tool.description.as_ref().map(|it| redactor.text(it)),
+            schema: value(&tool.schema, &redactor),
+        });
+        Seen {
+            tools: tools.collect(),
+            diagnosis: redacted(self.worded(id, seen.diagnosis), &redactor),
+            is_open: seen.is_open,
         }
-        seen(found, &self.redactor(id))
     }
 
     /// Calls a tool; what it answers may be shown.
@@ -53,48 +64,29 @@ impl Desk {
         id: &ServerId,
         tool: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Box<RawValue>, CliError> {
+    ) -> Result<Box<RawValue>, Error> {
         let ready = self.ready(id)?;
-        let conversation = ready.connect().await?;
+        let session = ready.connect().await?;
         let arguments = Value::Object(arguments).to_string();
         let how = (ready.timeout(None), None);
-        let answered = call::tool(&ready, &conversation, (tool, &arguments), how).await;
-        conversation.close().await;
+        let answered = ready.call_tool(&session, (tool, &arguments), how).await;
+        session.close().await;
         Ok(answer(answered?, &self.redactor(id)))
     }
 }
 
 /// Masks what is known of a server.
-fn seen(mut seen: Seen, redactor: &Redactor) -> Seen {
-    if let Some(fault) = &mut seen.fault {
-        let Fault {
-            message,
-            hint,
-            lines,
-            ..
-        } = fault;
-        for text in [message, hint].into_iter().chain(lines) {
-            *text = redactor.text(text);
-        }
+fn redacted(mut found: Diagnosis, redactor: &Redactor) -> Diagnosis {
+    found.message = redactor.text(&found.message);
+    found.hint = found.hint.map(|hint| redactor.text(&hint));
+    for line in &mut found.last_lines {
+        *line = redactor.text(line);
     }
-    seen.offers = seen.offers.map(|offers| redactor.text(&offers));
-    let tools = seen.tools.iter().map(|tool| Tool {
-        name: redactor.text(&tool.name),
-        title: tool.title.as_ref().map(|it| redactor.text(it)),
-        description: tool.description.as_ref().map(|it| redactor.text(it)),
-        schema: value(&tool.schema, redactor),
+    found.offer = found.offer.map(|offer| {
+        let summary = redactor.text(&offer.summary);
+        Offer::new(offer.era, summary, offer.tools)
     });
-    seen.tools = tools.collect();
-    seen
-}
-
-/// Masks what went wrong.
-fn trouble(trouble: Trouble, redactor: &Redactor) -> Trouble {
-    Trouble {
-        message: redactor.text(&trouble.message),
-        hint: trouble.hint.map(|hint| redactor.text(&hint)),
-        ..trouble
-    }
+    found
 }
 
 /// Masks an answer.
@@ -156,5 +148,16 @@ mod tests {
             masked(r#"{"x4815162342": [4815162342, "4815162342", 1]}"#),
             r#"{"x[redacted]":["[redacted]","[redacted]",1]}"#
         );
+    }
+
+    #[test]
+    fn what_helps_names_the_server_itself() {
+        let host = Host::builder().without_vault().build().unwrap();
+        let backend = LocalBackend::new(&host);
+        let mut found = Diagnosis::new("p", "docs");
+        found.hint = Some("sign in again and agree: keyway login SERVER".to_owned());
+        let found = backend.worded(&ServerId::new("p", "docs"), found);
+        let hint = found.hint.unwrap();
+        assert_eq!(hint, "sign in again and agree: keyway login docs");
     }
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use keyway::connect::FingerprintKey;
 use keyway::sign_in::SignIn;
-use keyway_gateway::lazy_server::Presence;
+
+use crate::lazy_server::Presence;
 
 /// Who was signed in to a server, and how often somebody was no longer.
 #[derive(Default)]
@@ -20,7 +21,7 @@ impl SignedIn {
     pub(super) fn see(&mut self, sign_in: Option<SignIn>) {
         let is_in = sign_in.is_some();
         let account = sign_in.map(|sign_in| sign_in.account);
-        // Whoever comes in is let in by those who wait for it; who goes takes the connections along.
+        // A sign-in that appears wakes those who wait for it; one that ends closes connections.
         let was_in = self.presence.swap(is_in, Ordering::Relaxed);
         if was_in && (!is_in || self.account.is_some() && self.account != account) {
             self.ended += 1;

@@ -12,17 +12,17 @@ mod values;
 
 use std::ops::Range;
 
+use crate::secrets::{self, Position};
 use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::json::Tree;
 use keyway_config::source::{Source, Span};
-use keyway_lint::secrets::{self, Position};
 
 use self::literal::{references, runs, secret, strict_runs, without};
 
 /// The parts of one text that are not shown.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Mask {
+pub struct Mask {
     /// Byte ranges, sorted and apart.
     ranges: Vec<Range<usize>>,
 }
@@ -31,7 +31,8 @@ impl Mask {
     /// Finds what to hide in `source`: a configuration file if there is a `tree`, else prose.
     ///
     /// What `diagnostics` about secrets point to is hidden in any case.
-    pub(crate) fn new(source: &Source, tree: Option<&Tree>, diagnostics: &[Diagnostic]) -> Self {
+    #[must_use]
+    pub fn new(source: &Source, tree: Option<&Tree>, diagnostics: &[Diagnostic]) -> Self {
         let text = source.text();
         let mut ranges = match tree {
             Some(tree) => values::hidden(text, tree),
@@ -55,7 +56,8 @@ impl Mask {
     }
 
     /// Returns a part of the text with as many characters as it has, the hidden ones replaced.
-    pub(crate) fn apply(&self, text: &str, part: Range<usize>) -> String {
+    #[must_use]
+    pub fn apply(&self, text: &str, part: Range<usize>) -> String {
         let start = part.start;
         let first = self.ranges.partition_point(|range| range.end <= start);
         let mut hidden = self.ranges.iter().skip(first).peekable();
@@ -74,7 +76,8 @@ impl Mask {
     }
 
     /// Says whether any of `span` is hidden.
-    pub(crate) fn touches(&self, span: Span) -> bool {
+    #[must_use]
+    pub fn touches(&self, span: Span) -> bool {
         let span = span.range();
         let first = self.ranges.partition_point(|range| range.end <= span.start);
         let next = self.ranges.get(first);
@@ -83,7 +86,8 @@ impl Mask {
 }
 
 /// Returns a sentence of ours with the names in it that look like a token masked.
-pub(crate) fn in_words(sentence: &str) -> String {
+#[must_use]
+pub fn in_words(sentence: &str) -> String {
     let ranges = merged(runs(sentence, 0..sentence.len()));
     Mask { ranges }.apply(sentence, 0..sentence.len())
 }
@@ -91,7 +95,8 @@ pub(crate) fn in_words(sentence: &str) -> String {
 /// Returns the name of a server, or the pointer of a value, with tokens of known shape masked.
 ///
 /// Programs look names up, so nothing else is changed in them.
-pub(crate) fn in_name(name: &str) -> String {
+#[must_use]
+pub fn in_name(name: &str) -> String {
     let mut shown = Vec::new();
     for part in name.split('/') {
         let found = secrets::find(part, Position::Prose).into_iter();
@@ -102,8 +107,26 @@ pub(crate) fn in_name(name: &str) -> String {
     shown.join("/")
 }
 
+/// Masks in every sentence what looks like a token.
+pub fn in_diagnostics(diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics {
+        let related = diagnostic.related.as_mut().map(|found| &mut found.message);
+        let title = diagnostic.fix.as_mut().map(|fix| &mut fix.title);
+        let others = diagnostic
+            .hint
+            .as_mut()
+            .into_iter()
+            .chain(related)
+            .chain(title);
+        for text in others.chain([&mut diagnostic.message]) {
+            *text = in_words(text);
+        }
+    }
+}
+
 /// Says whether a text that is not from a file, such as a replacement, may hold a secret.
-pub(crate) fn looks_secret(text: &str) -> bool {
+#[must_use]
+pub fn looks_secret(text: &str) -> bool {
     !strict_runs(text, 0..text.len()).is_empty()
 }
 

@@ -1,10 +1,10 @@
 //! What is no credential by its own form, whatever its place: references, placeholders, words,
 //! dates.
 
+use crate::secrets::is_credential_name;
 use keyway_config::dialect::{Dialect, lookalike};
 use keyway_config::placeholder::is_placeholder;
 use keyway_config::template::Template;
-use keyway_lint::secrets::is_credential_name;
 
 use super::literal::runs;
 

@@ -1,31 +1,31 @@
-//! A question that a client's call leads to: asked as this process asks, and shown on the dashboard.
+//! A question that a client's call leads to: asked at the terminal, and shown on the dashboard.
+
+use std::sync::Arc;
 
 use keyway::connect::BoxFuture;
 use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
 
-use super::screen::Screen;
-use crate::consent::Terminal;
+use super::dashboard_presenter::DashboardPresenter;
 
-/// A person at a terminal or in front of a browser, who may look at the dashboard as well.
+/// A person at a terminal, who may look at the dashboard as well.
 #[derive(Debug)]
-pub(super) struct Both {
-    terminal: Option<Terminal>,
-    screen: Screen,
+pub(super) struct SharedPresenter {
+    terminal: Option<Arc<dyn Presenter>>,
+    screen: DashboardPresenter,
 }
 
-impl Both {
-    pub(super) const fn new(terminal: Option<Terminal>, screen: Screen) -> Self {
+impl SharedPresenter {
+    pub(super) fn new(terminal: Option<Arc<dyn Presenter>>, screen: DashboardPresenter) -> Self {
         Self { terminal, screen }
     }
 
-    /// Shows something on both; where the terminal reaches nobody, somebody has to look at the
-    /// dashboard.
+    /// Shows something on both; it fails if the terminal cannot show it and no page is open.
     fn each(
         &self,
         show: impl Fn(&dyn Presenter) -> Result<(), InteractionError>,
     ) -> Result<(), InteractionError> {
         let terminal = self.terminal.as_ref();
-        let told = terminal.map_or(Err(InteractionError::Unavailable), |it| show(it));
+        let told = terminal.map_or(Err(InteractionError::Unavailable), |it| show(it.as_ref()));
         if told.is_err() && !self.screen.is_available() {
             return told;
         }
@@ -33,7 +33,7 @@ impl Both {
     }
 }
 
-impl Presenter for Both {
+impl Presenter for SharedPresenter {
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
         self.each(|one| one.show(question))
     }
@@ -47,6 +47,7 @@ impl Presenter for Both {
             return self.screen.typed();
         };
         Box::pin(async move {
+            // Whichever answers first counts; both futures only wait, so dropping one loses nothing.
             tokio::select! {
                 typed = terminal.typed() => typed,
                 given_up = self.screen.typed() => given_up,

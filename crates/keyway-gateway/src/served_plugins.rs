@@ -4,9 +4,9 @@
 mod signed_in;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use keyway::config_files::CONFIG_FILES;
 use keyway::connect::FingerprintKey;
@@ -14,36 +14,30 @@ use keyway::error::LoadError;
 use keyway::events::Topic;
 use keyway::file_watch::Stamps;
 use keyway::load::Loaded;
-use keyway::sign_in::PromptPolicy;
+use keyway::sign_in::{Presenter, PromptPolicy};
+use keyway::vault::Folders;
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_config::resolve::SpecEndpoint;
-use keyway_gateway::dashboard::ServerId;
-use keyway_gateway::gateway::{Gateway, ServedServer};
-use keyway_gateway::lazy_server::{LazyServer, LazyServerOptions};
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::signed_in::SignedIn;
-use super::Serve;
-use crate::connect_args::{ConnectArgs, SignInPolicy};
-use crate::context::{CommandContext, Verbosity};
-use crate::dashboard::Desk;
-use crate::error::CliError;
-use crate::settings;
-use crate::vault::folders;
+use crate::dashboard::ServerId;
+use crate::gateway::{Gateway, ServedServer};
+use crate::lazy_server::{LazyServer, LazyServerOptions};
+use crate::local_backend::LocalBackend;
+use crate::timeouts::{CLIENT_SIGN_IN_TIMEOUT, LOOK_INTERVAL};
 
 /// Everything that is served, and how it looked last.
-pub(super) struct Plugins {
-    reach: ConnectArgs,
-    context: CommandContext,
-    desk: Arc<Desk>,
+pub struct ServedPlugins {
+    surroundings: Surroundings,
+    backend: Arc<LocalBackend>,
     together: Host,
     direct: Host,
     /// The same for each server, whose questions the dashboard shows.
-    witnessed: HashMap<ServerId, Witnessed>,
-    around: Arc<[Secret<Vec<u8>>]>,
+    hosts: HashMap<ServerId, ServerHosts>,
     key: FingerprintKey,
-    plugins: Vec<Watched>,
+    plugins: Vec<WatchedPlugin>,
     sign_ins: HashMap<(String, String), SignedIn>,
     /// Those that the gateway has now.
     upstreams: Vec<Weak<LazyServer>>,
@@ -53,11 +47,58 @@ pub(super) struct Plugins {
     /// Whether to look again in any case.
     in_doubt: bool,
     /// How often the vault is still looked at after its files have changed.
-    settling: u8,
+    unsettled_looks: u8,
+}
+
+/// What served plugins need of the process they run in.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Surroundings {
+    /// Where everything is stored.
+    pub folders: Folders,
+    /// Makes what asks a person at the terminal to sign in; `None` where no one would see it.
+    pub terminal: Arc<dyn Fn() -> Option<Arc<dyn Presenter>> + Send + Sync>,
+    /// Prints a note, in one line.
+    pub print_note: Arc<dyn Fn(&str) + Send + Sync>,
+    /// What else decides about connections of this process, for processes that share them.
+    pub process_facts: Arc<[Secret<Vec<u8>>]>,
+}
+
+impl Surroundings {
+    /// Surroundings without a terminal, in which notes are dropped.
+    #[must_use]
+    pub fn new(folders: Folders) -> Self {
+        Self {
+            folders,
+            terminal: Arc::new(|| None),
+            print_note: Arc::new(|_| {}),
+            process_facts: Arc::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServedPlugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedPlugins")
+            .field("plugins", &self.plugins)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One plugin.
-struct Watched {
+///
+/// ```text
+/// loaded ──file gone──▶ missed ──still gone──▶ removed ──file back──▶ loaded
+///   └──broken file──▶ loaded as before, and a note says why
+/// ```
+#[derive(Debug)]
+struct WatchedPlugin {
     path: PathBuf,
     /// As it was when it last could be read; none if it is gone.
     loaded: Option<Arc<Loaded>>,
@@ -68,67 +109,68 @@ struct Watched {
 
 /// The two hosts of one server.
 #[derive(Clone)]
-struct Witnessed {
+struct ServerHosts {
     together: Host,
     direct: Host,
 }
 
-impl Plugins {
-    /// Reads the plugins that the command line names.
-    pub(super) fn open(
-        arguments: &Serve,
-        context: &CommandContext,
-        desk: &Arc<Desk>,
-    ) -> Result<Self, CliError> {
-        let host = |asking| -> Result<Host, CliError> {
-            let host = desk.host().with_asking(asking);
-            let terminal = arguments.reach.terminal(context, policy(asking))?;
-            Ok(match terminal {
-                Some(terminal) => host.with_presenter(Arc::new(terminal)),
+impl ServedPlugins {
+    /// Serves plugins that were read, each with the path by which it is read again.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Harden`] if the operating system gives no random bytes.
+    pub fn new(
+        plugins: Vec<(PathBuf, Plugin)>,
+        backend: &Arc<LocalBackend>,
+        surroundings: Surroundings,
+    ) -> Result<Self, Error> {
+        let host = |asking| {
+            let host = backend.host().with_asking(asking);
+            match (surroundings.terminal)() {
+                Some(terminal) => host.with_presenter(terminal),
                 None => host,
-            })
+            }
         };
-        let folders = folders()?;
         let no_randomness = || std::io::Error::other("the operating system gives no random bytes");
         let key = FingerprintKey::random().ok_or_else(no_randomness);
-        let plugins = arguments
-            .load(desk.host(), context)?
-            .into_iter()
-            .map(|(path, plugin)| Watched {
-                path,
-                loaded: Some(Arc::clone(plugin.loaded())),
-                told: None,
-                is_missed: false,
-            });
+        let plugins = plugins.into_iter().map(|(path, plugin)| WatchedPlugin {
+            path,
+            loaded: Some(Arc::clone(plugin.loaded())),
+            told: None,
+            is_missed: false,
+        });
+        let Folders { data, config, .. } = &surroundings.folders;
         Ok(Self {
-            reach: arguments.reach.clone(),
-            context: context.clone(),
-            desk: Arc::clone(desk),
-            together: host(PromptPolicy::Never)?,
-            direct: host(PromptPolicy::AtMost(SIGN_IN_TIMEOUT))?,
-            witnessed: HashMap::new(),
-            around: settings::around().into(),
-            key: key.map_err(|source| CliError::Client { source })?,
+            backend: Arc::clone(backend),
+            together: host(PromptPolicy::Never),
+            direct: host(PromptPolicy::AtMost(CLIENT_SIGN_IN_TIMEOUT)),
+            hosts: HashMap::new(),
+            key: key.map_err(|source| Error::Harden { source })?,
             plugins: plugins.collect(),
             sign_ins: HashMap::new(),
             upstreams: Vec::new(),
             stamps: Stamps::default(),
-            vault: Stamps::of_own(VAULT_FILES.map(|name| folders.data.join(name))),
-            settings: Stamps::of([folders.config.join("config.toml")]),
+            vault: Stamps::of_own(VAULT_FILES.map(|name| data.join(name))),
+            settings: Stamps::of([config.join("config.toml")]),
             in_doubt: false,
-            settling: 0,
+            unsettled_looks: 0,
+            surroundings,
         })
     }
 
     /// Returns the plugins as they were when they last could be read.
-    pub(super) fn loaded(&self) -> Vec<Arc<Loaded>> {
+    #[must_use]
+    pub fn loaded(&self) -> Vec<Arc<Loaded>> {
         let loaded = self.plugins.iter().filter_map(|it| it.loaded.clone());
         loaded.collect()
     }
 
     /// Tells the gateway and its dashboard of every change; never returns.
-    pub(super) async fn follow(mut self, gateway: Arc<Gateway>) {
-        let mut beat = interval(BEAT);
+    ///
+    /// Cancel safety: dropping the future ends it between two looks.
+    pub async fn follow(mut self, gateway: Arc<Gateway>) {
+        let mut beat = interval(LOOK_INTERVAL);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             beat.tick().await;
@@ -143,7 +185,7 @@ impl Plugins {
             self = plugins;
             if let Some(servers) = found {
                 gateway.replace(servers);
-                self.desk.serves(self.loaded());
+                self.backend.set_plugins(self.loaded());
             }
         }
     }
@@ -158,12 +200,12 @@ impl Plugins {
         let (stamps, vault) = (self.stamps.again(), self.vault.again());
         let is_same = stamps == self.stamps && vault == self.vault;
         // What is written counts only when it is on the disk, and then no file changes any more.
-        let is_settling = self.settling > 0;
-        self.settling = match vault == self.vault {
-            true => self.settling.saturating_sub(1),
-            false => SETTLING,
+        let is_unsettled = self.unsettled_looks > 0;
+        self.unsettled_looks = match vault == self.vault {
+            true => self.unsettled_looks.saturating_sub(1),
+            false => UNSETTLED_LOOKS,
         };
-        if is_same && !is_settling && !std::mem::take(&mut self.in_doubt) {
+        if is_same && !is_unsettled && !std::mem::take(&mut self.in_doubt) {
             let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
             upstreams.for_each(|upstream| upstream.drop_unused());
             return None;
@@ -175,7 +217,7 @@ impl Plugins {
     }
 
     /// Describes the servers as they are now.
-    pub(super) fn servers(&mut self) -> Vec<ServedServer> {
+    pub fn servers(&mut self) -> Vec<ServedServer> {
         let mut servers = Vec::new();
         let mut files = self.files();
         // Those that are as before stay where they are, and sessions hold on to others.
@@ -185,7 +227,7 @@ impl Plugins {
                 let (fingerprint, ready) = self.fingerprint(loaded, &name);
                 files.extend(ready.iter().flat_map(Approved::<Plan>::files));
                 let key = (loaded.plugin.name(), name.clone());
-                let Witnessed { together, direct } = self.witnessed(&key);
+                let ServerHosts { together, direct } = self.hosts(&key);
                 let sign_in = self.sign_ins.entry(key).or_default();
                 let digest = match &ready {
                     Some(_) => sign_in.digest(&fingerprint, &self.key),
@@ -195,17 +237,17 @@ impl Plugins {
                 let options = LazyServerOptions {
                     direct: Some(direct),
                     presence: Arc::clone(presence),
-                    process_facts: Arc::clone(&self.around),
+                    process_facts: Arc::clone(&self.surroundings.process_facts),
                     shared: None,
                     is_watched: true,
                     // Under the host whose questions the dashboard shows.
-                    last_seen: self.foreseen(ready).map(|it| it.on(&together)),
+                    last_seen: self.reusable(ready).map(|it| it.on(&together)),
                 };
                 let plugin = together.plugin(Arc::clone(loaded));
                 let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
                 self.upstreams.push(Arc::downgrade(&upstream));
                 let served = ServedServer::new(loaded.plugin.name(), name, digest, upstream);
-                // A session goes on where somebody signed out, and keeps to its account itself.
+                // A session survives a sign-out of somebody else, and keeps to its account itself.
                 servers.push(served.with_entry_digest(fingerprint));
             }
         }
@@ -213,34 +255,29 @@ impl Plugins {
         servers
     }
 
-    /// Returns what the next client may have of the last look, which tells nobody what it found.
-    fn foreseen(&self, ready: Option<Approved<Plan>>) -> Option<Approved<Plan>> {
+    /// Returns what the next client may reuse of the last look, which emitted no events.
+    fn reusable(&self, ready: Option<Approved<Plan>>) -> Option<Approved<Plan>> {
         let is_told =
             |ready: &Approved<Plan>| matches!(ready.spec().endpoint, SpecEndpoint::NotConfigured);
-        ready.filter(|ready| !is_told(ready) && !self.context.events.wants(Topic::Config))
+        ready.filter(|ready| !is_told(ready) && !self.backend.host().events().wants(Topic::Config))
     }
 
     /// Returns the hosts by which a server is reached.
-    fn witnessed(&mut self, (plugin, name): &(String, String)) -> Witnessed {
-        let id = ServerId {
-            plugin: plugin.clone(),
-            name: name.clone(),
-        };
-        if let Some(known) = self.witnessed.get(&id) {
+    fn hosts(&mut self, (plugin, name): &(String, String)) -> ServerHosts {
+        let id = ServerId::new(&**plugin, &**name);
+        if let Some(known) = self.hosts.get(&id) {
             return known.clone();
         }
-        let host = |host: &Host, asking| {
-            // What it depends on was read when the hosts were made.
-            let terminal = self.reach.terminal(&self.context, policy(asking));
-            let terminal = terminal.ok().flatten();
-            self.desk.witnessing(host, terminal, &id)
+        let host = |host: &Host| {
+            let terminal = (self.surroundings.terminal)();
+            self.backend.showing_questions(host, terminal, &id)
         };
-        let witnessed = Witnessed {
-            together: host(&self.together, PromptPolicy::Never),
-            direct: host(&self.direct, PromptPolicy::AtMost(SIGN_IN_TIMEOUT)),
+        let hosts = ServerHosts {
+            together: host(&self.together),
+            direct: host(&self.direct),
         };
-        self.witnessed.insert(id, witnessed.clone());
-        witnessed
+        self.hosts.insert(id, hosts.clone());
+        hosts
     }
 
     /// Returns what a session begun now must not outlive, and the server if it is ready.
@@ -259,14 +296,11 @@ impl Plugins {
                 return (*self.key.hash("closed", &words).as_bytes(), None);
             }
         };
-        let around: Vec<&[u8]> = self
-            .around
-            .iter()
-            .map(|it| it.expose().as_slice())
-            .collect();
-        let fingerprint = ready.fingerprint(&around, &self.key);
+        let facts = self.surroundings.process_facts.iter();
+        let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
+        let fingerprint = ready.fingerprint(&facts, &self.key);
         let key = (loaded.plugin.name(), name.to_owned());
-        // Where the vault cannot be read, nobody has signed out for that.
+        // A vault that cannot be read is not a sign-out.
         if let Ok(sign_in) = ready.stored_sign_in() {
             self.sign_ins.entry(key).or_default().see(sign_in);
         }
@@ -282,7 +316,7 @@ impl Plugins {
                 continue;
             };
             let others = before.iter().chain(after.iter());
-            let taken: Vec<String> = others.filter_map(Watched::name).collect();
+            let taken: Vec<String> = others.filter_map(WatchedPlugin::name).collect();
             let trouble = self.load_one(watched, &taken);
             if trouble != watched.told {
                 if let Some(trouble) = &trouble {
@@ -297,7 +331,7 @@ impl Plugins {
     }
 
     /// Reads one plugin again; returns what is wrong with it.
-    fn load_one(&mut self, watched: &mut Watched, taken: &[String]) -> Option<String> {
+    fn load_one(&mut self, watched: &mut WatchedPlugin, taken: &[String]) -> Option<String> {
         let path = shown(&watched.path);
         let goes_on = "keeping the previous configuration";
         let plugin = match self.direct.load(&watched.path) {
@@ -307,7 +341,7 @@ impl Plugins {
                 | LoadError::NoConfiguration { .. }
                 | LoadError::NothingFound,
             )) => {
-                // Who replaces a file may take it away for a moment.
+                // An editor that replaces a file may remove it for a moment.
                 if !std::mem::replace(&mut watched.is_missed, true) {
                     self.in_doubt = true;
                     return watched.told.clone();
@@ -336,23 +370,21 @@ impl Plugins {
     fn files(&self) -> Vec<PathBuf> {
         let loaded = self.plugins.iter().filter_map(|it| it.loaded.as_ref());
         let mut files: Vec<PathBuf> = loaded.flat_map(|loaded| loaded.watched()).collect();
-        for Watched { path, .. } in &self.plugins {
+        for WatchedPlugin { path, .. } in &self.plugins {
             // A folder changes with everything in it; of one that is gone it counts what comes back.
             files.extend(CONFIG_FILES.iter().map(|(name, _)| path.join(name)));
             files.extend((!path.is_dir()).then(|| path.clone()));
         }
-        files.extend(self.reach.env_file().map(Path::to_owned));
+        files.extend(self.direct.env_file().map(Path::to_owned));
         files
     }
 
     fn say(&self, what: &str) {
-        if self.context.verbosity != Verbosity::Quiet {
-            self.context.print_aside(&format!("note: {what}\n"));
-        }
+        (self.surroundings.print_note)(what);
     }
 }
 
-impl Watched {
+impl WatchedPlugin {
     fn name(&self) -> Option<String> {
         Some(self.loaded.as_ref()?.plugin.name())
     }
@@ -370,10 +402,6 @@ impl Watched {
     }
 }
 
-const fn policy(asking: PromptPolicy) -> SignInPolicy {
-    SignInPolicy::waiting(asking)
-}
-
 /// Returns what the file says about a server.
 fn text_of(plugin: &Plugin, name: &str) -> String {
     match plugin.entry(Some(name)) {
@@ -388,8 +416,5 @@ fn shown(path: &Path) -> String {
 
 /// Approvals, variables and sign-ins are in here.
 const VAULT_FILES: [&str; 2] = ["vault.db", "vault.db-wal"];
-const BEAT: Duration = Duration::from_secs(1);
-/// No disk takes as many beats.
-const SETTLING: u8 = 3;
-/// Less than the minute that most clients wait for a call.
-const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);
+/// No disk takes as many looks.
+const UNSETTLED_LOOKS: u8 = 3;

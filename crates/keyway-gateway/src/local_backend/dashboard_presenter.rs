@@ -5,36 +5,36 @@ use std::time::{Duration, Instant};
 
 use keyway::connect::BoxFuture;
 use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
-use keyway_gateway::dashboard::{Consent, ServerId, WantedBy};
 use tokio::sync::Notify;
 
-use super::slots::Slots;
+use super::server_records::ServerRecords;
+use crate::dashboard::{Consent, ServerId, WantedBy};
 
-/// A person at the dashboard.
+/// Shows questions on the pages of one server.
 #[derive(Debug)]
-pub(super) struct Screen {
+pub(super) struct DashboardPresenter {
     id: ServerId,
-    slots: Arc<Slots>,
+    records: Arc<ServerRecords>,
     wanted_by: WantedBy,
-    /// Tells that the person gave up the question that is shown.
+    /// Is notified when the person gives up the question that is shown. Held only to swap it.
     giving_up: Mutex<Option<Arc<Notify>>>,
 }
 
-impl Screen {
-    pub(super) fn new(id: &ServerId, slots: &Arc<Slots>, wanted_by: WantedBy) -> Self {
+impl DashboardPresenter {
+    pub(super) fn new(id: &ServerId, records: &Arc<ServerRecords>, wanted_by: WantedBy) -> Self {
         Self {
             id: id.clone(),
-            slots: Arc::clone(slots),
+            records: Arc::clone(records),
             wanted_by,
             giving_up: Mutex::default(),
         }
     }
 
     fn ask(&self, consent: Consent) {
-        let giving_up = self.slots.ask(&self.id, consent);
+        let giving_up = self.records.ask(&self.id, consent);
         let before = self.lock().replace(giving_up);
         if let Some(before) = before {
-            self.slots.settle(&self.id, &before);
+            self.records.settle(&self.id, &before);
         }
     }
 
@@ -50,7 +50,7 @@ impl Screen {
     }
 }
 
-impl Presenter for Screen {
+impl Presenter for DashboardPresenter {
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
         self.ask(Consent {
             page: question.url.clone(),
@@ -94,12 +94,12 @@ impl Presenter for Screen {
     fn settled(&self) {
         let shown = self.lock().take();
         if let Some(shown) = shown {
-            self.slots.settle(&self.id, &shown);
+            self.records.settle(&self.id, &shown);
         }
     }
 
     fn is_available(&self) -> bool {
-        self.slots.is_watched()
+        self.records.is_watched()
     }
 }
 
@@ -123,21 +123,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_code_that_is_given_up_on_the_dashboard_is_waited_for_no_longer() {
-        let slots = Arc::<Slots>::default();
-        let id = ServerId {
-            plugin: "p".to_owned(),
-            name: "s".to_owned(),
-        };
-        let screen = Screen::new(&id, &slots, WantedBy::Person);
+        let records = Arc::<ServerRecords>::default();
+        let id = ServerId::new("p", "s");
+        let screen = DashboardPresenter::new(&id, &records, WantedBy::Person);
         let asking = Loopback::new(Arc::new(screen));
         let shown = asking.show_code(code()).await.unwrap();
-        let consent = slots.of(&id).consent().cloned().unwrap();
+        let consent = records.of(&id).consent().cloned().unwrap();
         assert_eq!(consent.code.as_deref(), Some("ABCD-EFGH"));
-        slots.cancel(&id);
+        records.cancel(&id);
         assert_eq!(shown.given_up().await, InteractionError::Cancelled);
         let shown = asking.show_code(code()).await.unwrap();
-        assert!(slots.asks(&id));
+        assert!(records.asks(&id));
         drop(shown);
-        assert!(!slots.asks(&id), "it is settled");
+        assert!(!records.asks(&id), "it is settled");
     }
 }

@@ -1,0 +1,86 @@
+//! What files, vault and the last examination say of each server, put together for the dashboard.
+
+use keyway::Error;
+use keyway::approval::Question;
+use keyway::diagnosis::Diagnosis;
+use keyway::examination::Survey;
+use keyway::load::Loaded;
+use keyway_code::{Reason, ServerState, State};
+
+use super::LocalBackend;
+use super::server_records::ServerRecord;
+use crate::dashboard::{ServerId, ServerView};
+
+impl LocalBackend {
+    /// Looks at files and vault, and adds what is known beyond them.
+    pub(super) fn survey(&self) -> Result<Vec<ServerView>, Error> {
+        let found = self.diagnoses()?.into_iter();
+        Ok(found.map(|declared| self.view(declared)).collect())
+    }
+
+    /// Returns what has to be approved of a server.
+    pub(super) fn question(&self, id: &ServerId) -> Result<Option<Question>, Error> {
+        let mut found = self.diagnoses()?.into_iter();
+        let found = found.find(|one| one.plugin == id.plugin && one.server == id.name);
+        Ok(found.and_then(|one| one.question))
+    }
+
+    fn diagnoses(&self) -> Result<Vec<Diagnosis>, Error> {
+        let plugins = self.plugins();
+        let plugins: Vec<&Loaded> = plugins.iter().map(AsRef::as_ref).collect();
+        let accounts = self.host.accounts().ok_or(Error::NoHome)?;
+        let mut survey = Survey::of(&plugins, &self.host)?;
+        survey.add_stored(&self.host, accounts)?;
+        let servers = survey.servers.into_iter();
+        Ok(servers.map(|server| server.diagnosis).collect())
+    }
+
+    fn view(&self, mut declared: Diagnosis) -> ServerView {
+        if self.host.dangerous_approves_all() {
+            declared.clear_approval();
+        }
+        let id = ServerId::new(&*declared.plugin, &*declared.server);
+        let record = self.records.of(&id);
+        let sign_in = declared.sign_in.as_ref();
+        let token_lifetime = sign_in.and_then(|sign_in| {
+            let (at, left) = sign_in.expires_at.zip(sign_in.expires_in)?;
+            Some(self.records.lifetime(&id, at, left))
+        });
+        let consent = record.consent().cloned();
+        let is_open = record.seen.as_ref().is_some_and(|seen| seen.is_open);
+        let tools = record.seen.as_ref().map(|seen| seen.tools.clone());
+        let declared = self.worded(&id, declared);
+        let diagnosis = together(declared, &record);
+        ServerView {
+            is_open: is_open && diagnosis.state.state == State::Connected,
+            is_busy: record.is_busy,
+            token_lifetime,
+            consent,
+            tools: tools.unwrap_or_default(),
+            ..ServerView::new(diagnosis)
+        }
+    }
+}
+
+/// Puts together what the files say and how the server was when it was last examined.
+fn together(declared: Diagnosis, record: &ServerRecord) -> Diagnosis {
+    let state = declared.state;
+    let is_undecided =
+        state.state == State::Pending && matches!(state.reason, None | Some(Reason::Connecting));
+    let mut found = match &record.seen {
+        Some(seen) if is_undecided => {
+            let mut found = seen.diagnosis.clone();
+            // They may have changed since the server was examined.
+            found.variables = declared.variables;
+            found.sign_in = declared.sign_in;
+            found.declared_at = declared.declared_at;
+            found.question = declared.question;
+            found
+        }
+        _ => declared,
+    };
+    if record.consent().is_some() {
+        found.state = ServerState::new(State::NeedsAuth, Reason::Authorizing);
+    }
+    found
+}

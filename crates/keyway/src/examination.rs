@@ -1,0 +1,20 @@
+//! Finds out how servers are: from files and the vault alone, or by connecting to them.
+//!
+//! Either way the result is a [`Diagnosis`](crate::diagnosis::Diagnosis). Nobody is asked; what is
+//! not approved is not run and not sent.
+
+mod listing;
+mod offline;
+mod online;
+mod rules;
+mod survey;
+mod timeouts;
+
+pub use self::listing::{Listing, list_anything};
+pub use self::offline::{Candidate, NO_SERVER, candidates};
+pub use self::online::{OnlineCheck, examine};
+pub use self::rules::left_out;
+pub use self::survey::{Survey, Surveyed};
+
+/// What to do where nothing better is known.
+const REPORT: &str = "mend what the message names; if it names nothing of yours, report it with what this writes: keyway doctor --bundle report.tar";

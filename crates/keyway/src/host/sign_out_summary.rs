@@ -1,0 +1,66 @@
+//! What became of the tokens and sessions of a sign-out, in words.
+
+use keyway_auth::oauth::{Revoked, SignedOut};
+use keyway_secret::printable;
+
+use super::sign_out::SignOutPlan;
+
+impl SignOutPlan {
+    /// Says what became of the tokens, and of the sessions of other processes.
+    #[must_use]
+    pub fn summary(&self, done: &SignedOut) -> String {
+        if !done.existed {
+            return "was not signed in".to_owned();
+        }
+        let missing = self.missing_variables();
+        let revoked = match done.revoked {
+            Revoked::Done => "the tokens were revoked and deleted",
+            Revoked::NotOffered => {
+                "the tokens were deleted here; the authorization server does not offer revocation, so they stay valid until they expire"
+            }
+            Revoked::NoProof if !missing.is_empty() => &format!(
+                "the tokens were deleted here; they could not be revoked, because {} not set, which holds the client secret, so they stay valid until they expire",
+                listed(missing)
+            ),
+            Revoked::NoProof => {
+                "the tokens were deleted here; they could not be revoked, because the client secret is missing or not approved, so they stay valid until they expire"
+            }
+            _ => {
+                "the tokens were deleted here; the authorization server could not be reached, so they stay valid until they expire"
+            }
+        };
+        format!("signed out; {revoked}{}", sessions(done))
+    }
+}
+
+fn listed(missing: &[String]) -> String {
+    let names: Vec<String> = missing
+        .iter()
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
+    let (word, verb) = match names.len() {
+        1 => ("variable", "is"),
+        _ => ("variables", "are"),
+    };
+    format!("the {word} {} {verb}", names.join(" and "))
+}
+
+/// Says what became of the sessions of other processes.
+fn sessions(done: &SignedOut) -> String {
+    let mut text = String::new();
+    match done.users.stopped {
+        0 => {}
+        1 => text.push_str("; one process that used them ended its session"),
+        many => text.push_str(&format!(
+            "; {many} processes that used them ended their sessions"
+        )),
+    }
+    match done.users.remaining {
+        0 => {}
+        1 => text.push_str("; one process did not answer, its session ends at its next request"),
+        many => text.push_str(&format!(
+            "; {many} processes did not answer, their sessions end at their next requests"
+        )),
+    }
+    text
+}
