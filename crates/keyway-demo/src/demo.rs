@@ -1,16 +1,10 @@
 //! One demo: its ports, its credentials, its folder; then its servers at work.
 
-use std::ffi::OsString;
-use std::fmt;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-use keyway::connect::Isolation;
-use keyway::events::Events;
-use keyway::sign_in::Presenter;
 use keyway_config::environment::Environment as _;
 use keyway_secret::Secret;
 use tempfile::TempDir;
@@ -20,35 +14,8 @@ use crate::error::DemoError;
 use crate::journal::Journal;
 use crate::plugin;
 use crate::servers::{Manners, Ports, Servers};
+use crate::settings::Settings;
 use crate::tour::Tour;
-
-/// What a demo needs of the process it runs in.
-pub struct Settings {
-    /// The program that is launcher, headers helper and stdio server.
-    pub binary: PathBuf,
-    /// The person's environment, of which children get little.
-    pub environment: Vec<(OsString, OsString)>,
-    /// What children are kept from anyway; what the demo keeps is added.
-    pub isolation: Isolation,
-    /// Who is shown the consent page.
-    pub presenter: Arc<dyn Presenter>,
-    /// How long an access token of `docs` lives; whole seconds.
-    pub token_life: Duration,
-    /// Who is told what happens.
-    pub events: Events,
-    /// What time it is.
-    pub now: fn() -> SystemTime,
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The environment holds what the person has in it.
-        f.debug_struct("Settings")
-            .field("binary", &self.binary)
-            .field("token_life", &self.token_life)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A demo that is prepared; its folder goes when this is dropped.
 #[derive(Debug)]

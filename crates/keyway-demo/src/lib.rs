@@ -11,14 +11,16 @@ mod error;
 mod journal;
 mod plugin;
 mod servers;
+mod settings;
 mod signature;
 mod stdio;
 mod tour;
 mod user_agent;
 
-pub use self::demo::{Demo, Open, Settings};
+pub use self::demo::{Demo, Open};
 pub use self::error::DemoError;
 pub use self::journal::{Event, Journal, Seen};
+pub use self::settings::Settings;
 pub use self::signature::signed_headers;
 pub use self::stdio::serve_stdio;
 pub use self::tour::{Row, Tour};

@@ -155,3 +155,6 @@ impl Servers {
         Ok(Self { _tasks: tasks })
     }
 }
+
+/// Where messages go.
+const MCP: &str = "/mcp";

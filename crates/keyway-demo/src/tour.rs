@@ -19,8 +19,8 @@ use keyway_mcp::session::{Session, SessionError};
 use keyway_mcp::states::{Standing, State, Trouble};
 use serde_json::json;
 
-use crate::demo::Settings;
 use crate::error::DemoError;
+use crate::settings::Settings;
 
 /// The way to all servers of a demo.
 #[derive(Debug)]

@@ -5,11 +5,8 @@
 //! written, except for names, which tell the servers apart.
 
 mod client;
-mod forward;
-mod handler;
 mod hub;
 mod list_kind;
-mod listing;
 mod members;
 mod names;
 mod outbox;
@@ -35,7 +32,8 @@ use self::outbox::Outbox;
 pub use self::request_target::RequestTarget;
 pub use self::sign_in::SignInPort;
 use crate::declaration_site::DeclarationSite;
-use crate::session::{ClientInfo, OfferedEras};
+use crate::jsonrpc::INVALID_PARAMS;
+use crate::session::{ClientInfo, OfferedEras, RpcError};
 use crate::states::{Standing, Trouble};
 use crate::timeouts::{LIST_TIMEOUT, SIGN_IN_TIMEOUT};
 
@@ -68,7 +66,7 @@ pub struct Member {
     pub connector: Arc<dyn Connector>,
     /// How long one call may take; without it, the client decides.
     pub timeout: Option<Duration>,
-    /// Its plugin and its own name, for who wants to know where a request went.
+    /// Its plugin and its own name, for those that record where a request went.
     pub server_id: Option<(String, String)>,
 }
 
@@ -103,7 +101,7 @@ pub struct Opened {
     pub offer: OfferedEras,
 }
 
-/// How an aggregate presents itself, and who watches.
+/// How an aggregate presents itself, and its observer.
 #[derive(Debug)]
 pub struct AggregateSettings {
     /// How we introduce ourselves, to servers and to the client.
@@ -114,12 +112,12 @@ pub struct AggregateSettings {
     pub sign_in_wait: Duration,
     /// Whether names are told apart by that of their server; a single one needs no telling.
     pub naming: Naming,
-    /// Who is told when a server's state changes.
+    /// Gets every change of a server's state.
     pub observer: Arc<dyn Observer>,
 }
 
 impl AggregateSettings {
-    /// Takes the usual time to wait, and nobody who watches.
+    /// Takes the usual time to wait, and no observer.
     #[must_use]
     pub fn new(info: ClientInfo) -> Self {
         Self {
@@ -148,12 +146,17 @@ pub trait Observer: Send + Sync + fmt::Debug {
     fn changed(&self, server: &str, standing: Standing, trouble: Option<&Trouble>);
 }
 
-/// Nobody watches.
+/// Observes nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct NoObserver;
 
 impl Observer for NoObserver {
     fn changed(&self, _: &str, _: Standing, _: Option<&Trouble>) {}
+}
+
+/// Makes the error for parameters that cannot be used.
+fn invalid(message: &str) -> RpcError {
+    RpcError::new(INVALID_PARAMS, message)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod authorization;
 mod clients;
+mod confidential;
 mod control;
 mod device;
 mod journal;
@@ -20,7 +21,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use self::clients::{Confidential, SecretMethod};
+pub use self::confidential::{Confidential, SecretMethod};
 pub use self::journal::{Door, Seen};
 pub use self::settings::{Consent, Iss, Settings};
 pub use self::streams::Stream;

@@ -13,9 +13,8 @@ use serde_json::json;
 use url::{Host, Url};
 
 use super::http::{Request, empty, json, with};
-use super::page;
-use super::site::MCP;
 use super::tokens::{Asked, Client, Rotation, Tokens};
+use super::{MCP, page};
 use crate::journal::{Event, Journal};
 
 /// An authorization server for one resource, in the same origin.

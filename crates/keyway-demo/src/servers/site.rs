@@ -11,7 +11,7 @@ use serde_json::json;
 use super::gate::{Gate, Refusal};
 use super::http::{Request, empty, json, whole, with};
 use super::stream::Streams;
-use super::{mcp, websocket};
+use super::{MCP, mcp, websocket};
 use crate::journal::{Event, Journal};
 
 /// A server on its own port.
@@ -129,8 +129,6 @@ fn is_mcp(path: &str) -> bool {
     [MCP, HEALTH, SSE, MESSAGES].contains(&path)
 }
 
-/// Where messages go.
-pub(super) const MCP: &str = "/mcp";
 const HEALTH: &str = "/mcp/health";
 const SSE: &str = "/sse";
 const MESSAGES: &str = "/messages";

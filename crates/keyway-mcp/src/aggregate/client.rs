@@ -1,27 +1,40 @@
 //! The client of all servers: what it said of itself, and the questions that it is asked.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use keyway_auth::BoxFuture;
 use keyway_transport::{Envelope, RequestId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
-use super::server::Server;
 use crate::backpressure::BUDGET_EXHAUSTED;
 use crate::jsonrpc::{self, INTERNAL_ERROR, METHOD_NOT_FOUND};
 use crate::session::RpcError;
 use crate::splice::{member, quoted, with_member};
 
+/// A server that asks the client something.
+pub(super) trait Asker: Send + Sync + fmt::Debug {
+    fn name(&self) -> &str;
+
+    /// Sends the server a notification about its question.
+    fn tell(&self, method: &'static str, params: String) -> BoxFuture<'_, ()>;
+}
+
 /// The client as every server's session sees it.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) outbox: Arc<Outbox>,
+    /// Held for a look or a replacement only, never together with `questions`.
     state: Mutex<ClientState>,
+    /// `Relaxed`: ids only have to differ; no other data hangs on their order.
     next_id: AtomicU64,
+    /// Never held across an await. Who removes a question owns its answer: an answer and a
+    /// cancellation that race find it once.
     questions: Mutex<HashMap<RequestId, Question>>,
 }
 
@@ -36,7 +49,7 @@ struct ClientState {
 #[derive(Debug)]
 struct Question {
     answer: oneshot::Sender<Result<Box<RawValue>, RpcError>>,
-    asker: Weak<Server>,
+    asker: Weak<dyn Asker>,
     /// The asker's progress token as it wrote it.
     token: Option<String>,
 }
@@ -83,7 +96,7 @@ impl Client {
     /// Dropping the future takes the question back.
     pub(super) async fn ask(
         &self,
-        asker: &Arc<Server>,
+        asker: &Arc<dyn Asker>,
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
@@ -99,7 +112,7 @@ impl Client {
             params = with_progress_token(written, id.as_json()).or(params);
         }
         if method == "elicitation/create" {
-            params = params.map(|written| signed(&written, &asker.name).unwrap_or(written));
+            params = params.map(|written| signed(&written, asker.name()).unwrap_or(written));
         }
         let (answer, answered) = oneshot::channel();
         let question = Question {
@@ -145,7 +158,7 @@ impl Client {
         if let Some((asker, token)) = asked
             && let Some(params) = with_member(params, "progressToken", &token)
         {
-            asker.tell("notifications/progress", Some(&params)).await;
+            asker.tell("notifications/progress", params).await;
         }
     }
 
@@ -160,7 +173,7 @@ impl Client {
     }
 }
 
-/// Takes a question back when nobody waits for its answer any more.
+/// Takes a question back when its answer is no longer waited for.
 struct Asked<'a> {
     client: &'a Client,
     id: RequestId,

@@ -300,7 +300,9 @@ impl Hub {
             Some("notifications/progress") => self.client.progressed(params).await,
             Some("notifications/roots/list_changed") => {
                 for server in &self.servers {
-                    server.tell("notifications/roots/list_changed", None).await;
+                    server
+                        .notify("notifications/roots/list_changed", None)
+                        .await;
                 }
             }
             _ => {}

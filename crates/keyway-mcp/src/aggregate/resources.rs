@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::hub::Hub;
+use super::invalid;
 use super::list_kind::ListKind;
 use super::result_text::ResultText;
-use super::router::invalid;
 use super::server::Server;
 use crate::jsonrpc::RESOURCE_NOT_FOUND;
 use crate::session::RpcError;

@@ -6,15 +6,14 @@ use keyway_transport::{Envelope, Raw};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::Naming;
 use super::hub::Hub;
 use super::list_kind::ListKind;
 use super::resources::offers;
 use super::result_text::ResultText;
-use super::server::Server;
-use super::sign_in::SignInOutcome;
+use super::server::{Server, SignInOutcome};
+use super::{Naming, invalid};
 use crate::eras::names::LOG_LEVELS;
-use crate::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use crate::jsonrpc::METHOD_NOT_FOUND;
 use crate::session::RpcError;
 use crate::splice::{member, quoted, string, with_member};
 use crate::states::{State, Trouble};
@@ -294,9 +293,4 @@ fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
     });
     let content = json!([{ "type": "text", "text": text }]);
     json!({ "content": content, "structuredContent": facts }).to_string()
-}
-
-/// Makes the error for parameters that cannot be used.
-pub(super) fn invalid(message: &str) -> RpcError {
-    RpcError::new(INVALID_PARAMS, message)
 }

@@ -1,20 +1,27 @@
 //! One server behind the aggregate: opened when first needed, and again after it went away.
 
+mod forward;
+mod handler;
+mod listing;
+mod signing_in;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use keyway_auth::BoxFuture;
 use keyway_transport::TransportError;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::Client;
-use super::handler::ServerHandler;
+use self::handler::ServerHandler;
+pub(super) use self::listing::Items;
+pub(super) use self::signing_in::SignInOutcome;
+use super::client::{Asker, Client};
 use super::list_kind::ListKind;
-use super::listing::Items;
 use super::sign_in::{SignInPort, SignInProgress};
 use super::{AggregateSettings, Connector, Member};
 use crate::declaration_site::DeclarationSite;
@@ -24,7 +31,20 @@ use crate::timeouts::{
     CONNECT_TIMEOUT, MAX_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY, STABLE_CONNECTION,
 };
 
-/// One server.
+/// One member of the aggregate.
+///
+/// ```text
+/// Pending ──session()──▶ Connecting ──▶ Connected ──connection lost──▶ Failed
+///    ▲                     │   ▲                                         │
+///    │                     │   └──────────── next use, or a list ────────┤
+///    │                     ▼                 after `quiet_until`         │
+///    └──clear_failure── Failed ◀─────────────────────────────────────────┘
+///                          │ it wants a sign-in
+///                          ▼
+///                      NeedsAuth ──signed in, here or elsewhere──▶ Connecting
+///
+/// any state ──close()──▶ over: nothing is opened any more
+/// ```
 pub(super) struct Server {
     pub(super) name: String,
     /// Its plugin and its own name, if that is told.
@@ -33,6 +53,8 @@ pub(super) struct Server {
     pub(super) settings: Arc<AggregateSettings>,
     pub(super) timeout: Duration,
     connector: Arc<dyn Connector>,
+    /// Never held across an await, nor while the observer or the client is told: both may ask for
+    /// this server's standing, which takes it.
     inner: Mutex<Inner>,
 }
 
@@ -73,6 +95,16 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Server");
         shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Asker for Server {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tell(&self, method: &'static str, params: String) -> BoxFuture<'_, ()> {
+        Box::pin(async move { self.notify(method, Some(&params)).await })
     }
 }
 

@@ -2,54 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::{Host, Url, form_urlencoded};
 
+use super::confidential::SecretMethod;
 use super::settings::Settings;
 use crate::http::{Answer, Request};
-
-/// A client with a secret, known to the authorization server before anybody signs in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Confidential {
-    /// Its secret.
-    pub secret: String,
-    /// The only way in which it may show it.
-    pub method: SecretMethod,
-}
-
-impl Confidential {
-    /// A client that shows its secret in one way.
-    #[must_use]
-    pub fn new(secret: &str, method: SecretMethod) -> Self {
-        let secret = secret.to_owned();
-        Self { secret, method }
-    }
-}
-
-/// How a client shows its secret (RFC 6749 section 2.3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SecretMethod {
-    /// In the `Authorization` header.
-    ClientSecretBasic,
-    /// In the body.
-    ClientSecretPost,
-}
-
-impl SecretMethod {
-    /// Returns the registered name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientSecretBasic => "client_secret_basic",
-            Self::ClientSecretPost => "client_secret_post",
-        }
-    }
-}
 
 /// Returns the methods to advertise: one's own for each client, and `none` for all others.
 pub(super) fn methods(settings: &Settings) -> Vec<&'static str> {

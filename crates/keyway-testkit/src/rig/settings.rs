@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::clients::Confidential;
+use super::confidential::Confidential;
 
 /// How the rig behaves; the default is how a good server does.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::client::progress_token;
-use super::list_kind::ListKind;
-use super::result_text::ResultText;
-use super::server::{Server, backoff};
-use super::sign_in::SignInOutcome;
+use super::signing_in::SignInOutcome;
+use super::{Server, backoff};
+use crate::aggregate::client::progress_token;
+use crate::aggregate::list_kind::ListKind;
+use crate::aggregate::result_text::ResultText;
 use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::session::{Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
@@ -18,7 +18,7 @@ use crate::timeouts::{NO_TIMEOUT, REQUEST_TIMEOUT};
 
 impl Server {
     /// Passes a request on; `params` is an object, names already as the server knows them.
-    pub(super) async fn forward(
+    pub(in crate::aggregate) async fn forward(
         self: &Arc<Self>,
         method: &str,
         params: &str,
@@ -71,7 +71,7 @@ impl Server {
     }
 
     /// Tells the server something, if it is there.
-    pub(super) async fn tell(&self, method: &str, params: Option<&str>) {
+    pub(in crate::aggregate) async fn notify(&self, method: &str, params: Option<&str>) {
         if let Some(session) = self.live() {
             // What is gone needs no telling.
             let _gone = session.notify(method, params).await;
@@ -79,7 +79,7 @@ impl Server {
     }
 
     /// Returns what is wrong as the answer to a request.
-    pub(super) fn refusal(&self, trouble: &Trouble) -> RpcError {
+    pub(in crate::aggregate) fn refusal(&self, trouble: &Trouble) -> RpcError {
         let message = format!("server `{}`: {}", self.name, trouble.message);
         let data = json!({
             "server": self.name,
@@ -96,7 +96,7 @@ impl Server {
     }
 
     /// Says what a new session has to know: the log level and the subscriptions.
-    pub(super) fn opened(self: &Arc<Self>, session: &Arc<Session>) {
+    pub(in crate::aggregate) fn opened(self: &Arc<Self>, session: &Arc<Session>) {
         if is_modern(session) {
             self.listen(session);
             return;
@@ -114,7 +114,7 @@ impl Server {
     }
 
     /// Passes the log level on, where a server takes one for all requests.
-    pub(super) async fn send_level(&self, session: &Session) {
+    pub(in crate::aggregate) async fn send_level(&self, session: &Session) {
         let level = self.client.level();
         if let Some(level) = level.filter(|_| session.facts().offers("logging")) {
             let params = format!(r#"{{"level":{level}}}"#);
@@ -124,7 +124,7 @@ impl Server {
     }
 
     /// Subscribes to a resource, or ends that.
-    pub(super) async fn subscribe(
+    pub(in crate::aggregate) async fn subscribe(
         self: &Arc<Self>,
         method: &str,
         params: &str,

@@ -7,8 +7,8 @@ use keyway_transport::{Frame, TransportError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::client::Client;
-use super::server::Server;
+use super::Server;
+use crate::aggregate::client::{Asker, Client};
 use crate::jsonrpc::{self, INTERNAL_ERROR};
 use crate::session::{Handler, RpcError};
 use crate::splice::{quoted, string, with_member};
@@ -55,7 +55,8 @@ impl Handler for ServerHandler {
             let Some(server) = self.server.upgrade() else {
                 return Err(RpcError::new(INTERNAL_ERROR, "the client has gone away"));
             };
-            self.client.ask(&server, method, params).await
+            let asker: Arc<dyn Asker> = server;
+            self.client.ask(&asker, method, params).await
         })
     }
 

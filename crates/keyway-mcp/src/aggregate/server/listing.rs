@@ -6,16 +6,16 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use super::list_kind::ListKind;
-use super::server::Server;
+use super::Server;
+use crate::aggregate::list_kind::ListKind;
 use crate::jsonrpc;
 use crate::states::{Standing, Trouble};
 
 /// The items of one list as the server wrote them.
-pub(super) type Items = Arc<[Box<RawValue>]>;
+pub(in crate::aggregate) type Items = Arc<[Box<RawValue>]>;
 
 /// A list on its way.
-pub(super) struct Listing {
+pub(in crate::aggregate) struct Listing {
     server: Arc<Server>,
     kind: ListKind,
     found: Result<oneshot::Receiver<Result<Items, Trouble>>, Trouble>,
@@ -23,7 +23,7 @@ pub(super) struct Listing {
 
 impl Server {
     /// Starts fetching a list. It arrives even if nobody waits any more: the client is then told.
-    pub(super) fn start_list(self: &Arc<Self>, kind: ListKind) -> Listing {
+    pub(in crate::aggregate) fn start_list(self: &Arc<Self>, kind: ListKind) -> Listing {
         let found = match self.lasting_trouble() {
             Some(trouble) => Err(trouble),
             None => Ok(self.fetch_aside(kind)),
@@ -36,7 +36,10 @@ impl Server {
     }
 
     /// Fetches a list, connecting if need be.
-    pub(super) async fn fetch(self: &Arc<Self>, kind: ListKind) -> Result<Items, Trouble> {
+    pub(in crate::aggregate) async fn fetch(
+        self: &Arc<Self>,
+        kind: ListKind,
+    ) -> Result<Items, Trouble> {
         let session = self.session().await?;
         if !session.facts().offers(kind.capability()) {
             return Ok(Items::default());
@@ -51,12 +54,12 @@ impl Server {
     }
 
     /// Remembers what the client sees of this server.
-    pub(super) fn show(&self, kind: ListKind, standing: Standing) {
+    pub(in crate::aggregate) fn show(&self, kind: ListKind, standing: Standing) {
         self.lock().shown.insert(kind, standing);
     }
 
     /// Tells everyone of a new state; the client, if it saw another.
-    pub(super) fn changed(&self, standing: Standing, trouble: Option<&Trouble>) {
+    pub(in crate::aggregate) fn changed(&self, standing: Standing, trouble: Option<&Trouble>) {
         let observer = &self.settings.observer;
         observer.changed(&self.name, standing, trouble);
         for kind in ListKind::ALL {
@@ -113,7 +116,10 @@ impl Server {
 
 impl Listing {
     /// Waits for the list; a server that is slower contributes what it had before, if anything.
-    pub(super) async fn wait_until(self, deadline: Instant) -> Result<Items, Trouble> {
+    pub(in crate::aggregate) async fn wait_until(
+        self,
+        deadline: Instant,
+    ) -> Result<Items, Trouble> {
         let mut found = self.found?;
         if let Ok(Ok(found)) = timeout_at(deadline, &mut found).await {
             return found;
