@@ -7,6 +7,7 @@
     reason = "tests start servers and a browser, and stop where they cannot"
 )]
 
+mod agreement;
 mod buttons;
 mod client;
 mod faults;

@@ -1,0 +1,155 @@
+//! One server that refuses its credential, seen by every surface: all of them say the same.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+
+use keyway_testkit::{Answer, Folder, Upstream};
+use serde_json::{Value, json};
+
+use crate::house::{House, wait_for};
+
+const TOKEN: &str = "pZ4vX8mKq2Lw9Rt6Yb3NcH7Jd5";
+
+/// What has to agree, without the `--config` that only hints for other folders need.
+fn facts(found: &Value, place: &str) -> Value {
+    let hint = found["hint"].as_str().unwrap();
+    json!({
+        "code": found["code"],
+        "state": found["state"],
+        "reason": found["reason"],
+        "hint": hint.replace(&format!(" --config {place}"), ""),
+        "fixable_by": found["fixable_by"],
+    })
+}
+
+/// Returns the only diagnostic that a command prints.
+fn diagnostic(house: &House, words: &[&str]) -> Value {
+    let words = [words, &["--config", "p", "--trust", "--format", "json"]].concat();
+    let outcome = house.keyway_with(&words, &[("API_TOKEN", TOKEN)]);
+    let object: Value = serde_json::from_str(&outcome.stdout).expect(&outcome.everything());
+    let found = object["diagnostics"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "{object:#}");
+    found[0].clone()
+}
+
+/// Returns the data of the error that `keyway run` answers its client with.
+fn error_data(house: &House) -> Value {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
+        .args(["run", "s", "--config", "p", "--trust"])
+        .current_dir(house.folder.path())
+        .env("KEYWAY_HOME", house.folder.at("home"))
+        .env("API_TOKEN", TOKEN)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    writeln!(stdin, "{hello}").unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    drop(stdin);
+    drop(child.wait());
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    answer["error"]["data"].clone()
+}
+
+/// Returns what the page of the server says.
+fn page(house: &House) -> Value {
+    let pass = house.enter(&house.open());
+    assert!(house.get("/", &pass).contains("<h1>Servers</h1>"));
+    let page = wait_for("the fault", || {
+        let page = house.get("/s/p/s", &pass);
+        page.contains("id=\"fault\"").then_some(page)
+    });
+    let between = |text: &str, from: &str, to: &str| {
+        let (_, rest) = text.split_once(from).expect(text);
+        rest.split_once(to).expect(rest).0.to_owned()
+    };
+    let fault = between(&page, "id=\"fault\"", "</section>");
+    let mut hint = between(&fault, "<p class=\"fix\">", "</p>");
+    for mark in ["<code class=\"copy\">", "<code>", "</code>"] {
+        hint = hint.replace(mark, "");
+    }
+    json!({
+        "code": between(&fault, "keyway explain ", "</code>"),
+        "state": between(&fault, "data-state=\"", "\""),
+        "reason": between(&fault, "data-reason=\"", "\""),
+        "fixable_by": between(&fault, "data-fixable-by=\"", "\""),
+        "hint": hint,
+    })
+}
+
+#[test]
+fn every_surface_tells_the_same_of_a_refused_credential() {
+    let refusing = Upstream::start(|_| {
+        Answer::empty(401).with("www-authenticate", r#"Bearer error="invalid_token""#)
+    });
+    let entries = format!(
+        r#"{{"s": {{"type": "http", "url": "{}",
+            "headers": {{"Authorization": "Bearer ${{API_TOKEN}}"}}}}}}"#,
+        refusing.url("/mcp")
+    );
+    let folder = Folder::new().file("p/.mcp.json", entries);
+    let place = folder.at("p").display().to_string();
+    let house = House::over(folder, &[("API_TOKEN", TOKEN)], &["--trust"]);
+    let expected = json!({
+        "code": "auth-rejected",
+        "state": "needs-auth",
+        "reason": "auth-failed",
+        "hint": "make a new one and set it: export API_TOKEN=…; then keyway doctor --server s",
+        "fixable_by": "person",
+    });
+    for words in [
+        &["doctor", "s"][..],
+        &["tools", "s"],
+        &["probe", "s"],
+        &["call", "s", "echo"],
+    ] {
+        assert_eq!(
+            facts(&diagnostic(&house, words), &place),
+            expected,
+            "{words:?}"
+        );
+    }
+    assert_eq!(facts(&error_data(&house), &place), expected);
+    assert_eq!(facts(&page(&house), &place), expected);
+    // It sends nothing, so that it knows of no refusal; of what the entry needs it says the same.
+    let status = house.keyway_with(
+        &["status", "s", "--config", "p", "--format", "json"],
+        &[("API_TOKEN", TOKEN)],
+    );
+    let status: Value = serde_json::from_str(&status.stdout).unwrap();
+    let server = &status["servers"][0];
+    assert_eq!(
+        server["variables"],
+        json!([{"name": "API_TOKEN", "set": true, "from": "environment"}])
+    );
+    assert_eq!(server["code"], "pending-trust");
+    assert_eq!(
+        (&server["state"], &server["reason"]),
+        (&json!("pending"), &json!("pending-trust"))
+    );
+    assert_eq!(server["fixable_by"], "person");
+    let examined = diagnostic(&house, &["doctor", "s"]);
+    assert_eq!(examined["source"], server["source"]);
+}
+
+/// What is known without a request is the same everywhere as well, the message included.
+#[test]
+fn status_and_doctor_tell_the_same_of_a_missing_variable() {
+    let entries = r#"{"s": {"type": "http", "url": "http://127.0.0.1:1/mcp",
+        "headers": {"Authorization": "Bearer ${API_TOKEN}"}}}"#;
+    let folder = Folder::new().file("p/.mcp.json", entries);
+    let place = folder.at("p").display().to_string();
+    let house = House::over(folder, &[], &["--trust"]);
+    let words = ["doctor", "s", "--config", "p", "--format", "json"];
+    let examined: Value = serde_json::from_str(&house.keyway(&words).stdout).unwrap();
+    let examined = facts(&examined["diagnostics"][0], &place);
+    let words = ["status", "s", "--config", "p", "--format", "json"];
+    let status: Value = serde_json::from_str(&house.keyway(&words).stdout).unwrap();
+    assert_eq!(facts(&status["servers"][0], &place), examined);
+    assert_eq!(facts(&page(&house), &place), examined);
+    assert_eq!(examined["code"], "unresolved-variable");
+}
