@@ -13,7 +13,7 @@ use std::fs;
 use crate::child;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
-use limits::{CLI_WITHOUT_COMMANDS, CRATE_LINES, FILE_LINES, Limit, SLEEPS_IN_TESTS, TREES};
+use limits::{CLI_WITHOUT_COMMANDS, FILE_LINES, LARGEST_CRATE, SLEEPS_IN_TESTS, TREES};
 
 /// Prints what is measured next to its limit and fails if anything is above.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
@@ -34,11 +34,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
     }
     let code = code::measure(workspace)?;
     for (name, lines) in code::per_crate(&code) {
-        let limit = CRATE_LINES
-            .iter()
-            .find(|(of, _)| *of == name)
-            .map_or(Limit::Fixed(limits::LARGEST_CRATE), |(_, limit)| *limit);
-        report.row(lines, limit, &format!("lines of code of {name}"));
+        report.row(lines, LARGEST_CRATE, &format!("lines of code of {name}"));
     }
     report.row(
         code::cli_without_commands(&code),
@@ -69,16 +65,10 @@ struct Report {
 }
 
 impl Report {
-    fn row(&mut self, actual: usize, limit: Limit, what: &str) {
-        let most = limit.most();
-        match limit {
-            Limit::Fixed(_) => println!("{actual:>6} {most:>6}  {what}"),
-            Limit::Ratchet { target, .. } => {
-                println!("{actual:>6} {most:>6}  {what}; a ratchet, the target is {target}");
-            }
-        }
-        if actual > most {
-            self.excess(format!("{what}: {actual}, at most {most}"));
+    fn row(&mut self, actual: usize, limit: usize, what: &str) {
+        println!("{actual:>6} {limit:>6}  {what}");
+        if actual > limit {
+            self.excess(format!("{what}: {actual}, at most {limit}"));
         }
     }
 
@@ -214,12 +204,7 @@ mod tests {
 
     #[test]
     fn only_more_than_the_limit_fails() {
-        for (actual, limit, is_within) in [
-            (5, Limit::Fixed(5), true),
-            (6, Limit::Fixed(5), false),
-            (7, Limit::Ratchet { now: 7, target: 5 }, true),
-            (8, Limit::Ratchet { now: 7, target: 5 }, false),
-        ] {
+        for (actual, limit, is_within) in [(5, 5, true), (6, 5, false)] {
             let mut report = Report::default();
             report.row(actual, limit, "something");
             assert_eq!(report.finish().is_ok(), is_within, "{actual} {limit:?}");

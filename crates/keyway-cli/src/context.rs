@@ -2,22 +2,23 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
+use clap::{Args, ValueEnum};
 use keyway::events::{Events, Listener, Topic};
 use keyway::load::Loaded;
-use keyway::settings::{ColorChoice, Defaults, Network, Settings};
+use keyway::settings::{ColorChoice, Defaults, Network, Settings, SettingsRefusal};
 use keyway_code::Exit;
 use keyway_secret::printable;
 
-use crate::arguments::{Color, Global};
-use crate::debug;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::events;
-use crate::settings::{self, Refusal};
+use crate::report::Verbosity;
+use crate::report::debug::{self, About};
+use crate::settings;
 
 /// Output, verbosity, events and settings of one run of the program.
 #[derive(Debug, Clone)]
@@ -28,24 +29,59 @@ pub(crate) struct CommandContext {
     color: Option<Color>,
     /// Where changes are recorded.
     pub(crate) events: Events,
-    settings: Arc<Result<Settings, Refusal>>,
+    settings: Arc<Result<Settings, SettingsRefusal>>,
+    /// The program as clap knows it, for commands that describe it.
+    pub(crate) program: fn() -> clap::Command,
 }
 
-/// How much to print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verbosity {
-    /// Errors only.
-    Quiet,
-    /// Errors, warnings and a summary.
-    Normal,
-    /// Notes as well.
-    Verbose,
+/// Flags that every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// When to use color [default: `color` in config.toml, else auto]
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    pub(crate) color: Option<Color>,
+    /// Print errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Also print notes
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Append events to FILE as JSON Lines
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Log to standard error: everything, or only these topics
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "TOPICS",
+        value_delimiter = ','
+    )]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = EVERYTHING)]
+    pub(crate) debug: Option<Vec<About>>,
+    /// Append the log to FILE instead
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) debug_file: Option<PathBuf>,
+}
+
+const EVERYTHING: &str = "config,oauth,helper,transport";
+
+/// When to use color.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 impl CommandContext {
     /// Looks at the flags and at `config.toml`; streams and environment are looked at when
     /// something is printed.
-    pub(crate) fn open(global: &Global) -> Self {
+    pub(crate) fn open(global: &Global, program: fn() -> clap::Command) -> Self {
         let settings = settings::read();
         let flags = (global.quiet, global.verbose);
         let verbosity = match (flags, settings.as_ref().map(|kept| &kept.defaults)) {
@@ -60,6 +96,7 @@ impl CommandContext {
             color: global.color,
             events: Events::default(),
             settings: Arc::new(settings),
+            program,
         }
     }
 

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keyway::connect::ConnectError;
-use keyway::diagnosis::Diagnosis;
 use keyway::error::{LoadError, MigrateError, WriteError};
+use keyway::examination::SkippedEntry;
 use keyway::identity::IdentityError;
+use keyway::settings::SettingsRefusal;
 use keyway::store::StoreError;
 use keyway::variables::KeepError;
 use keyway::vault::VaultError;
@@ -19,10 +20,7 @@ use keyway_gateway::traces::TraceSettingsError;
 use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
-use crate::connect_args::SkippedEntry;
 use crate::hidden_input::AskError;
-use crate::report::failure::chain;
-use crate::settings::Refusal;
 
 /// Why a command gave up.
 #[derive(Debug, Error)]
@@ -124,7 +122,7 @@ pub(crate) enum CliError {
     Demo(#[from] DemoError),
     /// `config.toml` cannot be used.
     #[error(transparent)]
-    Settings(Refusal),
+    Settings(SettingsRefusal),
     /// Nothing can be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -241,21 +239,6 @@ impl CliError {
             Self::UnknownTool { server, .. } => Some(server),
             _ => None,
         }
-    }
-
-    /// Says how this leaves the server that it is about, if it is about one.
-    pub(crate) fn diagnosis(&self) -> Diagnosis {
-        if let Self::Host(error) = self {
-            return error.diagnosis();
-        }
-        let code = self.code();
-        let mut found = Diagnosis::new("", self.server().unwrap_or_default());
-        found.code = Some(code);
-        found.state = code.state();
-        found.message = chain(self);
-        found.hint = self.hint();
-        found.exit = self.exit();
-        found
     }
 
     /// Returns what a program said before it ended, redacted.

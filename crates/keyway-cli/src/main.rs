@@ -4,25 +4,21 @@
 mod archive;
 mod arguments;
 mod browser;
+mod command_line;
 mod commands;
-mod connect_args;
 mod consent;
 mod context;
-mod debug;
-mod diff;
 mod environment;
 mod error;
 mod events;
-mod help;
 mod hidden_input;
 mod panics;
 mod report;
-mod selection;
-mod server_args;
+mod runtime;
 mod service_manager;
 mod settings;
 mod signals;
-mod table;
+mod timeouts;
 mod tool_names;
 mod traces;
 mod vault;
@@ -30,14 +26,14 @@ mod waiting;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 use keyway::connect::harden_self;
 use keyway_code::Exit;
 
-use crate::arguments::Arguments;
+use crate::arguments::help::{self, Screen};
+use crate::command_line::{Arguments, program};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::help::Screen;
 
 fn main() -> ExitCode {
     // First: in a process that was started as a launcher, nothing else may run.
@@ -50,7 +46,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let program = help::with_screen(Arguments::command(), Screen::Short);
+            let program = help::with_screen(program(), Screen::Short);
             let again = program.try_get_matches();
             let error = help::with_tip(again.err().unwrap_or(error));
             // Help that nobody reads to its end is no failure.
@@ -68,14 +64,14 @@ fn main() -> ExitCode {
     }
     // Before anything secret is read or typed: no other process of the same user may look in.
     if let Err(source) = harden_self() {
-        let context = CommandContext::open(&arguments.global);
+        let context = CommandContext::open(&arguments.global, program);
         let error = CliError::from(keyway::Error::Harden { source });
         context.print_failure(&error);
         return error.exit().into();
     }
-    let mut context = CommandContext::open(&arguments.global);
+    let mut context = CommandContext::open(&arguments.global, program);
     let recorded = context.record(&arguments.global);
-    let outcome = recorded.and_then(|()| commands::run(&arguments.command, &mut context));
+    let outcome = recorded.and_then(|()| command_line::run(&arguments.command, &mut context));
     let exit = match outcome {
         Ok(exit) => exit,
         Err(CliError::BrokenPipe { exit }) => exit,

@@ -4,11 +4,14 @@
 //! shown only through [`Mask`], since it may hold the very secret that the finding is about.
 
 pub(crate) mod changes;
+pub(crate) mod debug;
+pub(crate) mod diff;
 pub(crate) mod failure;
 mod github;
 mod human;
 pub(crate) mod json;
 mod sarif;
+pub(crate) mod table;
 
 use std::collections::HashMap;
 
@@ -20,7 +23,6 @@ use keyway_config::document::Document;
 use keyway_config::source::Source;
 
 pub(crate) use self::human::counted;
-use crate::context::Verbosity;
 use keyway_lint::mask::{self, Mask};
 
 /// What a check found.
@@ -32,6 +34,17 @@ pub(crate) struct Report<'a> {
     diagnostics: Vec<Diagnostic>,
     /// What could not be looked at.
     failures: &'a [LoadError],
+}
+
+/// How much to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Errors, warnings and a summary.
+    Normal,
+    /// Notes as well.
+    Verbose,
 }
 
 /// How to print it.

@@ -1,82 +1,22 @@
-//! `config.toml` as this process finds it, and what is said where it cannot be used.
+//! `config.toml` as this process finds it, and what the environment adds to it.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use keyway::connect::{HttpSettings, ProxySettings, RootCertificates};
 use keyway::identity::Files;
-use keyway::settings::{Network, Parsed, Settings, SettingsError, load};
-use keyway_config::diagnostic::Diagnostic;
-use keyway_secret::{Secret, printable};
+use keyway::settings::{Network, Settings, SettingsRefusal};
+use keyway_secret::Secret;
 
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::report::counted;
-
-/// Why the file is not used.
-#[derive(Debug, Clone)]
-pub(crate) struct Refusal {
-    what: String,
-    /// The file is there, but not for us: this is a program that another Keyway started.
-    pub(crate) is_hidden: bool,
-    /// What the person can do next.
-    pub(crate) hint: Option<String>,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// Reads the file; without one, and without a home, everything is as by default.
-pub(crate) fn read() -> Result<Settings, Refusal> {
+pub(crate) fn read() -> Result<Settings, SettingsRefusal> {
     let Some(folders) = ProcessEnvironment::folders() else {
         return Ok(Settings::default());
     };
     let home = ProcessEnvironment::home();
-    match load(&folders.config, home.as_deref()) {
-        Ok(parsed) if parsed.diagnostics.is_empty() => Ok(parsed.settings),
-        Ok(parsed) => Err(misunderstood(&parsed)),
-        Err(error) => Err(unreadable(&error)),
-    }
-}
-
-fn misunderstood(parsed: &Parsed) -> Refusal {
-    let errors = counted(parsed.diagnostics.len(), "error");
-    let first: Vec<String> = parsed.diagnostics.iter().take(SHOWN).map(line).collect();
-    Refusal {
-        what: format!("`config.toml` has {errors}: {}", first.join("; ")),
-        is_hidden: false,
-        hint: parsed
-            .diagnostics
-            .iter()
-            .find_map(|found| found.hint.clone()),
-    }
-}
-
-fn line(found: &Diagnostic) -> String {
-    let message = printable(&found.message);
-    match &found.location {
-        Some(place) => {
-            let (line, column) = (place.start.line, place.start.column);
-            format!("{}:{line}:{column}: {message}", printable(&place.file))
-        }
-        None => message,
-    }
-}
-
-fn unreadable(error: &SettingsError) -> Refusal {
-    let cause = std::error::Error::source(error);
-    let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-    Refusal {
-        what: format!("{error}{cause}"),
-        is_hidden: matches!(error, SettingsError::Unreadable { source, .. }
-            if source.kind() == std::io::ErrorKind::PermissionDenied),
-        hint: error.hint(),
-    }
+    keyway::settings::read(&folders.config, home.as_deref())
 }
 
 /// Puts together how the network is reached: the environment stands above the file.
@@ -141,6 +81,3 @@ const DECISIVE: &[&str] = &[
     "NO_PROXY",
     "SSL_CERT_FILE",
 ];
-
-/// How many errors are told at once.
-const SHOWN: usize = 5;

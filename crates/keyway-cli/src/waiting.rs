@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::consent::{is_asking, say};
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
+use crate::report::Verbosity;
 
 /// What a program wrote last, if one runs.
 pub(crate) type LastLine = Arc<dyn Fn() -> Option<String> + Send + Sync>;

@@ -7,13 +7,14 @@ mod listing;
 mod offline;
 mod online;
 mod rules;
+mod skipped;
 mod survey;
 mod timeouts;
 
 pub use self::listing::{Listing, list_anything};
 pub use self::offline::{Candidate, NO_SERVER, candidates};
 pub use self::online::{OnlineCheck, examine};
-pub use self::rules::left_out;
+pub use self::skipped::{SkippedEntry, skipped, why_skipped};
 pub use self::survey::{Survey, Surveyed};
 
 /// What to do where nothing better is known.

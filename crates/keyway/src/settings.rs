@@ -15,6 +15,8 @@ mod names;
 #[cfg(feature = "settings-file")]
 mod parse;
 #[cfg(feature = "settings-file")]
+mod read;
+#[cfg(feature = "settings-file")]
 mod tree;
 mod words;
 
@@ -33,6 +35,8 @@ pub use self::keys::{Key, Kind, SECTIONS, Section};
 pub use self::names::names;
 #[cfg(feature = "settings-file")]
 pub use self::parse::Parsed;
+#[cfg(feature = "settings-file")]
+pub use self::read::{SettingsRefusal, read};
 pub use self::words::{
     Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
 };

@@ -23,10 +23,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::tools::Format;
-use crate::connect_args::{ConnectArgs, SignInPolicy};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy};
+use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::ServerArg;
 use crate::signals::Interrupts;
 use crate::waiting::{LastLine, Waiting};
 

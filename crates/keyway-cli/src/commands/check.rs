@@ -16,11 +16,12 @@ use keyway_config::edit::Applicability;
 use keyway_lint::{Context, lint};
 
 use self::fixes::{Change, Fixes};
-use crate::connect_args::variables_host;
-use crate::context::{CommandContext, Verbosity};
+use crate::arguments::connect::variables_host;
+use crate::arguments::selection::Selection;
+use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::report::Verbosity;
 use crate::report::{Format, Look, Report, counted};
-use crate::selection::Selection;
 
 /// Check MCP configuration for mistakes and leaked credentials
 #[derive(Debug, Args)]

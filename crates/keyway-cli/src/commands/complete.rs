@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, Args, CommandFactory as _};
+use clap::{Arg, Args};
 use keyway::load::Loader;
 use keyway_code::{Code, Exit};
 
-use crate::arguments::{Arguments, visible};
+use crate::arguments::visible;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
@@ -27,7 +27,7 @@ pub(crate) struct Complete {
 /// Prints one candidate on each line, with a tab before its description. `:files` asks the shell for
 /// the names of files.
 pub(crate) fn run(arguments: &Complete, context: &CommandContext) -> Result<Exit, CliError> {
-    let mut program = Arguments::command();
+    let mut program = (context.program)();
     program.build();
     let found = Line::read(&program, &arguments.words).candidates();
     let lines = found.into_iter().map(|candidate| match candidate {

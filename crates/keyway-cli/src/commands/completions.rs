@@ -2,11 +2,10 @@
 //!
 //! The scripts for bash, zsh and fish ask `keyway __complete`, which knows servers and tools.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 use keyway_code::Exit;
 
-use crate::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -24,19 +23,19 @@ pub(crate) struct Completions {
 
 /// Prints the script.
 pub(crate) fn run(arguments: &Completions, context: &CommandContext) -> Result<Exit, CliError> {
-    context.print(&script(arguments.shell), Exit::Done)?;
+    context.print(&script(arguments.shell, context), Exit::Done)?;
     Ok(Exit::Done)
 }
 
 /// Returns the script for a shell. Others than these three complete commands and flags only.
-pub(crate) fn script(shell: Shell) -> String {
+pub(crate) fn script(shell: Shell, context: &CommandContext) -> String {
     match shell {
         Shell::Bash => include_str!("completions/keyway.bash").to_owned(),
         Shell::Zsh => include_str!("completions/_keyway").to_owned(),
         Shell::Fish => include_str!("completions/keyway.fish").to_owned(),
         other => {
             let mut script = Vec::new();
-            clap_complete::generate(other, &mut Arguments::command(), "keyway", &mut script);
+            clap_complete::generate(other, &mut (context.program)(), "keyway", &mut script);
             String::from_utf8_lossy(&script).into_owned()
         }
     }

@@ -27,11 +27,12 @@ use self::person::Person;
 use self::progress::Progress;
 use self::report::{Renewal, Report};
 use super::tools::Format;
+use crate::arguments::connect;
 use crate::browser::Browser;
-use crate::connect_args;
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::report::Verbosity;
 use crate::signals;
 use crate::waiting::Waiting;
 
@@ -105,7 +106,7 @@ impl Demo {
 /// Returns what children are kept from. A folder that is not there has nothing to hide, and hiding
 /// it would make it.
 fn isolation() -> Isolation {
-    let mut isolation = connect_args::isolation();
+    let mut isolation = connect::isolation();
     if let Some(own) = ProcessEnvironment::folders() {
         isolation.hidden.extend([own.data, own.config, own.runtime]);
     }

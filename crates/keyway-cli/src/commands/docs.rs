@@ -25,16 +25,16 @@ pub(crate) struct Docs {
 }
 
 /// Writes the documents.
-pub(crate) fn run(arguments: &Docs, _session: &CommandContext) -> Result<Exit, CliError> {
-    for (file, text) in documents() {
+pub(crate) fn run(arguments: &Docs, context: &CommandContext) -> Result<Exit, CliError> {
+    for (file, text) in documents(context) {
         write(&arguments.out.join(file), &text)?;
     }
     Ok(Exit::Done)
 }
 
-fn documents() -> Vec<(String, String)> {
+fn documents(context: &CommandContext) -> Vec<(String, String)> {
     let mut documents = vec![
-        ("docs/cli.md".to_owned(), markdown::commands()),
+        ("docs/cli.md".to_owned(), markdown::commands(context)),
         ("docs/clients.md".to_owned(), markdown::clients()),
         ("docs/rules.md".to_owned(), markdown::rules()),
         ("docs/configuration.md".to_owned(), markdown::settings()),
@@ -46,11 +46,11 @@ fn documents() -> Vec<(String, String)> {
         let file = format!("docs/{}", code.document());
         documents.push((file, code.page().to_owned()));
     }
-    for (file, page) in man::pages() {
+    for (file, page) in man::pages(context) {
         documents.push((format!("man/{file}"), page));
     }
     for (file, shell) in COMPLETIONS {
-        let script = completions::script(*shell);
+        let script = completions::script(*shell, context);
         documents.push((format!("completions/{file}"), script));
     }
     documents

@@ -24,11 +24,11 @@ use tokio::task::JoinSet;
 use self::bundle::Bundle;
 use self::progress_table::ProgressTable;
 use super::tools::Format;
+use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::hidden;
-use crate::connect_args::{ConnectArgs, SignInPolicy};
+use crate::arguments::server::ServerArgs;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::ServerArgs;
 use crate::signals::Interrupts;
 
 /// Find out why servers do not work, and what to do next

@@ -17,7 +17,7 @@ use super::tools::Format;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::hidden_input;
-use crate::table::Table;
+use crate::report::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
 /// Store encrypted variables, for clients that are not started from a shell

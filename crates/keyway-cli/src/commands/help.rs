@@ -1,11 +1,10 @@
 //! `keyway help`: the help of the program, of one command, or the list of all commands.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 
-use crate::arguments::Arguments;
+use crate::arguments::help::{Screen, with_screen};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::help::{Screen, with_screen};
 use keyway_code::Exit;
 
 /// Show help
@@ -25,7 +24,7 @@ pub(crate) struct Help {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Help, _context: &CommandContext) -> Result<Exit, CliError> {
+pub(crate) fn run(arguments: &Help, context: &CommandContext) -> Result<Exit, CliError> {
     let screen = if arguments.all {
         Screen::All
     } else {
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &Help, _context: &CommandContext) -> Result<Exit, C
     };
     let words = ["keyway"].into_iter();
     let words = words.chain(arguments.command.iter().map(String::as_str));
-    let program = with_screen(Arguments::command(), screen);
+    let program = with_screen((context.program)(), screen);
     let shown = program.try_get_matches_from(words.chain(["--help"]));
     let Err(help) = shown else {
         return Ok(Exit::Done);

@@ -23,12 +23,13 @@ use keyway_secret::{printable, shell_word};
 
 use self::bridges::Bridges;
 pub(super) use self::work::Work;
-use crate::connect_args::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
-use crate::context::{CommandContext, Verbosity};
-use crate::diff::{Diff, Kind};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
+use crate::arguments::server::{self, Chosen, ServerArgs, named};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::server_args::{self, Chosen, ServerArgs, named};
+use crate::report::Verbosity;
+use crate::report::diff::{Diff, Kind};
 
 /// Add servers to an MCP client, which then starts `keyway run`
 #[derive(Debug, Args)]
@@ -195,7 +196,7 @@ impl Install {
     /// Returns the names of the servers.
     fn servers(&self, plugin: &Plugin, given: &[String]) -> Result<Vec<String>, CliError> {
         if self.which.all {
-            return server_args::all(plugin);
+            return server::all(plugin);
         }
         match named(plugin, given) {
             Err(CliError::Host(Error::WhichServer { names })) if !names.is_empty() => {

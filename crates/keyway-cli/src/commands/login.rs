@@ -13,10 +13,10 @@ use serde_json::json;
 
 use super::install::ask;
 use super::tools::Format;
-use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy};
+use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy};
+use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::ServerArg;
 
 /// Sign in to a server
 #[derive(Debug, Args)]

@@ -10,11 +10,11 @@ use keyway_secret::printable;
 use serde_json::{Value, json};
 
 use super::tools::Format;
+use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::hidden;
-use crate::connect_args::{ConnectArgs, SignInPolicy};
+use crate::arguments::server::{ServerArgs, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::{ServerArgs, named};
 
 /// Sign out of servers: close sessions, revoke and delete tokens
 #[derive(Debug, Args)]

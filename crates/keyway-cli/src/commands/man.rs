@@ -1,10 +1,10 @@
 //! `keyway man`: the manual page.
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_mangen::Man as Page;
 use keyway_code::Exit;
 
-use crate::arguments::{Arguments, visible};
+use crate::arguments::visible;
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Man, context: &CommandContext) -> Result<Exit, Cli
         Some(command) => format!("keyway-{command}.1"),
         None => "keyway.1".to_owned(),
     };
-    let page = pages().into_iter().find(|(file, _)| *file == name);
+    let page = pages(context).into_iter().find(|(file, _)| *file == name);
     let what = "no such command; `keyway help --all` lists them";
     let (_, page) = page.ok_or(CliError::Usage { what })?;
     context.print(&page, Exit::Done)?;
@@ -33,8 +33,8 @@ pub(crate) fn run(arguments: &Man, context: &CommandContext) -> Result<Exit, Cli
 }
 
 /// Returns every page under its file name.
-pub(crate) fn pages() -> Vec<(String, String)> {
-    let mut program = Arguments::command();
+pub(crate) fn pages(context: &CommandContext) -> Vec<(String, String)> {
+    let mut program = (context.program)();
     program.build();
     let all = std::iter::once(&program).chain(visible(&program));
     all.map(|command| page(command.clone())).collect()

@@ -14,11 +14,11 @@ use keyway_config::edit::TextChange;
 use keyway_config::source::Source;
 use keyway_lint::migrate::Selection;
 
+use crate::arguments::selection::One;
+use crate::arguments::server::ServerArgs;
 use crate::context::CommandContext;
-use crate::diff::{Diff, Kind};
 use crate::error::CliError;
-use crate::selection::One;
-use crate::server_args::ServerArgs;
+use crate::report::diff::{Diff, Kind};
 
 /// Move credentials out of configuration files
 #[derive(Debug, Args)]

@@ -8,14 +8,14 @@ use keyway_secret::printable;
 use serde::Serialize;
 
 use super::tools::Format;
+use crate::arguments::connect::{ConnectArgs, SignInPolicy};
 use crate::arguments::hidden;
-use crate::connect_args::{ConnectArgs, SignInPolicy};
+use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::failure::{Failure, chain};
 use crate::report::json::to_text;
-use crate::server_args::ServerArg;
-use crate::table::Table;
+use crate::report::table::Table;
 
 /// Check a server's health endpoint, then list its tools
 #[derive(Debug, Args)]

@@ -7,10 +7,11 @@ use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::usage::uses;
 use keyway_lint::readme;
 
-use crate::context::{CommandContext, Verbosity};
+use crate::arguments::selection::One;
+use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::report::Verbosity;
 use crate::report::changes::{Changes, Format};
-use crate::selection::One;
 
 /// Print or update the README section that lists a plugin's variables
 #[derive(Debug, Args)]

@@ -16,10 +16,10 @@ use keyway_config::method::Method;
 use keyway_secret::{Secret, printable};
 
 use super::env;
-use crate::connect_args::{ConnectArgs, SignInChannel, SignInPolicy, plan};
+use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
+use crate::arguments::server::ServerArg;
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::ServerArg;
 
 /// Replace a server's credential; the old one stays until the new one works
 #[derive(Debug, Args)]

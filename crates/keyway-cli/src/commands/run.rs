@@ -22,10 +22,10 @@ use keyway_mcp::bridge::{bridge, bridge_explained};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-use crate::connect_args::{ConnectArgs, SignInPolicy, tell_skipped};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, tell_skipped};
+use crate::arguments::server::{ServerArgs, all, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::{ServerArgs, all, named};
 use crate::settings;
 
 /// Serve a plugin's servers to a client over stdio

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use keyway::vault::Vault;
@@ -29,13 +28,15 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use self::opener::Opener;
-use crate::connect_args::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
-use crate::context::{CommandContext, Verbosity};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, no_server, tell_skipped};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::report::Verbosity;
 use crate::service_manager;
 use crate::settings;
 use crate::signals;
+use crate::timeouts::{CLOSE_TIMEOUT, FINISH_TIMEOUT, LAST_ANSWERS_TIMEOUT};
 use crate::traces;
 use crate::vault::folders;
 
@@ -123,11 +124,11 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             stopping.notified().await;
             tokio::select! {
                 () = ended_by_signal() => {}
-                () = sleep(FINISH_TIME) => {}
+                () = sleep(FINISH_TIMEOUT) => {}
             }
             // Whoever waits is told that nothing comes.
-            drop(timeout(CLOSE_TIME, gateway.close()).await);
-            sleep(LAST_WORDS_TIME).await;
+            drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
+            sleep(LAST_ANSWERS_TIMEOUT).await;
         };
         let serving = serve(listeners, Arc::clone(&gateway) as _, stop);
         tokio::select! {
@@ -137,7 +138,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             () = plugins.follow(Arc::clone(&gateway)) => {}
         }
         // Children get to end in good order, but nobody waits for them forever.
-        drop(timeout(CLOSE_TIME, gateway.close()).await);
+        drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
         if let Some(export) = export {
             export.end().await;
         }
@@ -300,7 +301,7 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
         more => format!("{more} calls are"),
     };
     if context.verbosity != Verbosity::Quiet {
-        let seconds = FINISH_TIME.as_secs();
+        let seconds = FINISH_TIMEOUT.as_secs();
         context.print_aside(&format!(
             "{calls} in flight: waiting up to {seconds} seconds; press Ctrl-C to stop now\n"
         ));
@@ -338,11 +339,6 @@ fn allow_many_connections() {
     let _small = fcntl_dupfd_cloexec(std::io::stderr(), LAST_FORESEEN_FILE);
 }
 
-/// How long calls under way are waited for at the end.
-const FINISH_TIME: Duration = Duration::from_secs(20);
-const CLOSE_TIME: Duration = Duration::from_secs(5);
-/// How long what was said last may take to be written.
-const LAST_WORDS_TIME: Duration = Duration::from_millis(500);
 const MOST_FILES: u64 = 65_536;
 /// A thousand clients, each with two connections to the gateway and two from there; 32 KiB.
 const LAST_FORESEEN_FILE: i32 = 4095;

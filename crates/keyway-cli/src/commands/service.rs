@@ -18,10 +18,11 @@ use self::files::Files;
 use self::manager::{Manager, Standing};
 use super::install::{Consent, absolute, lines};
 use super::vault::Format;
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
-use crate::table::Table;
+use crate::report::Verbosity;
+use crate::report::table::Table;
 use crate::vault::{folders, open_vault};
 
 /// Run the gateway as a user service that starts with the first client

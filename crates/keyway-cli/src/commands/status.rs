@@ -22,12 +22,12 @@ use keyway_code::Exit;
 use keyway_config::names::nearest_name;
 use keyway_secret::printable;
 
-use crate::connect_args::variables_host;
+use crate::arguments::connect::variables_host;
+use crate::arguments::selection::Selection;
+use crate::arguments::server::split;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::Report;
-use crate::selection::Selection;
-use crate::server_args::split;
 
 /// Show servers, their state and their variables; sends nothing
 ///

@@ -11,10 +11,11 @@ use keyway_secret::{printable, shell_word};
 use serde_json::json;
 
 use super::tools::Format;
-use crate::connect_args::{reading_host, server_name};
-use crate::context::{CommandContext, Verbosity};
+use crate::arguments::connect::{reading_host, server_name};
+use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::table::Table;
+use crate::report::Verbosity;
+use crate::report::table::Table;
 use crate::vault::{existing_vault, open_vault};
 
 /// Manage the gateway tokens that let clients in

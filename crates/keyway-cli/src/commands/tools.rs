@@ -13,12 +13,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-use crate::connect_args::{ConnectArgs, SignInPolicy, tell_skipped};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, tell_skipped};
+use crate::arguments::server::{ServerArgs, all, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::report::failure::Failure;
-use crate::server_args::{ServerArgs, all, named};
-use crate::table::Table;
+use crate::report::table::Table;
 use crate::tool_names;
 use crate::waiting::{LastLine, Waiting};
 

@@ -8,12 +8,12 @@ use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, describe, store_approval, with_ledger};
 use crate::arguments::hidden;
-use crate::connect_args::{ConnectArgs, SignInPolicy, describe, store_approval, with_ledger};
+use crate::arguments::server::{self, ServerArgs, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
-use crate::server_args::{self, ServerArgs, named};
-use crate::table::Table;
+use crate::report::table::Table;
 use crate::vault::existing_vault;
 
 /// Manage which entries may run programs and receive variables
@@ -169,7 +169,7 @@ fn grant(
     let host = reach.host(context, SignInPolicy::NEVER)?;
     let (plugin, given) = servers.load(&host, reach)?;
     let names = match (all, given.is_empty()) {
-        (true, true) => server_args::all(&plugin)?,
+        (true, true) => server::all(&plugin)?,
         (true, false) => {
             let what = "give servers or `--all`, not both";
             return Err(CliError::Usage { what });

@@ -9,8 +9,8 @@ use keyway_lint::mask;
 use keyway_secret::printable;
 use serde::Serialize;
 
+use super::Verbosity;
 use super::json::Finding;
-use crate::context::Verbosity;
 
 /// How to print changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

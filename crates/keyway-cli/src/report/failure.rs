@@ -97,7 +97,7 @@ impl From<ServerState> for StateFields {
 impl Failure {
     /// Words an error.
     pub(crate) fn of(error: &CliError) -> Self {
-        let found = error.diagnosis();
+        let found = diagnosis(error);
         let is_about_server = !found.server.is_empty();
         let mut failure = Self::of_diagnosis(&found);
         failure.server = is_about_server.then_some(found.server);
@@ -143,6 +143,21 @@ impl Failure {
         self.server.get_or_insert_with(|| printable(server));
         self
     }
+}
+
+/// Says how an error leaves the server that it is about, if it is about one.
+fn diagnosis(error: &CliError) -> Diagnosis {
+    if let CliError::Host(error) = error {
+        return error.diagnosis();
+    }
+    let code = error.code();
+    let mut found = Diagnosis::new("", error.server().unwrap_or_default());
+    found.code = Some(code);
+    found.state = code.state();
+    found.message = chain(error);
+    found.hint = error.hint();
+    found.exit = error.exit();
+    found
 }
 
 /// Returns the one object that is printed where there is no result.

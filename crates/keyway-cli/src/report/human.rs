@@ -9,8 +9,8 @@ use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::source::{BYTE_ORDER_MARK, Location};
 use keyway_secret::printable;
 
+use super::Verbosity;
 use super::{Look, Report, Text};
-use crate::context::Verbosity;
 
 /// Renders the report.
 pub(super) fn render(report: &Report<'_>, look: Look) -> String {

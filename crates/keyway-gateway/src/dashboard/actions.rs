@@ -8,16 +8,13 @@ use url::form_urlencoded;
 
 use super::backend::ServerId;
 use super::browser_session::{BrowserSession, is_own_form};
-use super::form::arguments;
+use super::form::{Fields, MARK, arguments};
 use super::paths::{self, Action, DashboardRoute};
 use super::result::{Called, LastCall};
 use super::sessions::Notice;
 use super::{Dashboard, answers, pages};
 use crate::activity::{Outcome, RequestSummary};
 use crate::schema::Schema;
-
-/// The fields of a form, in their order.
-pub(super) type Fields = Vec<(String, String)>;
 
 impl Dashboard {
     /// Does what a form asks for.
@@ -155,7 +152,5 @@ fn is_short(headers: &HeaderMap) -> bool {
     told.is_some_and(|length| length <= MOST_BYTES)
 }
 
-/// The field that holds the mark of a session.
-pub(super) const MARK: &str = "_mark";
 /// The largest form.
 const MOST_BYTES: usize = 1024 * 1024;

@@ -4,9 +4,14 @@
 
 use serde_json::{Map, Value};
 
-use super::actions::Fields;
 use super::html::{Html, Lines, html};
 use crate::schema::{Property, Schema, plain};
+
+/// The fields of a form, in their order.
+pub(super) type Fields = Vec<(String, String)>;
+
+/// The field that holds the mark of a session.
+pub(super) const MARK: &str = "_mark";
 
 /// Makes the fields of a form, filled in as they were `given` before.
 pub(super) fn fields(schema: Schema<'_>, given: Option<&Fields>) -> Html {

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use keyway::diagnosis::Diagnosis;
 
-use super::actions::Fields;
 use super::backend::ServerId;
+use super::form::Fields;
 use super::html::{Html, Lines, html};
 
 /// The latest call of a session.

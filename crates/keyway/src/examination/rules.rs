@@ -33,8 +33,7 @@ pub(super) fn explaining(
 }
 
 /// Returns why files and entries are left out, whatever the variables are; one reason for each.
-#[must_use]
-pub fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
+pub(super) fn left_out(plugin: &Plugin) -> Vec<Diagnostic> {
     let context = Context::new(plugin);
     let mut found = lint(&context);
     name_slips(&mut found);

@@ -9,7 +9,8 @@ use keyway_secret::printable;
 use serde::Deserialize;
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
+use crate::report::Verbosity;
 
 /// The line; it is wiped when this is dropped.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use keyway_config::diagnostic::Diagnostic;
 use keyway_config::edit::{self, Applicability, Edit, Fix};
 use keyway_config::source::Source;
 
-use crate::diff::{Diff, Kind};
 use crate::error::CliError;
+use crate::report::diff::{Diff, Kind};
 use crate::report::document;
 
 /// What the fixes changed.

@@ -5,7 +5,8 @@ use std::io::{self, IsTerminal as _};
 use keyway_demo::Row;
 
 use crate::consent::say;
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
+use crate::report::Verbosity;
 
 /// Progress on the error stream; a line that changes goes away when this is dropped.
 #[derive(Debug)]

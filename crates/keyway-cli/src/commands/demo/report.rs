@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::commands::tools::Format;
 use crate::context::CommandContext;
-use crate::table::Table;
+use crate::report::table::Table;
 
 /// What a tour brought.
 #[derive(Debug)]

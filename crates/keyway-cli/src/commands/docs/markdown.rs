@@ -1,6 +1,6 @@
 //! The documents as Markdown.
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 use keyway::settings::SECTIONS;
 use keyway_clients::clients::{CLIENTS, Syntax, Tolerance};
 use keyway_code::Exit;
@@ -8,12 +8,13 @@ use keyway_config::diagnostic::Severity;
 use keyway_config::edit::Applicability;
 use keyway_lint::RULES;
 
-use crate::arguments::{Arguments, visible};
+use crate::arguments::visible;
+use crate::context::CommandContext;
 use crate::environment::DOCUMENTED;
 
 /// Returns the reference of commands and flags.
-pub(super) fn commands() -> String {
-    let mut program = Arguments::command();
+pub(super) fn commands(context: &CommandContext) -> String {
+    let mut program = (context.program)();
     program.build();
     let mut text = format!("# Command line\n\n{GENERATED}\n");
     text.push_str("Words after a command name servers of the plugin in this folder. A word with a `/` in it, one that\nends in `.json` or `.toml`, and the name of a file or folder that is not a server stand for the\nplugin, as `--config` does; `--server NAME` is always a server, `./NAME` always a path.\n\nFlags that every command takes:\n\n");

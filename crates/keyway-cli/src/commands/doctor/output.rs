@@ -11,7 +11,7 @@ use super::layout::Layout;
 use crate::context::CommandContext;
 use crate::report::failure::Failure;
 use crate::report::json::to_text;
-use crate::table::Table;
+use crate::report::table::Table;
 
 /// Renders it for people.
 pub(super) fn human(examined: &[Diagnosis], context: &CommandContext) -> String {

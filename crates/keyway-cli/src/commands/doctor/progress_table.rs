@@ -8,7 +8,8 @@ use keyway::examination::Candidate;
 use keyway_code::{Stage, State};
 use keyway_secret::printable;
 
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
+use crate::report::Verbosity;
 
 /// What every server is doing.
 #[derive(Debug)]

@@ -9,10 +9,11 @@ use keyway_secret::printable;
 
 use super::work::entry_name;
 use super::{Install, Work, approvals, ask, difference, is_same_file, started};
-use crate::context::{CommandContext, Verbosity};
-use crate::diff::{Kind, render_added};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::report::Verbosity;
+use crate::report::diff::{Kind, render_added};
 
 /// The bridges of a client's file.
 #[derive(Debug)]

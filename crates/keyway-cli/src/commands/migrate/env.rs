@@ -12,12 +12,13 @@ use keyway_lint::migrate::env::{EnvPlan, plan};
 
 use super::trial::{Trial, Trying};
 use super::{Target, diff, require_server, written};
-use crate::context::{CommandContext, Verbosity};
-use crate::diff::{Kind, render_added};
+use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::report::Verbosity;
 use crate::report::changes::{Changes, Format};
 use crate::report::counted;
+use crate::report::diff::{Kind, render_added};
 
 /// Replace literal credentials with variables, and move the values to an ignored `.env`
 #[derive(Debug, Args)]

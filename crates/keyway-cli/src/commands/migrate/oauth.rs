@@ -8,10 +8,11 @@ use keyway_lint::migrate::oauth::{OAuthPlan, plan};
 
 use super::trial::{Trial, Trying};
 use super::{Target, diff, require_server, written};
-use crate::context::{CommandContext, Verbosity};
-use crate::diff::Kind;
+use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::report::Verbosity;
 use crate::report::changes::{Changes, Format};
+use crate::report::diff::Kind;
 
 /// Reduce an entry to `type` and `url`, so that Keyway signs in with OAuth
 #[derive(Debug, Args)]

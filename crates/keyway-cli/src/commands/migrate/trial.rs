@@ -11,8 +11,8 @@ use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
 use keyway_secret::printable;
 
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, plan};
 use crate::commands::block_on;
-use crate::connect_args::{ConnectArgs, SignInPolicy, plan};
 use crate::context::CommandContext;
 use crate::error::CliError;
 

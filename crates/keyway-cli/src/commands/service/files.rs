@@ -5,15 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use keyway::write;
-use keyway_clients::service::{
-    self, SERVICE_UNIT, SOCKET_UNIT, Service, UnitFile, launchd_folder, systemd_folder,
-};
+use keyway_clients::service::{self, SERVICE_UNIT, SOCKET_UNIT, Service, UnitFile};
 
 use super::manager::Manager;
 use crate::commands::install::difference;
-use crate::diff::Kind;
-use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::report::diff::Kind;
 
 /// Files that are to be written.
 pub(super) struct Files {
@@ -28,7 +25,7 @@ impl Files {
             Manager::Systemd => service.systemd()?,
             Manager::Launchd => vec![service.launchd()?],
         };
-        let folder = folder(manager)?;
+        let folder = manager.folder()?;
         let mut all = Vec::new();
         for file in wanted {
             let path = folder.join(file.name);
@@ -80,7 +77,7 @@ impl Files {
 
 /// Returns the files of ours that are there.
 pub(super) fn installed(manager: Manager) -> Result<Vec<PathBuf>, CliError> {
-    let folder = folder(manager)?;
+    let folder = manager.folder()?;
     let mut found = Vec::new();
     for name in names(manager) {
         let path = folder.join(name);
@@ -96,18 +93,6 @@ const fn names(manager: Manager) -> &'static [&'static str] {
         Manager::Systemd => &[SOCKET_UNIT, SERVICE_UNIT],
         Manager::Launchd => &["dev.keyway.gateway.plist"],
     }
-}
-
-/// Returns where the files of a service manager are.
-pub(super) fn folder(manager: Manager) -> Result<PathBuf, CliError> {
-    let home = ProcessEnvironment::home();
-    let folder = match manager {
-        Manager::Systemd => ProcessEnvironment::config_home()
-            .or_else(|| home.map(|home| home.join(".config")))
-            .map(systemd_folder),
-        Manager::Launchd => home.map(launchd_folder),
-    };
-    Ok(folder.ok_or(keyway::Error::NoHome)?)
 }
 
 fn content(path: &Path) -> Result<Option<String>, CliError> {

@@ -2,13 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use keyway_clients::service::{LABEL, SERVICE_UNIT, SOCKET_UNIT};
+use keyway_clients::service::{LABEL, SERVICE_UNIT, SOCKET_UNIT, launchd_folder, systemd_folder};
 use keyway_secret::printable;
 
-use super::files::folder;
+use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::vault::folders;
 
@@ -62,6 +63,18 @@ impl Standing {
 }
 
 impl Manager {
+    /// Returns where the files of a service manager are.
+    pub(super) fn folder(self) -> Result<PathBuf, CliError> {
+        let home = ProcessEnvironment::home();
+        let folder = match self {
+            Self::Systemd => ProcessEnvironment::config_home()
+                .or_else(|| home.map(|home| home.join(".config")))
+                .map(systemd_folder),
+            Self::Launchd => home.map(launchd_folder),
+        };
+        Ok(folder.ok_or(keyway::Error::NoHome)?)
+    }
+
     /// Returns the one of this machine.
     pub(super) const fn here() -> Self {
         if cfg!(target_os = "macos") {
@@ -83,7 +96,7 @@ impl Manager {
             }
             Self::Launchd => {
                 drop(call("launchctl", &["bootout", &agent()]));
-                let file = folder(self)?.join(format!("{LABEL}.plist"));
+                let file = self.folder()?.join(format!("{LABEL}.plist"));
                 launchctl(&["bootstrap", &domain(), &file.to_string_lossy()])
             }
         }

@@ -8,9 +8,10 @@ use keyway_secret::printable;
 
 use super::sign_in;
 use super::vault::Kept;
-use crate::context::{CommandContext, Verbosity};
+use crate::context::CommandContext;
+use crate::report::Verbosity;
+use crate::report::table::Table;
 use crate::report::{Report, counted};
-use crate::table::Table;
 use keyway_lint::mask::in_words;
 
 /// Renders the servers.

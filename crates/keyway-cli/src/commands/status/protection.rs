@@ -6,8 +6,8 @@ use keyway::connect::{Isolation, Launcher};
 use keyway::examination::Surveyed;
 use keyway::settings::Confinement;
 
+use crate::arguments::connect;
 use crate::commands::block_on;
-use crate::connect_args;
 use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::vault::folders;
@@ -35,7 +35,7 @@ pub(super) fn look_up(
 }
 
 fn probe(asked: Confinement) -> Result<String, CliError> {
-    let mut of_process = connect_args::isolation();
+    let mut of_process = connect::isolation();
     if let Ok(own) = folders() {
         of_process
             .hidden

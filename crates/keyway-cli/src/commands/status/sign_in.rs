@@ -6,7 +6,7 @@ use keyway::sign_in::{Accounts, SignIn};
 use keyway::vault::KeptVault;
 use keyway_secret::printable;
 
-use crate::connect_args::default_profile;
+use crate::arguments::connect::default_profile;
 use crate::context::CommandContext;
 use crate::error::CliError;
 

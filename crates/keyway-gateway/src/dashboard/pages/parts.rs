@@ -5,9 +5,9 @@ use keyway::sign_in::SignIn;
 use keyway_code::Code;
 use keyway_config::method::Method;
 
-use crate::dashboard::actions::MARK;
 use crate::dashboard::backend::{ServerId, ServerView};
 use crate::dashboard::browser_session::BrowserSession;
+use crate::dashboard::form::MARK;
 use crate::dashboard::html::{Html, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;

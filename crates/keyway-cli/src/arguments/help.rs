@@ -155,7 +155,8 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::arguments::{Arguments, visible};
+    use crate::arguments::visible;
+    use crate::command_line::Arguments;
 
     #[test]
     fn every_command_is_in_one_group_and_shown_with_what_it_is_for() {

@@ -2,25 +2,23 @@
 
 use std::fmt;
 
-use keyway::examination::left_out;
-use keyway::load::Loaded;
 use keyway_code::Code;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::document::{Document, Wrapper};
 use keyway_config::plugin::Reference;
-use keyway_secret::printable;
+use keyway_lint::mask;
 
-use crate::context::{CommandContext, Verbosity};
-use crate::error::CliError;
-use crate::report::Report;
+use super::rules::left_out;
+use crate::load::Loaded;
 
 /// A file or an entry that is left out.
 #[derive(Debug, Clone)]
-pub(crate) struct SkippedEntry {
+#[non_exhaustive]
+pub struct SkippedEntry {
     /// The code of the rule.
-    pub(crate) code: Code,
+    pub code: Code,
     /// What to do.
-    pub(crate) hint: Option<String>,
+    pub hint: Option<String>,
     server: Option<String>,
     file: String,
     /// Line and column, from 1.
@@ -28,37 +26,9 @@ pub(crate) struct SkippedEntry {
     message: String,
 }
 
-/// Tells of what is left out while other servers are used.
-pub(crate) fn tell_skipped(context: &CommandContext, loaded: &Loaded) {
-    if context.verbosity == Verbosity::Quiet {
-        return;
-    }
-    let found = skipped(loaded);
-    for one in found.iter().take(MOST_NOTES) {
-        let line = printable(&one.to_string());
-        context.print_aside(&format!("note: {line}; skipping it\n"));
-    }
-    if let Some(more @ 1..) = found.len().checked_sub(MOST_NOTES) {
-        context.print_aside(&format!("note: {more} more: run keyway check\n"));
-    }
-}
-
-/// Words the error for plugins without any server that can be used.
-pub(crate) fn no_server<'a>(plugins: impl IntoIterator<Item = &'a Loaded>) -> CliError {
-    let found: Vec<SkippedEntry> = plugins.into_iter().flat_map(skipped).collect();
-    let more = found.len().saturating_sub(1);
-    let Some(mut first) = found.into_iter().next() else {
-        return keyway::Error::WhichServer { names: Vec::new() }.into();
-    };
-    if more > 0 {
-        let hint = first.hint.take().unwrap_or_default();
-        first.hint = Some(format!("{hint}; keyway check lists the other problems"));
-    }
-    CliError::SkippedEntry(Box::new(first))
-}
-
 /// Returns why an entry of a name is left out, or the file that may have it.
-pub(super) fn why_missing(loaded: &Loaded, name: &str) -> Option<SkippedEntry> {
+#[must_use]
+pub fn why_skipped(loaded: &Loaded, name: &str) -> Option<SkippedEntry> {
     let hides = |document: &Document| {
         let mut entries = document.entries.iter();
         !document.is_usable()
@@ -73,14 +43,15 @@ pub(super) fn why_missing(loaded: &Loaded, name: &str) -> Option<SkippedEntry> {
 }
 
 /// Lists what is left out of a plugin, in the order of its files.
-fn skipped(loaded: &Loaded) -> Vec<SkippedEntry> {
+#[must_use]
+pub fn skipped(loaded: &Loaded) -> Vec<SkippedEntry> {
     if !is_anything_skipped(loaded) {
         return Vec::new();
     }
-    let findings = left_out(&loaded.plugin);
-    // A rule may quote a name that somebody made of a token; a report masks it.
-    let report = Report::new(std::slice::from_ref(loaded), findings, &[]);
-    report.diagnostics().iter().map(SkippedEntry::of).collect()
+    let mut findings = left_out(&loaded.plugin);
+    // A rule may quote a name that somebody made of a token.
+    mask::in_diagnostics(&mut findings);
+    findings.iter().map(SkippedEntry::of).collect()
 }
 
 /// Says whether the rules have to be asked, which costs more than a start should.
@@ -130,5 +101,3 @@ impl fmt::Display for SkippedEntry {
         write!(f, ": {message} [{code}]")
     }
 }
-
-const MOST_NOTES: usize = 8;

@@ -9,21 +9,22 @@ use std::sync::Arc;
 use clap::Args;
 use keyway::approval::Ledger;
 use keyway::connect::{Isolation, harden_self};
+use keyway::examination::why_skipped;
 use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Error, Host, HostBuilder, Plan, Plugin};
 
 use crate::browser::Browser;
-use crate::commands::in_flight;
 use crate::consent::{Audience, Terminal};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
+use crate::runtime::in_flight;
 use crate::settings;
 use crate::vault::{open_vault, sources};
 
 pub(crate) use self::approval_prompt::{describe, store_approval};
-pub(crate) use self::skipped_entries::{SkippedEntry, no_server, tell_skipped};
+pub(crate) use self::skipped_entries::{no_server, tell_skipped};
 
 /// The flags of every command that connects.
 #[derive(Debug, Clone, Default, Args)]
@@ -224,7 +225,7 @@ pub(crate) fn server_name(plugin: &Plugin, server: Option<&str>) -> Result<Strin
         Err(error @ Error::UnknownServer { .. }) => {
             let prefix = format!("{}:", plugin.name());
             let own = server.map(|name| name.strip_prefix(&prefix).unwrap_or(name));
-            let skipped = own.and_then(|own| skipped_entries::why_missing(plugin.loaded(), own));
+            let skipped = own.and_then(|own| why_skipped(plugin.loaded(), own));
             Err(match skipped {
                 Some(skipped) => CliError::SkippedEntry(Box::new(skipped)),
                 None => error.into(),

@@ -20,7 +20,7 @@ use keyway::{Approved, Host, Plan, Plugin};
 use keyway_config::declared::DeclaredServer;
 use keyway_secret::printable;
 
-use crate::connect_args::{ConnectArgs, no_server, plan, server_name};
+use crate::arguments::connect::{ConnectArgs, no_server, plan, server_name};
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 

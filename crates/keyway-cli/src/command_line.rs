@@ -1,0 +1,145 @@
+//! The command line as data: global flags and one variant per command, and which function runs it.
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use keyway_code::Exit;
+
+use crate::arguments::Later;
+use crate::arguments::help::WIDEST;
+use crate::commands::{
+    call, check, client_metadata, complete, completions, demo, docs, doctor, env, explain, help,
+    install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve,
+    service, status, token, tools, trust, uninstall, vault,
+};
+use crate::context::{CommandContext, Global};
+use crate::error::CliError;
+
+/// Sign in to MCP servers once and share the connections with every client
+#[derive(Debug, Parser)]
+#[command(name = "keyway", version, max_term_width = WIDEST)]
+#[command(propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Returns the program as clap knows it.
+pub(crate) fn program() -> clap::Command {
+    Arguments::command()
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(Later<demo::Demo>),
+    Check(Later<check::Check>),
+    Run(Later<run::Run>),
+    Serve(Later<serve::Serve>),
+    Service(Later<service::Service>),
+    Open(Later<open::Open>),
+    Token(Later<token::Token>),
+    Env(Later<env::Env>),
+    /// List the tools of servers
+    #[command(after_help = "\
+Examples:
+  keyway tools docs
+  keyway tools
+  keyway tools docs --format json")]
+    Tools(Later<tools::List>),
+    /// List the resources of servers
+    #[command(after_help = "\
+Examples:
+  keyway resources docs")]
+    Resources(Later<tools::List>),
+    /// List the prompts of servers
+    #[command(after_help = "\
+Examples:
+  keyway prompts docs")]
+    Prompts(Later<tools::List>),
+    Call(Later<call::Call>),
+    Read(Later<call::Read>),
+    Login(Later<login::Login>),
+    Logout(Later<logout::Logout>),
+    Install(Later<install::Install>),
+    Uninstall(Later<uninstall::Uninstall>),
+    Probe(Later<probe::Probe>),
+    Doctor(Later<doctor::Doctor>),
+    Explain(Later<explain::Explain>),
+    Mtls(Later<mtls::Mtls>),
+    Trust(Later<trust::Trust>),
+    Vault(Later<vault::Vault>),
+    Migrate(Later<migrate::Migrate>),
+    Rotate(Later<rotate::Rotate>),
+    Readme(Later<readme::Readme>),
+    Status(Later<status::Status>),
+    Schema(Later<schema::Schema>),
+    ClientMetadata(Later<client_metadata::ClientMetadata>),
+    Completions(Later<completions::Completions>),
+    Man(Later<man::Man>),
+    Help(Later<help::Help>),
+    #[command(name = "__complete", hide = true)]
+    Complete(Later<complete::Complete>),
+    Docs(Later<docs::Docs>),
+}
+
+impl Command {
+    /// Says whether a command that gives up owes a script one JSON object.
+    ///
+    /// Those that are not named print theirs in any case, or have no such format.
+    pub(crate) fn wants_json(&self) -> bool {
+        let format = match self {
+            Self::Tools(list) | Self::Resources(list) | Self::Prompts(list) => list.format,
+            Self::Call(call) => call.format,
+            Self::Read(read) => read.format,
+            Self::Probe(probe) => probe.format,
+            Self::Demo(demo) => demo.format,
+            Self::Env(env) => env.format(),
+            Self::Token(token) => token.format(),
+            Self::Trust(trust) => trust.format(),
+            Self::Doctor(doctor) => doctor.format,
+            _ => return false,
+        };
+        format == tools::Format::Json
+    }
+}
+
+/// Runs the command that the person chose.
+pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exit, CliError> {
+    match command {
+        Command::Rotate(rotate) => rotate::run(rotate, context),
+        Command::Demo(demo) => demo::run(demo, context),
+        Command::Check(check) => check::run(check, context),
+        Command::Run(run) => run::run(run, context),
+        Command::Serve(serve) => serve::run(serve, context),
+        Command::Service(service) => service::run(service, context),
+        Command::Open(open) => open::run(open, context),
+        Command::Token(token) => token::run(token, context),
+        Command::Env(env) => env::run(env, context),
+        Command::Tools(list) => tools::run(list, tools::TOOLS, context),
+        Command::Resources(list) => tools::run(list, tools::RESOURCES, context),
+        Command::Prompts(list) => tools::run(list, tools::PROMPTS, context),
+        Command::Call(call) => call::call(call, context),
+        Command::Read(read) => call::read(read, context),
+        Command::Login(login) => login::run(login, context),
+        Command::Logout(logout) => logout::run(logout, context),
+        Command::ClientMetadata(arguments) => client_metadata::run(arguments, context),
+        Command::Mtls(mtls) => mtls::run(mtls, context),
+        Command::Install(install) => install::run(install, context),
+        Command::Uninstall(uninstall) => uninstall::run(uninstall, context),
+        Command::Probe(probe) => probe::run(probe, context),
+        Command::Trust(trust) => trust::run(trust, context),
+        Command::Vault(vault) => vault::run(vault, context),
+        Command::Migrate(migrate) => migrate::run(migrate, context),
+        Command::Readme(readme) => readme::run(readme, context),
+        Command::Status(status) => status::run(status, context),
+        Command::Schema(schema) => schema::run(schema, context),
+        Command::Completions(completions) => completions::run(completions, context),
+        Command::Man(man) => man::run(man, context),
+        Command::Doctor(doctor) => doctor::run(doctor, context),
+        Command::Explain(explain) => explain::run(explain, context),
+        Command::Complete(complete) => complete::run(complete, context),
+        Command::Help(help) => help::run(help, context),
+        Command::Docs(docs) => docs::run(docs, context),
+    }
+}
