@@ -26,7 +26,7 @@ struct Lines(Mutex<File>);
 impl Listener for Lines {
     /// Writes one event; a disk that is full stops no server.
     fn event(&self, event: &Event) {
-        let mut line = serde_json::to_string(event).unwrap_or_default();
+        let mut line = event.to_json();
         line.push('\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         drop(file.write_all(line.as_bytes()));

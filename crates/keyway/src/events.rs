@@ -1,9 +1,9 @@
 //! What changes while servers are connected to, as a stream (contract §8): names and codes, never
 //! a value, a query string or a token.
 //!
-//! [`Events`] is handed to everything that something can happen in. Whoever wants to know is a
-//! [`Listener`], called where it happens, or reads an [`EventStream`], which is bounded and never
-//! holds anybody up. Listeners may also take notes: lines for a person who looks for a fault.
+//! [`Events`] is handed to everything that something can happen in. A [`Listener`] is called where it
+//! happens; an [`EventStream`] is read later, is bounded and blocks nothing. Listeners may also take
+//! notes: lines for a person who looks for a fault.
 
 mod event;
 mod stream;
@@ -17,11 +17,11 @@ use keyway_secret::{Clock as _, SystemClock};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::broadcast;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use self::event::{Event, Kind, SCHEMA_VERSION, rfc3339};
 pub use self::stream::EventStream;
+use self::stream::Queue;
 
 use crate::load::Loaded;
 
@@ -58,7 +58,8 @@ struct Hub {
     /// The next number; held while listeners are told, so that they see events in order.
     seq: Mutex<u64>,
     listeners: Vec<Arc<dyn Listener>>,
-    stream: broadcast::Sender<Event>,
+    /// The queues of streams; those whose reader is gone are taken out at the next event.
+    streams: Mutex<Vec<Weak<Queue>>>,
     /// What was last told of the entries of each plugin.
     plugins: Mutex<HashMap<PathBuf, HashMap<EntryId, Option<Code>>>>,
 }
@@ -67,13 +68,13 @@ struct Hub {
 type EntryId = (Arc<str>, String);
 
 impl Events {
-    /// Events for these listeners, and for whoever [subscribes](Self::subscribe).
+    /// Events for these listeners, and for those that [subscribe](Self::subscribe).
     #[must_use]
     pub fn new(listeners: Vec<Arc<dyn Listener>>) -> Self {
         let hub = Hub {
             seq: Mutex::new(0),
             listeners,
-            stream: broadcast::Sender::new(STREAM),
+            streams: Mutex::default(),
             plugins: Mutex::default(),
         };
         Self {
@@ -109,13 +110,19 @@ impl Events {
         Self::new(listeners.collect())
     }
 
-    /// Reads events from now on; of who reads slowly the oldest are dropped, and counted.
+    /// Reads events from now on; a slow reader loses the oldest, and learns how many.
     #[must_use]
     pub fn subscribe(&self) -> EventStream {
-        EventStream::new(self.hub.as_ref().map(|hub| hub.stream.subscribe()))
+        let Some(hub) = &self.hub else {
+            return EventStream::ended();
+        };
+        let (stream, queue) = EventStream::new();
+        let mut streams = hub.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.push(Arc::downgrade(&queue));
+        stream
     }
 
-    /// Says whether anybody listens.
+    /// Says whether events are recorded at all.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.hub.is_some()
@@ -139,8 +146,14 @@ impl Events {
         for listener in &hub.listeners {
             listener.event(&event);
         }
-        // Nobody may read the stream.
-        drop(hub.stream.send(event));
+        let mut streams = hub.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream| match stream.upgrade() {
+            Some(queue) => {
+                queue.push(event.clone());
+                true
+            }
+            None => false,
+        });
     }
 
     /// Tells that a server cannot be used.
@@ -174,7 +187,7 @@ impl Events {
         }
     }
 
-    /// Returns who is to be told of one server.
+    /// Returns the observer of one server.
     #[must_use]
     pub fn watch(&self, server: &str) -> ServerObserver {
         match &self.hub {
@@ -183,8 +196,8 @@ impl Events {
         }
     }
 
-    /// Returns who is to be told of requests that no server is known of; nobody, unless somebody
-    /// reads about them.
+    /// Returns the observer of requests that belong to no server; none, unless a listener reads
+    /// notes about them.
     #[must_use]
     pub fn observer(&self) -> Option<Arc<dyn keyway_auth::Observer>> {
         let hub = self.hub.as_ref()?;
@@ -192,18 +205,29 @@ impl Events {
         is_read.then(|| Arc::new(Bound(self.clone())) as _)
     }
 
-    /// Says whether somebody reads notes of a topic.
+    /// Says whether a listener reads notes of a topic.
     #[must_use]
     pub fn wants(&self, topic: Topic) -> bool {
         self.hub.as_ref().is_some_and(|hub| hub.wants(topic))
     }
 
-    /// Writes a note; the line is made only if somebody reads it.
+    /// Writes a note; the line is made only if a listener reads it.
     pub fn note(&self, topic: Topic, server: Option<&str>, line: impl FnOnce() -> String) {
         if let Some(hub) = &self.hub
             && hub.wants(topic)
         {
             hub.note(topic, server, &keyway_secret::printable(&line()));
+        }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        let streams = self.streams.get_mut();
+        for stream in streams.unwrap_or_else(PoisonError::into_inner) {
+            if let Some(queue) = stream.upgrade() {
+                queue.close();
+            }
         }
     }
 }
@@ -281,7 +305,7 @@ fn left_out(is_file_usable: bool, entry: &Entry) -> Option<Code> {
     }
 }
 
-/// Somebody may have made a name of a token.
+/// A name may hold a token: what looks like one is masked.
 fn shown(name: &str) -> Arc<str> {
     let mut shown = String::with_capacity(name.len());
     let mut from = 0;
@@ -294,9 +318,6 @@ fn shown(name: &str) -> Arc<str> {
     shown.push_str(name.get(from..).unwrap_or_default());
     keyway_secret::printable(&shown).into()
 }
-
-/// How many events may wait for a reader.
-const STREAM: usize = 1024;
 
 #[cfg(test)]
 mod tests;

@@ -57,7 +57,7 @@ pub use keyway_secret::{Clock, SystemClock};
 
 #[cfg(feature = "stdio")]
 use self::programs::Programs;
-use crate::events::Events;
+use crate::events::{EventStream, Events};
 use crate::load::{Loaded, Loader};
 use crate::redaction_values::RedactionValues;
 use crate::settings::Settings;
@@ -183,6 +183,13 @@ impl Host {
     #[must_use]
     pub const fn events(&self) -> &Events {
         &self.events
+    }
+
+    /// Reads the events of this host and its clones from now on: which plugin, server and client,
+    /// by which process. A slow reader loses the oldest, and learns how many.
+    #[must_use]
+    pub fn subscribe(&self) -> EventStream {
+        self.events.subscribe()
     }
 
     /// Returns how this program introduces itself.

@@ -41,6 +41,11 @@
 //! its servers would run and send, [`Plan::approve`] gets that approved, and only [`Approved`]
 //! connects. A host that starts local servers or helpers calls [`init`] first in `main`.
 //!
+//! Parts that a host may not need are features, all on by default: `stdio` (local servers and
+//! helpers), `sse`, `ws`, `callback` (browser sign-in), `vault` (encrypted SQLite store), `keyring`,
+//! `settings-file` (`config.toml`) and `authoring`. An entry that needs one that is off fails with
+//! the code `not-built-in`.
+//!
 //! Every port of the host can be replaced: see [`HostBuilder`]. The process environment is looked at
 //! only where a port was left to its default.
 

@@ -50,6 +50,8 @@ pub struct Accounts {
     pub(crate) asking: PromptPolicy,
     /// What people are shown at consent.
     pub(crate) identity: ClientIdentity,
+    /// The path of the address that a browser sign-in comes back to.
+    pub(crate) redirect_path: Option<String>,
     /// What the person decided.
     pub(crate) settings: Arc<settings::Settings>,
     pub(crate) profile: String,
@@ -77,6 +79,7 @@ impl Accounts {
             vault: Some(Arc::clone(vault)),
             interaction: None,
             identity: ClientIdentity::default(),
+            redirect_path: None,
             asking: PromptPolicy::Never,
             settings,
             profile: profile.to_owned(),

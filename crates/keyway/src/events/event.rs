@@ -28,25 +28,37 @@ pub struct Event {
     pub code: Option<Code>,
 }
 
-impl Serialize for Event {
+impl Event {
+    /// Returns the event as one line of JSON, as contract §8 has it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&Line(self)).unwrap_or_default()
+    }
+}
+
+/// The event as a line of JSON: the order of members is that of the contract.
+struct Line<'a>(&'a Event);
+
+impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(event) = self;
         let mut object = serializer.serialize_struct("Event", 9)?;
         object.serialize_field("schema_version", &SCHEMA_VERSION)?;
-        object.serialize_field("seq", &self.seq)?;
-        object.serialize_field("pid", &self.pid)?;
-        object.serialize_field("ts", &in_milliseconds(self.at))?;
-        object.serialize_field("event", self.kind.as_str())?;
+        object.serialize_field("seq", &event.seq)?;
+        object.serialize_field("pid", &event.pid)?;
+        object.serialize_field("ts", &in_milliseconds(event.at))?;
+        object.serialize_field("event", event.kind.as_str())?;
         for (name, value) in [
-            ("plugin", &self.plugin),
-            ("server", &self.server),
-            ("client", &self.client),
+            ("plugin", &event.plugin),
+            ("server", &event.server),
+            ("client", &event.client),
         ] {
             match value {
                 Some(value) => object.serialize_field(name, &**value)?,
                 None => object.skip_field(name)?,
             }
         }
-        match self.code {
+        match event.code {
             Some(code) => object.serialize_field("code", &code)?,
             None => object.skip_field("code")?,
         }

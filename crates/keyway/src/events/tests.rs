@@ -15,7 +15,7 @@ struct Diary(Mutex<Vec<String>>);
 
 impl Listener for Diary {
     fn event(&self, event: &Event) {
-        let line = serde_json::to_string(event).unwrap();
+        let line = event.to_json();
         self.0.lock().unwrap().push(line);
     }
 
@@ -63,13 +63,17 @@ fn every_kind_is_one_line_of_the_same_shape() {
 }
 
 #[tokio::test]
-async fn who_reads_slowly_loses_the_oldest_and_holds_nobody_up() {
+async fn a_slow_reader_loses_the_oldest_and_blocks_nothing() {
     let (events, diary) = observed();
     let mut stream = events.subscribe();
-    for _ in 0..STREAM + 10 {
+    for _ in 0..stream::CAPACITY + 10 {
         events.emit(Kind::HelperRan, None, None);
     }
-    assert_eq!(diary.lines().len(), STREAM + 10, "a listener loses nothing");
+    assert_eq!(
+        diary.lines().len(),
+        stream::CAPACITY + 10,
+        "a listener loses nothing"
+    );
     assert_eq!(stream.next().await.unwrap().seq, 10);
     assert_eq!(stream.lost(), 10);
     assert_eq!(stream.next().await.unwrap().seq, 11);
@@ -82,11 +86,29 @@ async fn who_reads_slowly_loses_the_oldest_and_holds_nobody_up() {
         count
     };
     let rest = tokio::time::timeout(PATIENCE, rest).await;
-    assert_eq!(rest.unwrap(), STREAM - 2, "and then it ends");
+    assert_eq!(rest.unwrap(), stream::CAPACITY - 2, "and then it ends");
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nothing_is_made() {
+async fn a_reader_that_waits_is_woken_by_the_next_event_and_by_the_end() {
+    let (events, _) = observed();
+    let mut stream = events.subscribe();
+    let (read, now) = tokio::sync::oneshot::channel();
+    let reader = tokio::spawn(async move {
+        let first = stream.next().await.map(|event| event.kind);
+        read.send(()).unwrap();
+        (first, stream.next().await)
+    });
+    tokio::task::yield_now().await;
+    events.emit(Kind::HelperRan, None, None);
+    now.await.unwrap();
+    drop(events);
+    let read = tokio::time::timeout(PATIENCE, reader).await;
+    assert_eq!(read.unwrap().unwrap(), (Some(Kind::HelperRan), None));
+}
+
+#[tokio::test]
+async fn without_a_listener_nothing_is_made() {
     let events = Events::default();
     events.emit(Kind::HelperRan, None, None);
     events.note(Topic::Helper, None, || unreachable!());

@@ -53,11 +53,12 @@ pub struct HostBuilder {
     isolation: Option<Isolation>,
     log: Option<Log>,
     identity: ClientIdentity,
+    redirect_path: Option<String>,
     storage: Storage,
     in_flight: InFlight,
     clock: Option<Arc<dyn Clock>>,
     tasks: Option<Arc<dyn Tasks>>,
-    events: Events,
+    events: Option<Events>,
     settings: Option<Arc<Settings>>,
     profile: Option<String>,
     account: Option<String>,
@@ -106,6 +107,13 @@ impl HostBuilder {
     /// What authorization servers show to people at consent; by default the name of `keyway`.
     pub fn identity(mut self, identity: ClientIdentity) -> Self {
         self.identity = identity;
+        self
+    }
+
+    /// The path of the loopback address that a browser sign-in comes back to; by default
+    /// `/callback`. An entry or `config.toml` that names a whole `redirectUri` wins.
+    pub fn redirect_path(mut self, path: impl Into<String>) -> Self {
+        self.redirect_path = Some(path.into());
         self
     }
 
@@ -231,9 +239,9 @@ impl HostBuilder {
         self
     }
 
-    /// Where events go.
+    /// Where events go; by default to those that [subscribe](crate::Host::subscribe).
     pub fn events(mut self, events: Events) -> Self {
-        self.events = events;
+        self.events = Some(events);
         self
     }
 

@@ -157,6 +157,11 @@ const fn method(method: settings::AuthMethod) -> AuthMethod {
 fn redirect(accounts: &Accounts, remote: &RemoteSpec, uri: Option<&str>) -> Redirect {
     let mut redirect = Redirect::default();
     redirect.uri = uri.and_then(|text| text.parse().ok());
+    if let (None, Some(path)) = (&redirect.uri, &accounts.redirect_path) {
+        // Without a port: the listener takes a free one, or that of the settings.
+        let path = path.trim_start_matches('/');
+        redirect.uri = format!("http://localhost/{path}").parse().ok();
+    }
     let ports = accounts.settings.oauth.issuers.values();
     let configured = ports.filter_map(|issuer| issuer.callback_port).next();
     redirect.port = remote.callback_port.or(configured);

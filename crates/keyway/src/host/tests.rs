@@ -31,6 +31,49 @@ fn hosts_plans_and_sessions_are_shared_between_threads() {
     shared::<Error>();
     shared::<keyway_mcp::session::Session>();
     shared::<crate::events::Events>();
+    shared::<crate::events::EventStream>();
+    shared::<crate::approval::Approval>();
+    shared::<crate::approval::Question>();
+    shared::<crate::connect::ConnectionFingerprint>();
+    shared::<crate::connect::FingerprintKey>();
+    shared::<crate::in_flight::InFlight>();
+    shared::<crate::redaction_values::RedactionValues>();
+    shared::<crate::settings::Settings>();
+    shared::<crate::sign_in::Accounts>();
+    shared::<crate::sign_in::SignInGate>();
+    shared::<crate::sign_in::Stores>();
+    shared::<crate::vault::KeptVault>();
+    shared::<VariableScope>();
+}
+
+#[tokio::test]
+async fn the_browser_comes_back_to_the_path_of_the_host() {
+    let rig = Rig::start(Settings::default());
+    let folder = Folder::with_entries("{}");
+    let host = Host::builder()
+        .vault(Folders::below(folder.at("home")), KeySources::default())
+        .presenter(Arc::new(Agreeing))
+        .redirect_path("/editor/signed-in")
+        .build()
+        .unwrap();
+    let mut events = host.subscribe();
+    let plan = host.server(&rig.mcp().parse().unwrap()).unwrap();
+    let session = plan.approve().await.unwrap().connect().await.unwrap();
+    session.close().await;
+    let asked = rig.seen("/authorize");
+    let asked = format!("{asked:?}");
+    assert!(asked.contains("editor%2Fsigned-in"), "{asked}");
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&crate::events::Kind::ServerConnected) {
+        let event = events.next().await.unwrap();
+        assert_eq!(event.pid, std::process::id());
+        assert!(event.plugin.is_some(), "{event:?}");
+        kinds.push(event.kind);
+    }
+    assert!(
+        kinds.contains(&crate::events::Kind::AuthCompleted),
+        "{kinds:?}"
+    );
 }
 
 #[derive(Debug)]

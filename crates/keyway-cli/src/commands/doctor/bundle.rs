@@ -188,7 +188,7 @@ impl Journal {
 
 impl Listener for Journal {
     fn event(&self, event: &Event) {
-        let line = serde_json::to_string(event).unwrap_or_default();
+        let line = event.to_json();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.0.len() < MOST {
             lines.0.push(line);

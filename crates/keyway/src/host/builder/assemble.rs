@@ -14,6 +14,7 @@ use keyway_vault::{Folders, KeySources, Vault};
 
 use super::{Consent, HostBuilder, Storage};
 use crate::connect::ConnectError;
+use crate::events::Events;
 use crate::host::approving::ApprovalStore;
 #[cfg(not(feature = "vault"))]
 use crate::host::approving::MemoryApprovals;
@@ -61,6 +62,7 @@ impl HostBuilder {
                 in_flight: kept.in_flight.clone(),
                 interaction: self.consent.port(&kept),
                 identity: self.identity,
+                redirect_path: self.redirect_path,
                 #[cfg(feature = "vault")]
                 vault: kept.vault.clone(),
                 asking: self.asking.unwrap_or(PromptPolicy::WhenNeeded),
@@ -93,7 +95,7 @@ impl HostBuilder {
             },
             log: self.log,
             accounts,
-            events: self.events,
+            events: self.events.unwrap_or_else(|| Events::new(Vec::new())),
             redaction_values: None,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
             tasks: self.tasks.unwrap_or_else(|| Arc::new(TokioTasks)),
