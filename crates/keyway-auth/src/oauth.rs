@@ -6,6 +6,7 @@
 //! each, over the ports; nothing here opens a socket.
 
 mod account_pin;
+mod auth_method_serde;
 mod authorizer;
 mod blocking;
 mod cache_lifetime;

@@ -69,7 +69,9 @@ pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: FingerprintKe
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
-        let stream = listener.same_user().await;
+        let Ok(stream) = UnixStream::from_std(listener.same_user().await) else {
+            continue;
+        };
         while processes.try_join_next().is_some() {}
         let (gateway, key) = (Arc::clone(&gateway), key.clone());
         processes.spawn(async move {

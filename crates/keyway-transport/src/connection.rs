@@ -1,16 +1,13 @@
 //! What every transport gives: a way to send frames, and the events that come back.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use futures_core::Stream;
 use keyway_auth::{BoxFuture, ServerEvent, ServerObserver};
-use tokio::sync::mpsc;
 
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
+use crate::queue::{QueueReceiver, QueueSender};
 
 /// A connected server.
 ///
@@ -29,44 +26,18 @@ pub struct Connection {
     pub watch: ServerObserver,
 }
 
+/// Through which a transport reports events.
+pub type EventSender = QueueSender<Event>;
+
 /// The receiving side of a connection.
-#[derive(Debug)]
-pub struct EventReceiver(mpsc::Receiver<Event>);
-
-impl EventReceiver {
-    /// Waits for the next event; `None` once all came.
-    ///
-    /// Cancel safety: cancel safe; no event is lost.
-    pub async fn recv(&mut self) -> Option<Event> {
-        self.0.recv().await
-    }
-
-    /// Returns the next event if it is there already.
-    pub fn try_recv(&mut self) -> Option<Event> {
-        self.0.try_recv().ok()
-    }
-}
-
-impl Stream for EventReceiver {
-    type Item = Event;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.0.poll_recv(context)
-    }
-}
-
-impl From<mpsc::Receiver<Event>> for EventReceiver {
-    fn from(events: mpsc::Receiver<Event>) -> Self {
-        Self(events)
-    }
-}
+pub type EventReceiver = QueueReceiver<Event>;
 
 impl Connection {
     /// Joins the two sides.
-    pub fn new(link: Arc<dyn Link>, events: impl Into<EventReceiver>) -> Self {
+    pub fn new(link: Arc<dyn Link>, events: EventReceiver) -> Self {
         Self {
             link,
-            events: events.into(),
+            events,
             watch: ServerObserver::default(),
         }
     }
@@ -147,68 +118,19 @@ pub enum Event {
     Closed(Option<TransportError>),
 }
 
-/// Gives an event to whoever reads a connection; `false` if nobody does any more.
-///
-/// The queue counts messages. A large one goes in when nothing else waits, so that what waits is
-/// bounded in bytes as well.
-///
-/// Cancel safety: dropping the future drops the event.
-pub async fn deliver(events: &mpsc::Sender<Event>, event: Event) -> bool {
-    let bytes = match &event {
-        Event::Frame(frame) => frame.bytes().len(),
-        _ => 0,
-    };
-    enqueue(events, event, bytes).await
-}
-
-/// Puts something of so many bytes into a queue, as [`deliver`] does; `false` if nobody reads it
-/// any more.
-///
-/// Cancel safety: dropping the future drops the item.
-pub async fn enqueue<T>(queue: &mpsc::Sender<T>, item: T, bytes: usize) -> bool {
-    if bytes <= LARGE {
-        return queue.send(item).await.is_ok();
+impl EventSender {
+    /// Reports an event; `false` if nothing reads events any more. A large frame waits until the
+    /// queue is empty.
+    ///
+    /// Cancel safety: dropping the future drops the event.
+    pub async fn deliver(&self, event: Event) -> bool {
+        let bytes = match &event {
+            Event::Frame(frame) => frame.bytes().len(),
+            _ => 0,
+        };
+        self.send_sized(event, bytes).await.is_ok()
     }
-    let whole = queue.reserve_many(queue.max_capacity()).await;
-    let Some(place) = whole.ok().and_then(|mut places| places.next()) else {
-        return false;
-    };
-    place.send(item);
-    true
 }
 
 /// How many events may wait for a slow reader.
 pub(crate) const EVENT_QUEUE: usize = 256;
-/// Beyond this, a message waits alone: so much waits at most, besides as many small ones.
-const LARGE: usize = 128 * 1024;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(bytes: usize) -> Event {
-        Event::Frame(Frame::new(vec![b'x'; bytes]).unwrap())
-    }
-
-    #[tokio::test]
-    async fn large_messages_wait_one_at_a_time_and_in_their_order() {
-        let (sender, mut events) = mpsc::channel(EVENT_QUEUE);
-        let sending = tokio::spawn(async move {
-            for bytes in [1, 1_000_000, 2_000_000, 2] {
-                assert!(deliver(&sender, event(bytes)).await);
-            }
-        });
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            tokio::task::yield_now().await;
-            tokio::task::yield_now().await;
-            assert!(events.len() <= 1 || seen.len() == 2, "{}", events.len());
-            let Some(Event::Frame(frame)) = events.recv().await else {
-                panic!("a message");
-            };
-            seen.push(frame.bytes().len());
-        }
-        sending.await.unwrap();
-        assert_eq!(seen, [1, 1_000_000, 2_000_000, 2]);
-    }
-}

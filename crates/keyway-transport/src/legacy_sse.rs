@@ -18,7 +18,6 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use keyway_auth::{Authorizer, BoxFuture};
 use keyway_secret::Secret;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 use url::Url;
 
@@ -26,11 +25,12 @@ use self::message::Message;
 use self::reader::Reader;
 use self::stream::{CurrentStream, Opening};
 use crate::authorized_client::{AuthorizedClient, OutboundRequest};
-use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
+use crate::connection::{Connection, EVENT_QUEUE, Event, EventSender, Link};
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 use crate::http_client::{HttpClient, Response};
 use crate::in_flight::InFlight;
+use crate::queue::queue;
 use crate::responses::{error_response, with_id, without_line_breaks};
 use crate::send_queue::SendQueue;
 use crate::times::{CLOSE_TIMEOUT, ERROR_BODY_TIMEOUT, OPEN_TIMEOUT};
@@ -49,7 +49,7 @@ pub async fn connect_sse(
     client: &HttpClient,
 ) -> Result<Connection, TransportError> {
     let server = AuthorizedClient::for_url(client.clone(), client.endpoint(url)?, authorizer);
-    let (sender, events) = mpsc::channel(EVENT_QUEUE);
+    let (sender, events) = queue(EVENT_QUEUE);
     let link = LegacyLink(Arc::new(Shared {
         server,
         events: sender,
@@ -66,7 +66,7 @@ struct LegacyLink(Arc<Shared>);
 
 struct Shared {
     server: AuthorizedClient,
-    events: mpsc::Sender<Event>,
+    events: EventSender,
     in_flight: InFlight,
     send_queue: SendQueue,
     current: CurrentStream,
@@ -263,7 +263,7 @@ impl Shared {
     }
 
     async fn report(&self, event: Event) {
-        deliver(&self.events, event).await;
+        self.events.deliver(event).await;
     }
 }
 

@@ -29,6 +29,7 @@ mod legacy_sse;
 mod meaning;
 mod network_cause;
 mod oauth_http;
+mod queue;
 mod redact;
 mod responses;
 mod send_queue;
@@ -49,7 +50,7 @@ pub use self::callback::{CallbackListener, RedirectError, read_redirect};
 pub use self::capture::capture;
 pub use self::child_env::{ChildEnv, ChildKind, EnvRules, HostEnv, Inherit};
 pub use self::child_log::{ChildStream, Log, Verify};
-pub use self::connection::{Connection, Event, EventReceiver, Link, deliver, enqueue};
+pub use self::connection::{Connection, Event, EventReceiver, EventSender, Link};
 pub use self::error::TransportError;
 pub use self::event_stream::{EventStream, StreamError, StreamEvent};
 pub use self::frame::{Envelope, Frame, FrameError, MAX_FRAME_BYTES, Raw, RequestId};
@@ -69,10 +70,12 @@ pub use self::launch::{
 pub use self::legacy_sse::connect_sse;
 pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
-pub use self::redact::Redactor;
 #[cfg(feature = "serve")]
+pub use self::queue::{QueueClosed, QueueReceiver, QueueRefusal, QueueSender, queue};
+pub use self::redact::Redactor;
 pub use self::serve::{
-    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, Upgrade, serve,
+    BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, Upgrade,
+    UpgradedStream, serve,
 };
 #[cfg(feature = "stdio")]
 pub use self::stdio::StdioServer;

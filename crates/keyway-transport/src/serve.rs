@@ -9,6 +9,7 @@ mod protocol;
 mod request;
 mod sockets;
 mod timeouts;
+mod upgraded;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ use crate::times::SHUTDOWN_TIMEOUT;
 
 pub use self::request::{BodyError, Inbound, MAX_BODY_BYTES, Reply, Upgrade};
 pub use self::sockets::{ListenError, Listener, Peer};
+pub use self::upgraded::UpgradedStream;
 
 /// The addresses of both ends of a connection, theirs first.
 type SocketPair = (SocketAddr, SocketAddr);

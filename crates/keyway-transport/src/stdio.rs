@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use keyway_auth::BoxFuture;
 use keyway_secret::Secret;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use self::tail::Tail;
 use self::writer::Writer;
 use crate::child_log::{ChildLog, ChildStream, Log, Verify};
-use crate::connection::{Connection, EVENT_QUEUE, Event, Link, deliver};
+use crate::connection::{Connection, EVENT_QUEUE, Event, EventSender, Link};
 use crate::error::TransportError;
 use crate::exit_status::describe_exit;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
@@ -25,6 +24,7 @@ use crate::launch::{
     IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process, Program,
     StartedChild,
 };
+use crate::queue::queue;
 
 /// A stdio server to start.
 pub struct StdioServer {
@@ -88,7 +88,7 @@ impl StdioServer {
         let log = ChildLog::new(&self.secrets, self.log);
         let tail = Arc::new(Tail::default());
         let errors = tokio::spawn(keep_errors(stderr, log.clone(), Arc::clone(&tail)));
-        let (sender, events) = mpsc::channel(EVENT_QUEUE);
+        let (sender, events) = queue(EVENT_QUEUE);
         let pump = Pump {
             shared: Arc::clone(&shared),
             events: sender,
@@ -178,7 +178,7 @@ impl Shared {
 /// Moves what the child prints to whoever reads the events.
 struct Pump {
     shared: Arc<Shared>,
-    events: mpsc::Sender<Event>,
+    events: EventSender,
     log: ChildLog,
     tail: Arc<Tail>,
 }
@@ -215,7 +215,7 @@ impl Pump {
             let Some(frame) = self.message(line) else {
                 continue;
             };
-            if !deliver(&self.events, Event::Frame(frame)).await {
+            if !self.events.deliver(Event::Frame(frame)).await {
                 break;
             }
         }

@@ -23,7 +23,6 @@ use bytes::Bytes;
 use http::Method;
 use keyway_auth::{Authorizer, BoxFuture};
 use keyway_secret::Secret;
-use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 pub use self::header_value::decode as read_header_text;
@@ -32,11 +31,12 @@ pub use self::request_metadata::RequestMetadata;
 use self::session::Sessions;
 pub use self::tool_headers::ToolHeaders;
 use crate::authorized_client::{AuthorizedClient, OutboundRequest};
-use crate::connection::{Connection, EVENT_QUEUE, Event, Link};
+use crate::connection::{Connection, EVENT_QUEUE, Event, EventSender, Link};
 use crate::error::TransportError;
 use crate::frame::{Frame, RequestId};
 use crate::http_client::HttpClient;
 use crate::in_flight::InFlight;
+use crate::queue::queue;
 use crate::send_queue::{MessageClass, SendPermit, SendQueue};
 use crate::times::CLOSE_TIMEOUT;
 
@@ -51,7 +51,7 @@ pub fn connect_http(
     client: &HttpClient,
 ) -> Result<Connection, TransportError> {
     let url = client.endpoint(url)?;
-    let (sender, events) = mpsc::channel(EVENT_QUEUE);
+    let (sender, events) = queue(EVENT_QUEUE);
     let server = AuthorizedClient::for_url(client.clone(), url, authorizer);
     let shared = Shared::new(server, sender);
     let link = Arc::new(StreamableLink(Arc::new(shared)));
@@ -64,7 +64,7 @@ struct StreamableLink(Arc<Shared>);
 /// What the tasks of one connection share.
 struct Shared {
     server: AuthorizedClient,
-    events: mpsc::Sender<Event>,
+    events: EventSender,
     sessions: Sessions,
     tools: ToolHeaders,
     in_flight: InFlight,
@@ -109,7 +109,7 @@ impl fmt::Debug for StreamableLink {
 }
 
 impl Shared {
-    fn new(server: AuthorizedClient, events: mpsc::Sender<Event>) -> Self {
+    fn new(server: AuthorizedClient, events: EventSender) -> Self {
         Self {
             server,
             events,

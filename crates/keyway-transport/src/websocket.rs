@@ -33,6 +33,7 @@ use crate::error::TransportError;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::http_client::{HttpClient, Upgraded};
 use crate::in_flight::InFlight;
+use crate::queue::queue as event_queue;
 use crate::times::{CLOSE_TIMEOUT, OPEN_TIMEOUT, PING_INTERVAL};
 
 /// Connects to a WebSocket server.
@@ -77,7 +78,7 @@ async fn start(upgraded: Upgraded, origin: String, ping_time: Duration) -> Conne
     let socket = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
     let (sink, stream) = socket.split();
     let (queue, queued) = mpsc::channel(SEND_QUEUE);
-    let (sender, events) = mpsc::channel(EVENT_QUEUE);
+    let (sender, events) = event_queue(EVENT_QUEUE);
     let shared = Arc::new(Shared {
         origin,
         in_flight: InFlight::default(),

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::client::{Client, Origin};
-use super::secret_serde;
 use super::settings::{AuthMethod, ClientProof, Settings};
 use super::token::TokenKind;
+use super::{auth_method_serde, secret_serde};
 
 /// A sign-in besides its tokens.
 #[derive(Clone, Serialize, Deserialize)]
@@ -20,6 +20,7 @@ pub(super) struct Details {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<Url>,
     pub(super) client_id: String,
+    #[serde(with = "auth_method_serde")]
     pub(super) method: AuthMethod,
     /// The secret of a client that registered itself; those of others stay where they are.
     #[serde(

@@ -9,9 +9,9 @@ use url::Url;
 
 use super::client::{Client, Origin, with_secret};
 use super::metadata::{Pkce, ServerMetadata};
-use super::secret_serde;
 use super::settings::{AuthMethod, ClientIdentity, ClientProof, GrantKind, Settings};
 use super::wire::{Answer, Wire};
+use super::{auth_method_serde, secret_serde};
 use crate::error::{OAuthError, RequestTarget, shown};
 use crate::jose::assertion::unix;
 
@@ -25,6 +25,7 @@ pub(super) struct Registration {
         with = "secret_serde"
     )]
     client_secret: Option<Secret<String>>,
+    #[serde(with = "auth_method_serde")]
     method: AuthMethod,
     /// Where its answers are received, port included.
     pub(super) redirect_uri: Option<String>,

@@ -116,8 +116,7 @@ pub enum ClientProof {
 }
 
 /// How a client authenticates to the token endpoint (RFC 7591 section 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthMethod {
     /// By its identifier alone.

@@ -6,15 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use keyway_transport::Reply;
-use tokio::sync::mpsc;
+use keyway_transport::{QueueSender, Reply, queue};
 
 use super::http::{empty, with};
 use crate::credentials;
 
 /// The streams that are open.
 #[derive(Debug, Default)]
-pub(super) struct Streams(Mutex<HashMap<String, mpsc::Sender<Bytes>>>);
+pub(super) struct Streams(Mutex<HashMap<String, QueueSender<Bytes>>>);
 
 impl Streams {
     /// Opens a stream, whose first event says where to post.
@@ -22,7 +21,7 @@ impl Streams {
         let Some(session) = credentials::random_hex() else {
             return empty(StatusCode::INTERNAL_SERVER_ERROR);
         };
-        let (sender, receiver) = mpsc::channel(WAITING);
+        let (sender, receiver) = queue(WAITING);
         let endpoint = event("endpoint", &format!("{post_to}?session={session}"));
         // It is empty, so that this one has room.
         drop(sender.send(endpoint).await);

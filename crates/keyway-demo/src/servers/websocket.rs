@@ -1,12 +1,16 @@
 //! A WebSocket, taken over from HTTP once the gate let the request in.
 
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::StatusCode;
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use keyway_transport::Reply;
-use tokio::io::{AsyncRead, AsyncWrite};
+use keyway_transport::{Reply, UpgradedStream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -37,7 +41,7 @@ pub(super) fn open(
     };
     drop(tokio::spawn(async move {
         if let Ok(connection) = upgrade.stream().await {
-            converse(connection, reply).await;
+            converse(TokioStream(connection), reply).await;
         }
     }));
     let answer = empty(StatusCode::SWITCHING_PROTOCOLS);
@@ -48,6 +52,39 @@ pub(super) fn open(
         with(answer, SEC_WEBSOCKET_PROTOCOL, "mcp")
     } else {
         answer
+    }
+}
+
+/// The connection, as the WebSocket library reads and writes it.
+struct TokioStream(UpgradedStream);
+
+impl AsyncRead for TokioStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = ready!(self.0.poll_read(context, buffer.initialize_unfilled()))?;
+        buffer.advance(read);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for TokioStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_shutdown(context)
     }
 }
 

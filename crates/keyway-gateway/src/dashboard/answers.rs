@@ -1,5 +1,6 @@
 //! Answers of the dashboard, with what keeps a page from being anything else than itself.
 
+use futures_util::stream::poll_fn;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
     SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -57,8 +58,9 @@ pub(super) fn with_cookie(
 }
 
 /// Begins a stream of events.
-pub(super) fn events(pieces: tokio::sync::mpsc::Receiver<bytes::Bytes>) -> Reply {
-    guarded(StatusCode::OK, "text/event-stream").pieces(pieces)
+pub(super) fn events(mut pieces: tokio::sync::mpsc::Receiver<bytes::Bytes>) -> Reply {
+    guarded(StatusCode::OK, "text/event-stream")
+        .pieces(poll_fn(move |context| pieces.poll_recv(context)))
 }
 
 fn guarded(status: StatusCode, kind: &'static str) -> Reply {

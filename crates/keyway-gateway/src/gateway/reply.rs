@@ -7,6 +7,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 
+use futures_util::stream::poll_fn;
 use keyway_mcp::backpressure::with_reservation_of;
 use keyway_mcp::jsonrpc;
 
@@ -59,14 +60,14 @@ pub(super) fn refusal(status: StatusCode, id: Option<&RequestId>, code: i64, wha
 }
 
 /// Begins a stream of events.
-pub(super) fn events(pieces: tokio::sync::mpsc::Receiver<Bytes>) -> Reply {
+pub(super) fn events(mut pieces: tokio::sync::mpsc::Receiver<Bytes>) -> Reply {
     Reply::new(StatusCode::OK)
         .header(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))
         .header(
             CACHE_CONTROL,
             HeaderValue::from_static("no-cache, no-transform"),
         )
-        .pieces(pieces)
+        .pieces(poll_fn(move |context| pieces.poll_recv(context)))
 }
 
 /// Where an event stands: the number of its stream, and its own number in that.

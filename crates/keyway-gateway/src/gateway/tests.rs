@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use keyway_auth::BoxFuture;
 use keyway_testkit::PATIENCE;
-use keyway_transport::{Connection, Event, Frame, Link, Listener, RequestId, TransportError};
-use tokio::sync::mpsc;
+use keyway_transport::{
+    Connection, Event, EventSender, Frame, Link, Listener, RequestId, TransportError, queue,
+};
 
 use self::client::Client;
 use super::*;
@@ -44,7 +45,7 @@ struct Echo {
 
 #[derive(Debug)]
 struct EchoLink {
-    events: mpsc::Sender<Event>,
+    events: EventSender,
     heard: Arc<Mutex<Vec<String>>>,
     before: Vec<String>,
 }
@@ -144,7 +145,7 @@ impl Upstream for Echo {
 
     fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
         self.heard.lock().unwrap().push("opened".to_owned());
-        let (sender, events) = mpsc::channel(16);
+        let (sender, events) = queue(16);
         let link = Arc::new(EchoLink {
             events: sender,
             heard: Arc::clone(&self.heard),

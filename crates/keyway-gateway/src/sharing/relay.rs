@@ -5,11 +5,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keyway_auth::BoxFuture;
-use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError};
+use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError, queue};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
 
 use keyway_mcp::bridge::output::Output;
 use keyway_mcp::bridge::{Input, resume};
@@ -151,7 +150,7 @@ async fn send(to: &mut OwnedWriteHalf, frame: &Frame) -> io::Result<()> {
 
 /// Makes a connection of the two halves of a stream.
 pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection {
-    let (sender, events) = mpsc::channel(QUEUE);
+    let (sender, events) = queue(QUEUE);
     drop(tokio::spawn(async move {
         let mut from = Input::new(from);
         while let Ok(Some(frame)) = from.next().await {

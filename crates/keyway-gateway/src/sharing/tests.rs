@@ -5,10 +5,9 @@ use std::sync::Mutex;
 
 use keyway_auth::BoxFuture;
 use keyway_testkit::{Canary, Folder, PATIENCE};
-use keyway_transport::{Event, Frame, Link, RequestId, TransportError};
+use keyway_transport::{Event, EventSender, Frame, Link, RequestId, TransportError, queue};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixListener;
-use tokio::sync::mpsc;
 
 use super::*;
 use crate::activity::{Activity, Outcome};
@@ -45,14 +44,14 @@ impl Named {
     }
 
     fn connection(&self) -> Connection {
-        let (sender, events) = mpsc::channel(64);
+        let (sender, events) = queue(64);
         let link = Arc::new(NamedLink(self.clone(), sender));
         Connection::new(link, events)
     }
 }
 
 #[derive(Debug)]
-struct NamedLink(Named, mpsc::Sender<Event>);
+struct NamedLink(Named, EventSender);
 
 impl Link for NamedLink {
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {

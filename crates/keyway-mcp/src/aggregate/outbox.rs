@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use keyway_transport::{Event, Frame, RequestId};
-use tokio::sync::{Notify, mpsc};
+use keyway_transport::{Event, EventReceiver, EventSender, Frame, RequestId, queue};
+use tokio::sync::Notify;
 
 use super::result_text::ResultText;
 use crate::backpressure::{BUDGET_EXHAUSTED, ByteBudget, with_bytes_of};
@@ -14,7 +14,7 @@ use crate::session::RpcError;
 /// The way to the client.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    client: mpsc::Sender<Event>,
+    client: EventSender,
     budget: ByteBudget,
     coalesced: Mutex<BTreeSet<String>>,
     wake: Notify,
@@ -22,8 +22,8 @@ pub(super) struct Outbox {
 
 impl Outbox {
     /// Opens a way to the client; what it is sent comes out of the receiver.
-    pub(super) fn open() -> (Arc<Self>, mpsc::Receiver<Event>) {
-        let (client, events) = mpsc::channel(QUEUE);
+    pub(super) fn open() -> (Arc<Self>, EventReceiver) {
+        let (client, events) = queue(QUEUE);
         let outbox = Arc::new(Self {
             client,
             budget: ByteBudget::default(),

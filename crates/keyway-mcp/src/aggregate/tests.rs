@@ -12,9 +12,8 @@ mod sign_in;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, OnceLock, Weak};
 
-use keyway_transport::{Event, Frame, Link, RequestId, TransportError};
+use keyway_transport::{Event, EventSender, Frame, Link, RequestId, TransportError, queue};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use super::*;
 
@@ -28,7 +27,7 @@ struct Fake {
     seen: Mutex<Vec<Value>>,
     texts: Mutex<Vec<String>>,
     abandoned: Mutex<Vec<RequestId>>,
-    events: Mutex<Option<mpsc::Sender<Event>>>,
+    events: Mutex<Option<EventSender>>,
     /// What the next attempts at connecting come to, and when; then they succeed at once.
     attempts: Mutex<VecDeque<(Duration, Result<(), Trouble>)>>,
     connects: Mutex<usize>,
@@ -157,7 +156,7 @@ impl Connector for Fake {
                 tokio::time::sleep(wait).await;
                 outcome?;
             }
-            let (sender, events) = mpsc::channel(1024);
+            let (sender, events) = queue(1024);
             *self.events.lock().unwrap() = Some(sender);
             let link: Arc<dyn Link> = Arc::new(FakeLink(self.this.upgrade().unwrap()));
             let connection = Connection::new(link, events);

@@ -3,7 +3,7 @@ mod eras;
 use std::sync::{Arc, Mutex};
 
 use keyway_auth::BoxFuture;
-use keyway_transport::{Link, RequestId, TransportError};
+use keyway_transport::{EventSender, Link, RequestId, TransportError, queue};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
@@ -12,7 +12,7 @@ use super::*;
 /// Echoes the parameters of every request as its result; `fail` fails, `gone` was never sent.
 #[derive(Debug)]
 struct Echo {
-    events: mpsc::Sender<Event>,
+    events: EventSender,
     seen: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -53,7 +53,7 @@ impl Link for Echo {
 
 /// Runs a client's whole input through a bridge and returns what it was written, line by line.
 async fn through(input: &str) -> (Vec<String>, Arc<Echo>) {
-    let (events, receiver) = mpsc::channel(16);
+    let (events, receiver) = queue(16);
     let echo = Arc::new(Echo {
         events,
         seen: Mutex::default(),

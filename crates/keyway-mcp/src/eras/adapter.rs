@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_transport::{
-    Connection, Event, EventReceiver, Frame, FrameError, Link, RequestId, TransportError, deliver,
-    enqueue,
+    Connection, Event, EventReceiver, EventSender, Frame, FrameError, Link, QueueReceiver,
+    QueueSender, RequestId, TransportError, queue,
 };
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -184,8 +184,8 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
         events: from_server,
         watch,
     } = connection;
-    let (client, events) = mpsc::channel(QUEUE);
-    let (to_server, from_client) = mpsc::channel(QUEUE);
+    let (client, events) = queue(QUEUE);
+    let (to_server, from_client) = queue(QUEUE);
     let running = Arc::new(Running {
         state: Mutex::new(State {
             adapter,
@@ -287,7 +287,7 @@ impl<F: EraAdapter> Running<F> {
 
 async fn upwards<F: EraAdapter>(
     running: Arc<Running<F>>,
-    mut from_client: mpsc::Receiver<Frame>,
+    mut from_client: QueueReceiver<Frame>,
     server: Arc<dyn Link>,
 ) {
     loop {
@@ -318,11 +318,11 @@ async fn upwards<F: EraAdapter>(
 async fn downwards<F: EraAdapter>(
     running: Arc<Running<F>>,
     mut from_server: EventReceiver,
-    client: mpsc::Sender<Event>,
+    client: EventSender,
 ) {
     loop {
         while let Some(event) = running.next_for_client() {
-            if !deliver(&client, event).await {
+            if !client.deliver(event).await {
                 return;
             }
         }
@@ -353,7 +353,7 @@ fn request_id(frame: &Frame) -> Option<RequestId> {
 
 struct AdapterLink<F> {
     running: Arc<Running<F>>,
-    to_server: mpsc::Sender<Frame>,
+    to_server: QueueSender<Frame>,
     server: Arc<dyn Link>,
     upwards: AbortHandle,
 }
@@ -375,7 +375,7 @@ impl<F: EraAdapter> Link for AdapterLink<F> {
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
             let bytes = frame.bytes().len();
-            match enqueue(&self.to_server, frame, bytes).await {
+            match self.to_server.send_sized(frame, bytes).await.is_ok() {
                 true => Ok(()),
                 false => Err(TransportError::Closed),
             }

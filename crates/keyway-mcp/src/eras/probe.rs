@@ -1,7 +1,6 @@
 //! One question to a server before an adapter is attached; no event that comes meanwhile is lost.
 
-use keyway_transport::{Connection, Event, EventReceiver, Frame, RequestId};
-use tokio::sync::mpsc;
+use keyway_transport::{Connection, Event, EventReceiver, Frame, RequestId, queue};
 
 use crate::timeouts::PROBE_TIMEOUT;
 
@@ -62,7 +61,7 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
         events: mut later,
         watch,
     } = connection;
-    let (sender, events) = mpsc::channel(MAX_KEPT);
+    let (sender, events) = queue(MAX_KEPT);
     drop(tokio::spawn(async move {
         for event in kept {
             if sender.send(event).await.is_err() {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_auth::BoxFuture;
-use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError};
+use keyway_transport::{
+    Connection, Event, EventSender, Frame, Link, RequestId, TransportError, queue,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -19,7 +21,7 @@ pub(crate) struct Bench {
 /// The server's end.
 pub(crate) struct Server {
     seen: mpsc::UnboundedReceiver<String>,
-    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) events: EventSender,
 }
 
 #[derive(Debug)]
@@ -47,7 +49,7 @@ impl Link for Recorder {
 impl Server {
     pub(crate) fn new() -> (Self, Connection) {
         let (sender, seen) = mpsc::unbounded_channel();
-        let (events, receiver) = mpsc::channel(16);
+        let (events, receiver) = queue(16);
         let connection = Connection::new(Arc::new(Recorder(sender)), receiver);
         (Self { seen, events }, connection)
     }

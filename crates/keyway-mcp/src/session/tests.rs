@@ -3,8 +3,7 @@ use std::sync::Mutex;
 
 use keyway_auth::BoxFuture;
 use keyway_code::Code;
-use keyway_transport::{Event, Link, TransportError};
-use tokio::sync::mpsc;
+use keyway_transport::{Event, EventSender, Link, TransportError, queue};
 
 use super::*;
 
@@ -13,7 +12,7 @@ use super::*;
 struct Scripted {
     rules: Mutex<VecDeque<(&'static str, Reply)>>,
     seen: Mutex<Vec<Value>>,
-    events: mpsc::Sender<Event>,
+    events: EventSender,
 }
 
 #[derive(Debug)]
@@ -81,7 +80,7 @@ impl Link for Scripted {
 }
 
 fn scripted(rules: Vec<(&'static str, Reply)>) -> (Arc<Scripted>, Connection) {
-    let (events, receiver) = mpsc::channel(16);
+    let (events, receiver) = queue(16);
     let link = Arc::new(Scripted {
         rules: Mutex::new(rules.into()),
         seen: Mutex::default(),

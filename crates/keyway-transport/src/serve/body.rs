@@ -1,12 +1,13 @@
 //! The body of an answer: all of it at once, or piece by piece.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_core::Stream;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::sync::mpsc;
 
 use super::timeouts::ActiveRequest;
 
@@ -19,10 +20,18 @@ pub(super) struct ResponseBody {
 }
 
 /// What an answer carries.
-#[derive(Debug)]
 pub(super) enum Content {
     Whole(Bytes),
-    Pieces(mpsc::Receiver<Bytes>),
+    Pieces(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole(_) => "Whole(..)",
+            Self::Pieces(_) => "Pieces(..)",
+        })
+    }
 }
 
 impl ResponseBody {
@@ -48,7 +57,8 @@ impl Body for ResponseBody {
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
             Content::Pieces(pieces) => pieces
-                .poll_recv(context)
+                .as_mut()
+                .poll_next(context)
                 .map(|piece| piece.map(|piece| Ok(Frame::data(piece)))),
         }
     }

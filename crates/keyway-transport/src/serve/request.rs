@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use futures_core::Stream;
 use http::header::CONTENT_LENGTH;
 use http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
@@ -13,13 +14,12 @@ use hyper::body::{Body as _, Incoming};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::body::{Content, ResponseBody};
 use super::sockets::Peer;
 use super::timeouts::ActiveRequest;
+use super::upgraded::UpgradedStream;
 use super::{SocketPair, peer_user};
 use crate::body_buffer::BodyBuffer;
 use crate::times::BODY_CHUNK_TIMEOUT;
@@ -53,8 +53,9 @@ impl Upgrade {
     /// Returns why there is none: another status was sent, or the peer went away.
     ///
     /// Cancel safety: dropping the future closes the connection.
-    pub async fn stream(self) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + Send + 'static> {
-        self.0.await.map(TokioIo::new).map_err(io::Error::other)
+    pub async fn stream(self) -> io::Result<UpgradedStream> {
+        let upgraded = self.0.await.map_err(io::Error::other)?;
+        Ok(UpgradedStream(TokioIo::new(upgraded)))
     }
 }
 
@@ -174,10 +175,10 @@ impl Reply {
         self
     }
 
-    /// Sends pieces as they come, until there are no more senders.
+    /// Sends pieces as they come, until the stream ends.
     #[must_use]
-    pub fn pieces(mut self, pieces: mpsc::Receiver<Bytes>) -> Self {
-        self.content = Content::Pieces(pieces);
+    pub fn pieces(mut self, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        self.content = Content::Pieces(Box::pin(pieces));
         self
     }
 

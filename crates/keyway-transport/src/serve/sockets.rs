@@ -190,15 +190,18 @@ impl Listener {
         std::path::absolute(address.as_pathname()?).ok()
     }
 
-    /// Waits for the next process of the same user; never returns for a port.
+    /// Waits for the next process of the same user, and returns a socket that does not block; never
+    /// returns for a port.
     ///
     /// Cancel safety: cancel safe; no connection is lost.
-    pub async fn same_user(&self) -> UnixStream {
+    pub async fn same_user(&self) -> std::os::unix::net::UnixStream {
         if self.port().is_some() {
             return std::future::pending().await;
         }
         loop {
-            if let Accepted::Unix(stream) = self.accept().await {
+            if let Accepted::Unix(stream) = self.accept().await
+                && let Ok(stream) = stream.into_std()
+            {
                 return stream;
             }
         }

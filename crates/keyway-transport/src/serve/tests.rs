@@ -315,7 +315,7 @@ impl Service for Echo {
         Box::pin(async move {
             let upgrade = request.on_upgrade();
             drop(tokio::spawn(async move {
-                let mut stream = upgrade.stream().await.unwrap();
+                let mut stream = upgrade.stream().await.unwrap().0;
                 let mut bytes = [0; 64];
                 while let Ok(count @ 1..) = stream.read(&mut bytes).await {
                     stream.write_all(&bytes[..count]).await.unwrap();

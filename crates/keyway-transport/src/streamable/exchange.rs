@@ -15,7 +15,7 @@ use super::request_metadata::RequestMetadata;
 use super::session::{SESSION_ID, Session, VERSION};
 use super::tool_headers::next_cursor;
 use crate::authorized_client::OutboundRequest;
-use crate::connection::{Event, deliver};
+use crate::connection::Event;
 use crate::error::TransportError;
 use crate::event_stream::EventStream;
 use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
@@ -342,7 +342,7 @@ impl Shared {
 
     /// Passes an event on; a reader that is gone misses nothing.
     pub(super) async fn report(&self, event: Event) {
-        deliver(&self.events, event).await;
+        self.events.deliver(event).await;
     }
 }
 

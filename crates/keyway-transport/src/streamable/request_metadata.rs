@@ -8,20 +8,32 @@ use serde_json::value::RawValue;
 use crate::frame::Raw;
 
 /// The parameters of a request that its headers repeat, or that say how it is sent.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct RequestMetadata<'a> {
-    /// What the request says of itself.
-    #[serde(borrow, rename = "_meta")]
+    /// The `_meta` of the request.
     pub meta: Option<&'a RawValue>,
+    name: Option<&'a RawValue>,
+    uri: Option<&'a RawValue>,
+    task: Option<&'a RawValue>,
+    /// Where a list continues.
+    pub(super) cursor: Option<&'a RawValue>,
+    arguments: Option<&'a RawValue>,
+}
+
+/// The members that are read, so that serde's traits are not part of the public type.
+#[derive(Default, Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<&'a RawValue>,
     #[serde(borrow)]
     name: Option<&'a RawValue>,
     #[serde(borrow)]
     uri: Option<&'a RawValue>,
     #[serde(borrow, rename = "taskId")]
     task: Option<&'a RawValue>,
-    /// Where a list goes on.
     #[serde(borrow)]
-    pub(super) cursor: Option<&'a RawValue>,
+    cursor: Option<&'a RawValue>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
@@ -32,11 +44,26 @@ impl<'a> RequestMetadata<'a> {
     /// The header with what [`Self::name`] returns.
     pub const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-    /// Reads parameters; those that are no object have nothing of it.
+    /// Reads parameters; parameters that are not an object have none.
     #[must_use]
     pub fn read(params: Option<Raw<'a>>) -> Self {
         let read = params.and_then(|params| serde_json::from_str(params.get()).ok());
-        read.unwrap_or_default()
+        let Members {
+            meta,
+            name,
+            uri,
+            task,
+            cursor,
+            arguments,
+        } = read.unwrap_or_default();
+        Self {
+            meta,
+            name,
+            uri,
+            task,
+            cursor,
+            arguments,
+        }
     }
 
     /// Returns what a request of this method is about, if a header says that: a tool, a prompt, a

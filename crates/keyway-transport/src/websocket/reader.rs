@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::SplitStream;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::tungstenite::Message;
@@ -15,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::close_reason::CloseReason;
 use super::liveness::LivenessCheck;
 use super::{Phase, Shared, Socket};
-use crate::connection::{Event, deliver};
+use crate::connection::{Event, EventSender};
 use crate::error::TransportError;
 use crate::frame::Frame;
 use crate::responses::{with_id, without_line_breaks};
@@ -25,7 +24,7 @@ use crate::times::CLOSE_TIMEOUT;
 pub(super) struct Reader {
     shared: Arc<Shared>,
     stream: SplitStream<Socket>,
-    events: mpsc::Sender<Event>,
+    events: EventSender,
     watch: LivenessCheck,
     ticks: Interval,
 }
@@ -34,7 +33,7 @@ impl Reader {
     pub(super) fn new(
         shared: Arc<Shared>,
         stream: SplitStream<Socket>,
-        events: mpsc::Sender<Event>,
+        events: EventSender,
         ping_time: Duration,
     ) -> Self {
         let mut ticks = interval_at(Instant::now() + ping_time, ping_time);
@@ -94,7 +93,7 @@ impl Reader {
                     // The frame first: what was read is delivered even if the end has begun.
                     tokio::select! {
                         biased;
-                        _ = deliver(&events, Event::Frame(frame)) => {}
+                        _ = events.deliver(Event::Frame(frame)) => {}
                         phase = &mut ending => return ended(phase),
                     }
                 }

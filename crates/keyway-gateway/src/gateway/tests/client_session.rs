@@ -3,6 +3,7 @@
 use super::*;
 use keyway_code::Code;
 use keyway_mcp::states::{Reason, Standing, State};
+use keyway_transport::{EventSender, queue};
 
 /// A server that nobody is signed in to.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Upstream for Shut {
 
 /// A server that is there, and answers nothing.
 #[derive(Debug)]
-struct Mute(mpsc::Sender<Event>);
+struct Mute(EventSender);
 
 impl Link for Mute {
     fn send(&self, _: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
@@ -64,7 +65,7 @@ impl Upstream for Down {
     }
 
     fn open<'a>(&'a self, _: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>> {
-        let (sender, events) = mpsc::channel(4);
+        let (sender, events) = queue(4);
         Box::pin(async { Some(Connection::new(Arc::new(Mute(sender)), events)) })
     }
 }

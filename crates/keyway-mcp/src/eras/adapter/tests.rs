@@ -1,6 +1,8 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use keyway_transport::{EventSender, queue};
+
 use super::super::message;
 use super::*;
 
@@ -82,8 +84,8 @@ impl Link for Stuck {
     }
 }
 
-fn stuck() -> (mpsc::Sender<Event>, Connection, Weak<Stuck>) {
-    let (sender, events) = mpsc::channel(1);
+fn stuck() -> (EventSender, Connection, Weak<Stuck>) {
+    let (sender, events) = queue(1);
     let link = Arc::new(Stuck);
     let held = Arc::downgrade(&link);
     let connection = attach(Connection::new(link, events), Plain { remind_at: None });
