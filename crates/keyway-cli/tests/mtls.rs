@@ -176,6 +176,32 @@ fn without_a_certificate_the_door_stays_shut_and_the_settings_have_the_key() {
     assert_eq!(nginx.upstream.last(), "CN=settings");
 }
 
+/// A certificate that the server does not like is explained as such by whoever meets it.
+#[test]
+fn a_rejected_certificate_is_explained_by_doctor_and_by_call() {
+    let Some(nginx) = Guarded::start() else {
+        return;
+    };
+    let folder = &nginx.folder;
+    let entry = format!(r#"{{"s": {{"type": "http", "url": "{}"}}}}"#, nginx.url());
+    folder.put(".mcp.json", entry);
+    nginx.second.issue(folder, "home/config/own", "other", &[]);
+    let settings = format!(
+        "[network]\nroots = [\"{}\"]\nclient_certificate = \"own.pem\"\nclient_key = \"own.key\"\n",
+        folder.at("ca.pem").display()
+    );
+    folder.put("home/config/config.toml", settings);
+    for words in [&["call", "s", "t"][..], &["doctor", "--server", "s"]] {
+        let refused = nginx.keyway().args(words.iter().copied()).run();
+        assert_eq!(refused.code, 1, "{words:?}: {}", refused.everything());
+        for part in ["client certificate", "tls-failed", "`client_key`"] {
+            let said = refused.everything();
+            assert!(said.contains(part), "{words:?}: {part}: {said}");
+        }
+    }
+    assert!(nginx.upstream.seen().is_empty());
+}
+
 #[test]
 fn a_certificate_is_shown_over_https_only() {
     let folder = Folder::new().file("c.pem", "x").file("k.pem", "x");

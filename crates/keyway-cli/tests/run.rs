@@ -74,6 +74,23 @@ fn a_running_client_uses_a_sign_in_that_another_process_made() {
     eventually("it is noticed", || client.call().contains("Echo: hello"));
 }
 
+/// What a person has to do is in the error that the client gets, and not only in `doctor`.
+#[test]
+fn an_error_of_the_one_server_carries_its_code_and_its_hint() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    let mut client = Client::connect(&desk);
+    assert!(client.call().contains("Echo: hello"));
+    desk.rig.set(|settings| settings.rejects_all = true);
+    let answer: serde_json::Value = serde_json::from_str(&client.call()).unwrap();
+    let error = &answer["error"];
+    assert_eq!(error["data"]["code"], "oauth-loop", "{answer}");
+    let hint = error["data"]["hint"].as_str().unwrap_or_default();
+    let expected = "keyway logout s && keyway login s";
+    assert!(hint.contains(expected), "{answer}");
+    assert!(hint.contains("its operator has to"), "{answer}");
+}
+
 /// A token that is renewed ahead of its end is kept even if the client leaves meanwhile: by then the
 /// old one is spent.
 #[test]

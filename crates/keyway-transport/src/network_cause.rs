@@ -106,6 +106,9 @@ const fn is_about_our_certificate(alert: rustls::AlertDescription) -> bool {
             | Alert::CertificateExpired
             | Alert::CertificateUnknown
             | Alert::UnknownCA
+            | Alert::AccessDenied
+            // The signature of a certificate, or of the proof that the key is ours.
+            | Alert::DecryptError
     )
 }
 

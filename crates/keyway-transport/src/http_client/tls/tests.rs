@@ -104,6 +104,32 @@ async fn client_certificate_is_shown_and_can_be_replaced() {
 }
 
 #[tokio::test]
+async fn an_alert_about_the_client_certificate_is_told_from_other_failures_of_tls() {
+    let authority = Authority::new();
+    let server = Server::start_with(Some(authority.acceptor(true)), |seen| seen.ok().close()).await;
+    for (what, identity) in [
+        ("none", None),
+        ("expired", Some(authority.issue_expired("old"))),
+        (
+            "of an unknown authority",
+            Some(Authority::named("unknown").issue("other")),
+        ),
+        (
+            "of an authority that only has the name",
+            Some(Authority::new().issue("other")),
+        ),
+    ] {
+        let client = client(authority.root_certificates(), identity);
+        let refused = call(&mut connect(&client, "localhost", &server)).await;
+        let error = refused.unwrap_err();
+        assert_eq!(error.code(), Code::TlsFailed, "{what}: {error:?}");
+        let cause = error.network_cause();
+        let expected = Some(crate::network_cause::NetworkCause::ClientCertificate);
+        assert_eq!(cause, expected, "{what}: {error:?}");
+    }
+}
+
+#[tokio::test]
 async fn unusable_certificates_are_reported_and_the_old_ones_stay() {
     let authority = Authority::new();
     let good = authority.issue("a");
