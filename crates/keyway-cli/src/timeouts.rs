@@ -10,9 +10,6 @@ pub(crate) const LONGEST_RENEWAL: Duration = Duration::from_secs(12);
 /// only.
 pub(crate) const LONGEST_GOODBYE: Duration = Duration::from_millis(500);
 
-/// For calls under way when the gateway is told to stop.
-pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// For connections and children when the gateway closes them.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -30,7 +30,6 @@ mod sse_stream;
 mod upstream_connection;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{Method, StatusCode};
 use keyway_auth::BoxFuture;
@@ -52,6 +51,7 @@ use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
 use crate::activity::{self, Activity, Outcome, RequestRecorder};
 use crate::dashboard::Dashboard;
+use crate::timeouts::MAINTENANCE_INTERVAL;
 use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
 use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
@@ -302,7 +302,6 @@ impl Service for Gateway {
     }
 }
 
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// A comment on every event stream every 15 seconds.
 const TICKS_PER_KEEP_ALIVE: u64 = 15;
 

@@ -13,3 +13,5 @@ pub mod sharing;
 mod timeouts;
 pub mod trace_parent;
 pub mod traces;
+
+pub use self::timeouts::SHUTDOWN_TIMEOUT;

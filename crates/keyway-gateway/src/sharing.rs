@@ -13,7 +13,6 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_secret::Secret;
 use keyway_transport::Listener;
@@ -26,6 +25,7 @@ use tokio::time::{interval, timeout};
 use self::handshake::{ClientHello, Nonce, ServerHello};
 pub use self::relay::relay;
 use crate::gateway::{Gateway, ServedServer, SharedClient};
+use crate::timeouts::{HANDSHAKE_TIMEOUT, SHARING_LOOK_INTERVAL};
 use keyway::connect::{Connection, ConnectionFingerprint, FingerprintKey};
 use keyway_mcp::bridge::bridge_observed;
 
@@ -88,7 +88,7 @@ async fn serve_process(
     gateway: Arc<Gateway>,
     key: &FingerprintKey,
 ) -> io::Result<()> {
-    let client_hello = timeout(GREETING_TIME, ClientHello::read(&mut stream)).await??;
+    let client_hello = timeout(HANDSHAKE_TIMEOUT, ClientHello::read(&mut stream)).await??;
     let servers = gateway.servers();
     let named = |it: &&Arc<ServedServer>| {
         it.plugin == client_hello.plugin && it.name == client_hello.server
@@ -134,7 +134,7 @@ async fn answer(
 
 /// Waits until a server is not served any more as it was.
 async fn until_replaced(gateway: &Gateway, served: &Arc<ServedServer>) {
-    let mut beat = interval(BEAT);
+    let mut beat = interval(SHARING_LOOK_INTERVAL);
     loop {
         beat.tick().await;
         let servers = gateway.servers();
@@ -189,7 +189,7 @@ pub async fn connect_shared(
             .matches(&client_hello, &wanted.fingerprint, key)
             .then_some(())
     };
-    timeout(GREETING_TIME, greet).await.ok()??;
+    timeout(HANDSHAKE_TIMEOUT, greet).await.ok()??;
     Some(stream)
 }
 
@@ -203,8 +203,6 @@ const NAMESPACE: &str = "sharing";
 const ROW: &str = "key";
 const OTHERS: u32 = 0o077;
 const MAX_PROCESSES: usize = 1024;
-const GREETING_TIME: Duration = Duration::from_secs(2);
-const BEAT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

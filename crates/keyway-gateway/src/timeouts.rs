@@ -14,3 +14,81 @@ pub(crate) const CLIENT_SIGN_IN_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// How often the files of served plugins are looked at.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a server may take to answer the `initialize` of a client.
+pub(crate) const CLIENT_INITIALIZE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// After how much silence a comment keeps an open answer alive.
+pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// How long a session without a stream or a request is kept.
+pub(crate) const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How long a revoked gateway token may still be used.
+pub(crate) const TOKEN_CACHE_TIME: Duration = Duration::from_secs(1);
+
+/// Between two tries to read the gateway tokens, while the vault is busy.
+pub(crate) const TOKEN_READ_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long calls under way may take when their server goes away.
+pub(crate) const CLOSE_GRACE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often calls under way are counted while a server goes away.
+pub(crate) const CLOSE_POLL: Duration = Duration::from_millis(20);
+
+/// How long a stream may be open before its client sends `initialize`.
+pub(crate) const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long calls under way may take when the gateway stops.
+pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How often calls under way are counted while the gateway stops.
+pub(crate) const SHUTDOWN_POLL: Duration = Duration::from_millis(20);
+
+/// How long a pooled connection is kept without a request.
+pub(crate) const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// How long a client may take to read a piece of a stream.
+pub(crate) const STREAM_READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a stream waits for its client to come back.
+pub(crate) const STREAM_RESUME_TIMEOUT: Duration = Duration::from_secs(2 * 60);
+
+/// How often idle sessions and connections are looked for.
+pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a revoked approval may still be used.
+pub(crate) const PLAN_CACHE_TIME: Duration = Duration::from_secs(1);
+
+/// How long values stay in memory for a client that may come.
+pub(crate) const PLAN_UNUSED_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Before a collector that failed is tried for the second time.
+pub(crate) const EXPORT_RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How often spans are exported, as OpenTelemetry specifies it.
+pub(crate) const EXPORT_DELAY: Duration = Duration::from_secs(5);
+
+/// For a process that wants to share a connection to say which.
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often a shared connection is compared with what the entry says now.
+pub(crate) const SHARING_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a link to the dashboard works.
+pub(crate) const LINK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// How long a session of the dashboard is kept without a request.
+pub(crate) const BROWSER_IDLE_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
+
+/// How long a session of the dashboard lasts at most.
+pub(crate) const BROWSER_SESSION_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How often a page is rendered again without a change: times that it shows pass.
+pub(crate) const LIVE_REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long several changes are collected.
+pub(crate) const LIVE_UPDATE_PAUSE: Duration = Duration::from_millis(150);
+
+/// How long a browser may take to read an update.
+pub(crate) const LIVE_WRITE_TIMEOUT: Duration = Duration::from_secs(30);

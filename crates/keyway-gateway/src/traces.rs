@@ -10,7 +10,6 @@ mod settings;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
@@ -23,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use self::encode::Batch;
 pub use self::settings::{TraceSettings, TraceSettingsError};
 use crate::activity::{ActivityEntry, ActivitySink};
+use crate::timeouts::EXPORT_RETRY_PAUSE;
 
 /// Takes what was asked, as it ends.
 #[derive(Debug, Clone)]
@@ -118,7 +118,7 @@ impl Export {
     }
 
     async fn send(&self, http: &dyn HttpClient, body: Vec<u8>) {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = EXPORT_RETRY_PAUSE;
         for _ in 0..TRIES {
             let mut request =
                 HttpRequest::post(self.settings.endpoint.clone(), Secret::new(body.clone()));
@@ -149,7 +149,6 @@ const QUEUE: usize = 2048;
 /// How many spans one request holds at most.
 const BATCH: usize = 512;
 const TRIES: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests;

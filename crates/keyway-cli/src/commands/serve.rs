@@ -18,7 +18,7 @@ use keyway_gateway::gateway::{
 };
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
-use keyway_gateway::{shared_gateway, sharing};
+use keyway_gateway::{SHUTDOWN_TIMEOUT, shared_gateway, sharing};
 use keyway_secret::printable;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -36,7 +36,7 @@ use crate::report::Verbosity;
 use crate::service_manager;
 use crate::settings;
 use crate::signals;
-use crate::timeouts::{CLOSE_TIMEOUT, FINISH_TIMEOUT, LAST_ANSWERS_TIMEOUT};
+use crate::timeouts::{CLOSE_TIMEOUT, LAST_ANSWERS_TIMEOUT};
 use crate::traces;
 use crate::vault::folders;
 
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
             stopping.notified().await;
             tokio::select! {
                 () = ended_by_signal() => {}
-                () = sleep(FINISH_TIMEOUT) => {}
+                () = sleep(SHUTDOWN_TIMEOUT) => {}
             }
             // Whoever waits is told that nothing comes.
             drop(timeout(CLOSE_TIMEOUT, gateway.close()).await);
@@ -301,7 +301,7 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
         more => format!("{more} calls are"),
     };
     if context.verbosity != Verbosity::Quiet {
-        let seconds = FINISH_TIMEOUT.as_secs();
+        let seconds = SHUTDOWN_TIMEOUT.as_secs();
         context.print_aside(&format!(
             "{calls} in flight: waiting up to {seconds} seconds; press Ctrl-C to stop now\n"
         ));

@@ -9,11 +9,26 @@ use http::{HeaderValue, StatusCode};
 use keyway_secret::Secret;
 use keyway_transport::Reply;
 
-use super::html::Html;
+use super::html::{Html, html};
 
 /// Answers with a page.
 pub(super) fn page(status: StatusCode, html: Html) -> Reply {
     guarded(status, "text/html; charset=utf-8").body(html.into_string())
+}
+
+/// Sends a browser that a link let in to its own pages.
+pub(super) fn entered(base: &str) -> Reply {
+    let html = html!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={}/\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>Welcome – Keyway</title>\n</head>\n\
+         <body><p><a href=\"{}/\">Go on to the dashboard</a></p></body>\n</html>\n",
+        base,
+        base,
+    );
+    page(StatusCode::OK, html)
 }
 
 /// Answers with a file of ours.

@@ -13,7 +13,7 @@ use keyway_secret::Secret;
 use keyway_transport::{Inbound, Peer, Reply};
 
 use super::sessions::Session;
-use super::{Dashboard, answers, pages, paths};
+use super::{Dashboard, answers, paths};
 
 /// A browser with a session.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Dashboard {
                 let backend = Arc::clone(&self.backend);
                 drop(tokio::spawn(async move { backend.opened().await }));
                 let base = paths::base(path_key.expose());
-                let reply = pages::entered(&base);
+                let reply = answers::entered(&base);
                 answers::with_cookie(reply, (&name, &base), Some(&cookie))
             }
             _ => self.refused(),

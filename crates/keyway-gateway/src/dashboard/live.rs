@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -22,6 +21,7 @@ use super::pages::{Look, Region, regions};
 use super::paths::{self, DashboardRoute};
 use super::words;
 use super::{Dashboard, answers};
+use crate::timeouts::{LIVE_REFRESH_INTERVAL, LIVE_UPDATE_PAUSE, LIVE_WRITE_TIMEOUT};
 use keyway_mcp::states::Standing;
 
 impl Dashboard {
@@ -76,11 +76,11 @@ impl Stream {
             tokio::select! {
                 changed = servers.changed() => if !changed { return },
                 changed = activity.changed() => if changed.is_err() { return },
-                () = sleep(TICK) => {}
+                () = sleep(LIVE_REFRESH_INTERVAL) => {}
                 () = self.out.closed() => return,
                 _ = stopping.wait_for(|stopping| *stopping) => return,
             }
-            sleep(PAUSE).await;
+            sleep(LIVE_UPDATE_PAUSE).await;
         }
     }
 
@@ -110,7 +110,7 @@ impl Stream {
 
     async fn send(&self, text: String) -> Result<(), ()> {
         // Whoever reads nothing for so long is gone.
-        let sent = timeout(PATIENCE, self.out.send(Bytes::from(text))).await;
+        let sent = timeout(LIVE_WRITE_TIMEOUT, self.out.send(Bytes::from(text))).await;
         sent.map_err(|_| ())?.map_err(|_| ())
     }
 }
@@ -128,11 +128,6 @@ fn event(text: &mut String, name: &str, data: &str) {
     text.push('\n');
 }
 
-/// How often a page is looked at without any reason: times that are shown pass.
-const TICK: Duration = Duration::from_secs(5);
-/// How long several changes are collected.
-const PAUSE: Duration = Duration::from_millis(150);
-const PATIENCE: Duration = Duration::from_secs(30);
 const QUEUE: usize = 4;
 
 #[cfg(test)]

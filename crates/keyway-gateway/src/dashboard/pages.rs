@@ -113,21 +113,6 @@ pub(super) fn refused(reopening: Reopening) -> Reply {
     answers::page(StatusCode::FORBIDDEN, html)
 }
 
-/// What a browser gets that a link let in: the way to its own pages.
-pub(super) fn entered(base: &str) -> Reply {
-    let html = html!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"refresh\" content=\"0; url={}/\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>Welcome – Keyway</title>\n</head>\n\
-         <body><p><a href=\"{}/\">Go on to the dashboard</a></p></body>\n</html>\n",
-        base,
-        base,
-    );
-    answers::page(StatusCode::OK, html)
-}
-
 /// There is no such page.
 pub(super) fn not_found(browser: &BrowserSession) -> Reply {
     let back = html!(

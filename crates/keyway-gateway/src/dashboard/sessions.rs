@@ -14,6 +14,7 @@ use keyway_secret::{Secret, constant_time_eq, random};
 use tokio::time::Instant;
 
 use super::result::LastCall;
+use crate::timeouts::{BROWSER_IDLE_TIMEOUT, BROWSER_SESSION_TIMEOUT, LINK_TIMEOUT};
 
 /// Links and sessions.
 #[derive(Default)]
@@ -66,7 +67,7 @@ impl BrowserSessions {
     /// Makes a link that works once and soon ends; `None` without randomness.
     pub(super) fn new_link(&self) -> Option<Secret<String>> {
         let token = random::token().ok()?;
-        let kept = Kept::new("link", &token, LINK_TIME, LINK_TIME)?;
+        let kept = Kept::new("link", &token, LINK_TIMEOUT, LINK_TIMEOUT)?;
         let mut table = self.lock();
         table.links.push(kept);
         // Whoever asks again and again makes the oldest end.
@@ -86,7 +87,12 @@ impl BrowserSessions {
             return None;
         }
         let cookie = random::token().ok()?;
-        let session = Kept::new("session", &cookie, IDLE_TIME, LONGEST)?;
+        let session = Kept::new(
+            "session",
+            &cookie,
+            BROWSER_IDLE_TIMEOUT,
+            BROWSER_SESSION_TIMEOUT,
+        )?;
         let path_key = session.path_key.clone();
         table.sessions.retain(|session| !session.is_over());
         table.sessions.push(session);
@@ -105,7 +111,7 @@ impl BrowserSessions {
             table.sessions.remove(at);
             return None;
         }
-        found.until = (Instant::now() + IDLE_TIME).min(found.at_last);
+        found.until = (Instant::now() + BROWSER_IDLE_TIMEOUT).min(found.at_last);
         Some(Session {
             csrf: found.csrf.clone(),
             path_key: found.path_key.clone(),
@@ -197,11 +203,6 @@ fn hash(kind: &str, token: &str) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// How long a link works.
-pub(super) const LINK_TIME: Duration = Duration::from_secs(5 * 60);
-const IDLE_TIME: Duration = Duration::from_secs(8 * 60 * 60);
-/// How long a session lasts at most.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const MOST_LINKS: usize = 16;
 const MOST_SESSIONS: usize = 64;
 
@@ -222,7 +223,7 @@ mod tests {
         assert!(sessions.enter(link.expose()).is_some());
         assert!(sessions.enter(link.expose()).is_none());
         let late = sessions.new_link().unwrap();
-        tokio::time::advance(LINK_TIME).await;
+        tokio::time::advance(LINK_TIMEOUT).await;
         assert!(sessions.enter(late.expose()).is_none());
     }
 
@@ -249,7 +250,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(6 * 60 * 60)).await;
         assert!(sessions.find(cookie.expose()).is_none());
         let idle = entered(&sessions);
-        tokio::time::advance(IDLE_TIME).await;
+        tokio::time::advance(BROWSER_IDLE_TIMEOUT).await;
         assert!(sessions.find(idle.expose()).is_none());
     }
 

@@ -7,7 +7,6 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use keyway_transport::{Envelope, Frame};
 use serde::Deserialize;
@@ -23,6 +22,7 @@ use super::router::Router;
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::upstream_connection::{CloseOnDrop, Delivery, RequestInfo, UpstreamConnection};
+use crate::timeouts::CLIENT_INITIALIZE_TIMEOUT;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::jsonrpc;
 use keyway_mcp::splice::with_member;
@@ -265,7 +265,7 @@ impl ClientSession {
                     .await;
                 (connection, is_direct)
             };
-            match timeout(GREETING_TIME, initialize_request).await {
+            match timeout(CLIENT_INITIALIZE_TIMEOUT, initialize_request).await {
                 Ok((Some(connection), _)) => return Some(connection),
                 Ok((None, false)) => return None,
                 _ if account.was_refused() => return None,
@@ -351,8 +351,6 @@ const VERSION: &str = "protocolVersion";
 /// Who says more at the beginning begins anew when something changes.
 const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 const INITIALIZED: &str = "notifications/initialized";
-/// How long a server may take that is greeted for a client.
-const GREETING_TIME: Duration = Duration::from_secs(20);
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,13 @@
 //! Upstream connections of clients that have no session (since 2026-07-28).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use keyway_transport::ToolHeaders;
 
 use super::binding::Validity;
 use super::served_servers::ServedServer;
 use super::upstream_connection::UpstreamConnection;
+use crate::timeouts::POOL_IDLE_TIMEOUT;
 
 /// The connections of one principal to one route. Mostly one; another if two clients use the same
 /// request id at the same time, so that no id has to be rewritten, or declare other capabilities.
@@ -57,6 +57,3 @@ impl ConnectionPool {
         taken.map(|it| it.connection).collect()
     }
 }
-
-/// How long a pooled connection is kept without a request.
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);

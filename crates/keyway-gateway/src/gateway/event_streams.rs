@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use keyway_transport::{Frame, RequestId};
@@ -14,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::reply::{self, EventId};
+use crate::timeouts::{STREAM_READ_TIMEOUT, STREAM_RESUME_TIMEOUT};
 use keyway_mcp::jsonrpc::{self, INTERNAL_ERROR};
 
 /// The streams of one session.
@@ -156,7 +156,7 @@ impl EventStreams {
             return false;
         };
         stream_state.detect_disconnect();
-        stream_state.is_read() || stream_state.idle_since.elapsed() < RESUME_TIME
+        stream_state.is_read() || stream_state.idle_since.elapsed() < STREAM_RESUME_TIMEOUT
     }
 
     /// Says whether somebody reads any of them.
@@ -176,7 +176,7 @@ impl EventStreams {
             match &stream_state.reader {
                 Some(reader) => drop(reader.try_send(reply::KEEP_ALIVE)),
                 None if stream_state.is_over
-                    && stream_state.idle_since.elapsed() >= RESUME_TIME =>
+                    && stream_state.idle_since.elapsed() >= STREAM_RESUME_TIMEOUT =>
                 {
                     old.push(*number);
                 }
@@ -339,7 +339,7 @@ impl EventStream {
 pub(super) async fn deliver<T>(out: &mpsc::Sender<T>, item: T) {
     if let Err(mpsc::error::TrySendError::Full(item)) = out.try_send(item) {
         // Boxed like everything rare: whoever gives anything would be as large.
-        drop(Box::pin(timeout(READ_TIME, out.send(item))).await);
+        drop(Box::pin(timeout(STREAM_READ_TIMEOUT, out.send(item))).await);
     }
 }
 
@@ -347,9 +347,6 @@ pub(super) async fn deliver<T>(out: &mpsc::Sender<T>, item: T) {
 const STANDALONE: u64 = 0;
 /// How much may wait for a client that reads slowly.
 const QUEUE: usize = 64;
-const READ_TIME: Duration = Duration::from_secs(30);
-/// How long a stream waits for its client to come back.
-const RESUME_TIME: Duration = Duration::from_secs(2 * 60);
 /// Bounds of what is kept for a session.
 const MAX_BYTES: usize = 1024 * 1024;
 const MAX_EVENTS: usize = 256;

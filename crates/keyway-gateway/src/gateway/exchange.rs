@@ -1,7 +1,6 @@
 //! One request of a client: answered by one message, or by a stream that ends with the answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -15,6 +14,7 @@ use keyway_mcp::jsonrpc::METHOD_NOT_FOUND;
 use super::event_streams::Priming;
 use super::reply::{self, KEEP_ALIVE};
 use super::upstream_connection::{Delivery, UpstreamConnection};
+use crate::timeouts::KEEP_ALIVE_INTERVAL;
 
 /// A request that has been sent.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Exchange {
             return self.stream_kept(None);
         }
         let first = if self.takes_events {
-            timeout(SILENCE, self.deliveries.recv()).await
+            timeout(KEEP_ALIVE_INTERVAL, self.deliveries.recv()).await
         } else {
             Ok(self.deliveries.recv().await)
         };
@@ -191,7 +191,7 @@ impl Exchange {
                     }
                     None => return,
                 },
-                () = sleep(SILENCE) => KEEP_ALIVE,
+                () = sleep(KEEP_ALIVE_INTERVAL) => KEEP_ALIVE,
                 () = out.closed() => return,
             };
             if out.send(piece).await.is_err() {
@@ -216,7 +216,7 @@ impl Exchange {
             connection.streams.write(number, &frame).await;
         }
         loop {
-            match timeout(SILENCE, self.deliveries.recv()).await {
+            match timeout(KEEP_ALIVE_INTERVAL, self.deliveries.recv()).await {
                 Ok(Some(Delivery::Interim(frame))) => {
                     connection.streams.write(number, &frame).await;
                 }
@@ -242,6 +242,4 @@ fn status_of(code: Option<i64>) -> StatusCode {
     }
 }
 
-/// How long nothing may be said on an answer that has begun.
-const SILENCE: Duration = Duration::from_secs(15);
 const QUEUE: usize = 16;

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -12,6 +11,7 @@ use keyway_vault::VaultError;
 use tokio::time::Instant;
 
 use super::gateway_token::{GatewayToken, TokenHash};
+use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
 
 /// Reads all capabilities; may block.
 pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + Send + Sync>;
@@ -114,7 +114,11 @@ impl TokenTable {
             (table.known.get(&hash).cloned(), age)
         };
         // One that is not known may be new; guessing must not keep the vault busy.
-        let fresh = if found.is_some() { FRESH } else { PAUSE };
+        let fresh = if found.is_some() {
+            TOKEN_CACHE_TIME
+        } else {
+            TOKEN_READ_PAUSE
+        };
         if age.is_some_and(|age| age < fresh) {
             return found;
         }
@@ -144,7 +148,3 @@ impl TokenTable {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// How long a capability that was taken back may still be used.
-const FRESH: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(50);

@@ -15,7 +15,6 @@
 use keyway_secret::{Secret, random};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::binding::Validity;
 use super::client_session::ClientSession;
@@ -26,6 +25,7 @@ use super::principal::{Principal, TokenTable};
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::sse_stream::SseStream;
+use crate::timeouts::SESSION_IDLE_TIMEOUT;
 
 /// All sessions and pools.
 ///
@@ -318,5 +318,3 @@ impl SessionKind {
 
 const MAX_STREAMABLE: usize = 4096;
 const MAX_SSE: usize = 1024;
-/// How long a session without a stream or a request is kept.
-const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);

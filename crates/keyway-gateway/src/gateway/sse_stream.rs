@@ -6,7 +6,6 @@
 //! ```
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use bytes::Bytes;
 use keyway_transport::{Frame, RequestId};
@@ -17,6 +16,7 @@ use keyway_mcp::jsonrpc::{self, METHOD_NOT_FOUND};
 
 use super::client_session::ClientSession;
 use super::reply;
+use crate::timeouts::{INITIALIZE_TIMEOUT, SHUTDOWN_POLL, SHUTDOWN_TIMEOUT};
 
 /// One client and its stream.
 #[derive(Debug)]
@@ -85,9 +85,3 @@ impl SseStream {
         Arc::strong_count(&self.busy) > 1
     }
 }
-
-/// How long a stream may be open before its client sends `initialize`.
-const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long calls under way may take when the gateway stops.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
-const SHUTDOWN_POLL: Duration = Duration::from_millis(20);

@@ -10,6 +10,8 @@ mod recorded_server;
 mod resuming;
 mod served_servers;
 
+use std::time::Duration;
+
 use std::sync::{Arc, Mutex};
 
 use keyway_auth::BoxFuture;

@@ -30,6 +30,7 @@ use super::event_streams::{EventStreams, Priming, deliver};
 use super::list_changed::ListChanged;
 use super::served_servers::ServedServer;
 use crate::activity::{self, RequestRecorder};
+use crate::timeouts::{CLOSE_GRACE_TIMEOUT, CLOSE_POLL};
 use keyway_mcp::aggregate::AggregateMembers;
 use keyway_mcp::backpressure::{BUDGET_EXHAUSTED, ByteBudget};
 use keyway_mcp::bridge::output::failure;
@@ -404,7 +405,3 @@ pub(super) fn code_of(envelope: &Envelope<'_>) -> Option<i64> {
     let error: Code = serde_json::from_str(envelope.error?.get()).ok()?;
     Some(error.code)
 }
-
-/// How long calls under way may take when their server goes away.
-const CLOSE_GRACE_TIMEOUT: Duration = Duration::from_secs(5);
-const CLOSE_POLL: Duration = Duration::from_millis(20);

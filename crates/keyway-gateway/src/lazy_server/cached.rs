@@ -1,7 +1,8 @@
 //! How long what was made for one client is good for the next.
 
+use crate::timeouts::{PLAN_CACHE_TIME, PLAN_UNUSED_TIMEOUT};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Something that was made before, if it was and still counts.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl<T> Cached<T> {
         let made = self.made.as_mut()?;
         if self.is_watched {
             made.at = now;
-        } else if now.duration_since(made.at) >= FRESH {
+        } else if now.duration_since(made.at) >= PLAN_CACHE_TIME {
             return None;
         }
         Some(Arc::clone(&made.it))
@@ -57,15 +58,10 @@ impl<T> Cached<T> {
 
     /// Lets go of what nobody has asked for lately.
     pub(super) fn forget(&mut self, now: Instant) {
-        let is_old = |made: &mut Made<T>| now.duration_since(made.at) >= UNUSED;
+        let is_old = |made: &mut Made<T>| now.duration_since(made.at) >= PLAN_UNUSED_TIMEOUT;
         self.made.take_if(is_old);
     }
 }
-
-/// How long an approval that was taken back may still be used.
-const FRESH: Duration = Duration::from_secs(1);
-/// How long values stay in memory for a client that may come.
-const UNUSED: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
@@ -76,8 +72,8 @@ mod tests {
         let (mut cached, begun) = (Cached::unwatched(), Instant::now());
         assert!(cached.get(begun).is_none());
         cached.put(&Arc::new(7), begun);
-        assert_eq!(cached.get(begun + FRESH / 2).as_deref(), Some(&7));
-        assert!(cached.get(begun + FRESH).is_none());
+        assert_eq!(cached.get(begun + PLAN_CACHE_TIME / 2).as_deref(), Some(&7));
+        assert!(cached.get(begun + PLAN_CACHE_TIME).is_none());
     }
 
     #[test]
@@ -85,11 +81,11 @@ mod tests {
         let mut now = Instant::now();
         let mut cached = Cached::watched(Some(7), now);
         for _ in 0..3 {
-            now += UNUSED - FRESH;
+            now += PLAN_UNUSED_TIMEOUT - PLAN_CACHE_TIME;
             cached.forget(now);
             assert_eq!(cached.get(now).as_deref(), Some(&7));
         }
-        now += UNUSED;
+        now += PLAN_UNUSED_TIMEOUT;
         cached.forget(now);
         assert!(cached.get(now).is_none());
     }
@@ -98,7 +94,7 @@ mod tests {
     fn values_are_let_go_of_and_not_only_hidden() {
         let (mut cached, it, begun) = (Cached::unwatched(), Arc::new(7), Instant::now());
         cached.put(&it, begun);
-        cached.forget(begun + UNUSED);
+        cached.forget(begun + PLAN_UNUSED_TIMEOUT);
         assert_eq!(Arc::strong_count(&it), 1);
     }
 }

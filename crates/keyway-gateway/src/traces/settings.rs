@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::timeouts::EXPORT_DELAY;
 use http::HeaderName;
 use keyway_secret::Secret;
 use percent_encoding::percent_decode_str;
@@ -149,7 +150,7 @@ fn sampling(
 
 fn delay(text: Option<String>) -> Result<Duration, TraceSettingsError> {
     let Some(text) = text else {
-        return Ok(USUAL_DELAY);
+        return Ok(EXPORT_DELAY);
     };
     let wrong = |_| {
         bad(
@@ -179,5 +180,3 @@ pub struct TraceSettingsError {
 }
 
 const SERVICE_NAME: &str = "service.name";
-/// As the specification has it.
-const USUAL_DELAY: Duration = Duration::from_secs(5);

@@ -122,19 +122,19 @@ async fn an_answer_that_is_too_large_to_be_kept_is_not_waited_for_in_vain() {
 async fn a_stream_waits_some_minutes_for_its_client() {
     let streams = EventStreams::default();
     let (stream, pieces) = streams.begin(Priming::Event);
-    tokio::time::sleep(2 * RESUME_TIME).await;
+    tokio::time::sleep(2 * STREAM_RESUME_TIMEOUT).await;
     assert!(streams.is_awaited(stream), "somebody reads");
     drop(pieces);
     assert!(streams.is_awaited(stream), "just left");
     assert!(!streams.has_reader());
-    tokio::time::sleep(RESUME_TIME).await;
+    tokio::time::sleep(STREAM_RESUME_TIMEOUT).await;
     assert!(!streams.is_awaited(stream));
     streams
         .finish(stream, &RequestId::number(7), &frame("answer"))
         .await;
     streams.keep_alive();
     assert!(streams.resume("1-0").is_some());
-    tokio::time::sleep(RESUME_TIME).await;
+    tokio::time::sleep(STREAM_RESUME_TIMEOUT).await;
     streams.keep_alive();
     assert!(streams.resume("1-0").is_none());
 }

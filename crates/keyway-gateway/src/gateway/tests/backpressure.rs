@@ -1,5 +1,7 @@
 //! Clients that ask for much and read little.
 
+use std::time::Duration;
+
 use tokio::io::AsyncReadExt as _;
 
 use super::*;

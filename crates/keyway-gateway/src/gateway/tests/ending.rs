@@ -1,5 +1,7 @@
 //! What becomes of connections when whoever they are for is gone, or their server does not go.
 
+use std::time::Duration;
+
 use tokio::sync::Semaphore;
 
 use super::super::binding::BoundConnection;
