@@ -19,17 +19,21 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Returns why there is none; then no request is sent.
+    ///
+    /// Cancel safety: cancel safe; work that was started for several requests continues.
     fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>>;
 
     /// Decides what to do about a refusal of a request that carried `used`.
     ///
     /// Many requests may be refused at once; one decision serves them all. A request is sent again
-    /// while the answer is [`Verdict::Retry`], a few times at most: whoever has nothing better than
-    /// what was refused lets it stand.
+    /// while the answer is [`Verdict::Retry`], a few times at most: an authorizer without a better
+    /// credential lets the refusal stand.
     ///
     /// # Errors
     ///
     /// Returns why no better credential could be obtained.
+    ///
+    /// Cancel safety: cancel safe; a decision that was begun is made, and serves the other requests.
     fn challenged<'a>(
         &'a self,
         used: &'a Credential,

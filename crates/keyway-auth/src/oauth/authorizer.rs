@@ -1,4 +1,20 @@
-//! Which token is used, and who may wait for it.
+//! Which token is used, and which requests wait for it.
+//!
+//! ```text
+//!             nothing stored                   soft limit            hard limit
+//!   unknown ───────────────▶ bare    fresh ───────────▶ due ─────────────▶ unknown
+//!      │                      │        ▲   renewed in      │
+//!      │ stored, in time      │        │   background ◀────┘
+//!      ├──────────────────────┼────────┤
+//!      │ stored, expired      │        │
+//!      └──▶ renew ────────────┼────────┤ (rejected ──▶ bare, sign-in required)
+//!                             │ 401    │
+//!                             └▶ sign in ┘   (declined ──▶ bare, with a pause)
+//! ```
+//!
+//! A token that is refused is renewed once, then a person is asked; a refusal of a token that was
+//! just issued ends in [`OAuthError::Loop`]. Another process that stores a newer token is always
+//! asked first, through the store.
 
 mod decision;
 mod renewing;
@@ -36,9 +52,9 @@ pub struct OAuth(Arc<Inner>);
 pub enum PromptPolicy {
     /// A request that needs a sign-in starts it and waits.
     WhenNeeded,
-    /// A request that needs a sign-in starts it and waits this long; the sign-in goes on.
+    /// A request that needs a sign-in starts it and waits this long; the sign-in continues.
     AtMost(Duration),
-    /// A request that needs a sign-in fails; somebody else starts it.
+    /// A request that needs a sign-in fails; another call starts it.
     Never,
 }
 
@@ -48,7 +64,8 @@ struct Inner {
     prompt_policy: PromptPolicy,
     fixed: Vec<(HeaderName, HeaderValue)>,
     memory: std::sync::Mutex<Memory>,
-    /// HeldToken while something is decided, so that one decision serves all who wait.
+    /// Locked while something is decided, so that one decision serves all requests that wait. Taken
+    /// before `memory`, never the other way round; `memory` is never locked across an await.
     deciding: Arc<Mutex<()>>,
 }
 
@@ -76,6 +93,9 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns why there is no token; an earlier sign-in stays as it was.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
     pub async fn sign_in(&self, scopes: Option<Vec<String>>) -> Result<Option<String>, AuthError> {
         let signed_in = self.0.owned(|inner| async move {
             inner.lock().forgive();
@@ -102,6 +122,9 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns why there is no token.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
     pub async fn enter(&self) -> Result<(), AuthError> {
         let entered = self.0.owned(|inner| async move {
             inner.lock().forgive();
@@ -126,6 +149,9 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns what a sign-in would fail with.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
     pub async fn dry_run(&self) -> Result<(), AuthError> {
         let checked = self.0.owned(|inner| async move {
             let trigger = inner.engine.probe(&inner.fixed).await;
@@ -140,6 +166,9 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns [`OAuthError::NotOffered`], or what a sign-in would fail with.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
     pub async fn offered(&self) -> Result<(), AuthError> {
         let offered = self.0.owned(|inner| async move {
             let trigger = inner.engine.probe(&inner.fixed).await;
@@ -153,6 +182,9 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns why it could not be renewed.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
     pub async fn renew(&self) -> Result<(), AuthError> {
         let renewed = self.0.owned(|inner| async move {
             inner.lock().forgive();
@@ -173,6 +205,9 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns why it is still there.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
     pub async fn sign_out(&self) -> Result<super::SignedOut, AuthError> {
         let ended = self.0.owned(|inner| async move {
             let ended = inner.engine.sign_out().await?;
@@ -201,12 +236,16 @@ impl OAuth {
     /// # Errors
     ///
     /// Returns why the vault cannot be read.
+    ///
+    /// Cancel safety: cancel safe; nothing is changed.
     pub async fn is_signed_in(&self) -> Result<bool, AuthError> {
         let stored = self.0.engine.grant.read().await?;
         Ok(stored.is_some())
     }
 
-    /// Waits until somebody signs in by another way than this.
+    /// Waits until a sign-in is stored by another process or call.
+    ///
+    /// Cancel safety: cancel safe; nothing is changed.
     pub async fn signed_in_elsewhere(&self) {
         let engine = &self.0.engine;
         let generation = |stored: Result<Option<Grant>, OAuthError>| {
@@ -223,12 +262,16 @@ impl OAuth {
     }
 
     /// Asks the server whether it wants a sign-in, without sending one.
+    ///
+    /// Cancel safety: cancel safe; nothing is changed.
     pub async fn wants_sign_in(&self) -> bool {
         self.0.engine.is_challenged(&self.0.fixed).await
     }
 
-    /// Says whether nobody has to sign in: the server answers without a credential, and no document
+    /// Says whether no sign-in is needed: the server answers without a credential, and no document
     /// of it offers a sign-in.
+    ///
+    /// Cancel safety: cancel safe; nothing is changed.
     pub async fn is_unneeded(&self) -> bool {
         let unneeded = self.0.owned(|inner| async move {
             if !inner.engine.is_open(&inner.fixed).await {
@@ -247,7 +290,7 @@ impl OAuth {
         self.0.engine.grant.mark_in_use();
     }
 
-    /// Says whether somebody signs out elsewhere, and waits for this process to [`leave`](Self::leave).
+    /// Says whether another process signs out, and waits for this process to [`leave`](Self::leave).
     #[must_use]
     pub fn is_stop_requested(&self) -> bool {
         self.0.engine.grant.is_stop_requested()
@@ -263,7 +306,7 @@ impl OAuth {
         }
     }
 
-    /// Forgets what is in memory, because somebody else changed what is stored.
+    /// Forgets what is in memory, because another process changed what is stored.
     pub fn reload(&self) {
         let mut memory = self.0.lock();
         memory.held = None;
