@@ -301,5 +301,6 @@ const CODE_FLAGS: &[&str] = &[
     "-ic",
 ];
 
-#[cfg(all(test, feature = "authoring", feature = "vault"))]
+#[cfg(test)]
+#[cfg(all(feature = "authoring", feature = "vault"))]
 mod tests;

@@ -92,5 +92,6 @@ const MAX_INDEX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_IGNORE_BYTES: usize = 256 * 1024;
 const MAX_POINTER_BYTES: usize = 4096;
 
-#[cfg(all(test, feature = "authoring"))]
+#[cfg(test)]
+#[cfg(feature = "authoring")]
 mod tests;

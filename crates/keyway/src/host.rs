@@ -332,8 +332,10 @@ impl std::fmt::Debug for Host {
     }
 }
 
-#[cfg(all(test, feature = "callback", feature = "vault"))]
+#[cfg(test)]
+#[cfg(all(feature = "callback", feature = "vault"))]
 mod tests;
 
-#[cfg(all(test, not(feature = "stdio")))]
+#[cfg(test)]
+#[cfg(not(feature = "stdio"))]
 mod slim_tests;

@@ -229,5 +229,6 @@ fn kind_of(file: &Path) -> DocumentKind {
     }
 }
 
-#[cfg(all(test, feature = "authoring"))]
+#[cfg(test)]
+#[cfg(feature = "authoring")]
 mod tests;

@@ -229,5 +229,6 @@ pub enum Resource {
     Omit,
 }
 
-#[cfg(all(test, feature = "authoring", feature = "settings-file"))]
+#[cfg(test)]
+#[cfg(all(feature = "authoring", feature = "settings-file"))]
 mod tests;

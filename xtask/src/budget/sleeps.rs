@@ -47,7 +47,7 @@ impl Part {
             let stem = part.strip_suffix(".rs").unwrap_or(part);
             matches!(stem, "tests" | "testing" | "conformance")
         };
-        let is_whole = *name == "keyway-testkit" || inside.iter().any(|part| is_of_tests(part));
+        let is_whole = *name == "keyway-testkit" || inside.iter().any(is_of_tests);
         Some(if is_whole {
             Self::Whole
         } else {

@@ -28,7 +28,7 @@ use crate::sign_in::{ClientIdentity, PromptPolicy, Stores};
 #[cfg(feature = "vault")]
 use crate::vault::KeptVault;
 
-/// Puts a [`Host`] together.
+/// Puts a [`Host`](crate::Host) together.
 ///
 /// Without a single call it is a host as the `keyway` program is one, except that it asks no person:
 /// it has the environment of the process, the vault in Keyway's own folders, and the settings'

@@ -120,5 +120,6 @@ fn store(lists: Arc<dyn RecordStore>, in_flight: &InFlight, name: String, text: 
 
 const MAX_LIST: usize = 512 * 1024;
 
-#[cfg(all(test, feature = "vault"))]
+#[cfg(test)]
+#[cfg(feature = "vault")]
 mod tests;
