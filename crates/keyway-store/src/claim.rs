@@ -1,6 +1,7 @@
 //! The answers of the protocol by which exactly one process refreshes.
 
 use std::fmt;
+use std::time::Duration;
 
 use keyway_secret::Secret;
 
@@ -11,14 +12,20 @@ use crate::time::{Generation, Timestamp};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Claim {
-    /// Redeem, then commit, release or mark.
+    /// Redeem, then commit, mark, postpone or report the answer as lost; release only if no
+    /// request was sent.
     Claimed(Claimed),
-    /// Another owner redeems right now.
+    /// Another owner, which lives, redeems right now.
     Held {
         /// The owner of the claim.
         owner: OwnerId,
-        /// When the claim ends at the latest.
-        until: Timestamp,
+        /// Whether the claim is older than its lifetime. Its owner may still commit.
+        is_overdue: bool,
+    },
+    /// The authorization server asked all clients to wait.
+    Postponed {
+        /// How much longer.
+        wait: Duration,
     },
     /// There is another generation already: read it.
     Moved {
@@ -48,6 +55,11 @@ pub struct Claimed {
     /// If it is not zero and the server rejects the token, then probably because one of them
     /// redeemed it and died before its commit.
     pub interrupted: u32,
+    /// How many earlier requests with this refresh token got no answer.
+    ///
+    /// If it is not zero and the server rejects the token, then probably because the answer to one
+    /// of them held its successor.
+    pub lost_answers: u32,
 }
 
 impl Claimed {
@@ -59,6 +71,7 @@ impl Claimed {
             refresh,
             fingerprint,
             interrupted: 0,
+            lost_answers: 0,
         }
     }
 
@@ -66,6 +79,13 @@ impl Claimed {
     #[must_use]
     pub const fn with_interrupted(mut self, interrupted: u32) -> Self {
         self.interrupted = interrupted;
+        self
+    }
+
+    /// Sets how many earlier requests with this refresh token got no answer.
+    #[must_use]
+    pub const fn with_lost_answers(mut self, lost_answers: u32) -> Self {
+        self.lost_answers = lost_answers;
         self
     }
 }

@@ -50,7 +50,11 @@ macro_rules! grant_store_conformance {
             late_winner_saves_its_tokens
             released_claim_is_free_and_only_its_own
             claim_of_the_dead_is_taken_over_at_once
-            claim_ends_with_its_time
+            overdue_claim_of_the_living_is_taken_over_only_on_request
+            lost_answer_frees_the_claim_and_is_counted
+            postponed_claim_keeps_everyone_waiting
+            journaled_tokens_are_committed_before_the_next_claim
+            journaled_tokens_never_replace_a_newer_generation
             rejection_marks_only_the_token_that_was_sent
             rejection_of_an_older_token_changes_nothing
             signing_in_again_ends_claim_and_mark

@@ -3,15 +3,19 @@
 //! Rotating refresh tokens may be sent once. So a process that wants to refresh first **claims** the
 //! generation that it has seen, which is stored before any request leaves; then redeems the refresh
 //! token, holding no lock; then **commits** on condition that the generation is still the same. A
-//! loser adopts what the winner stored. A claim whose owner died is taken over at once.
+//! loser adopts what the winner stored. A claim whose owner died is taken over at once; one whose
+//! owner lives is not, however long it lasts, unless the caller knows that the authorization server
+//! accepts a refresh token twice. The wall clock decides none of this.
 //!
 //! ```text
-//!              put                        claim (owner, until)
+//!              put                        claim (owner)
 //!   absent ──────────▶ good, unclaimed ─────────────────────────▶ good, claimed
 //!     ▲                  ▲   ▲   ▲                                 │   │   │
-//!     │ delete           │   │   └──── release, owner died, ───────┘   │   │
-//!     │ (from anywhere)  │   │         time over                       │   │
-//!     │                  │   └──────── commit: next generation ────────┘   │
+//!     │ delete           │   │   ├── release: nothing was sent ────┤   │   │
+//!     │ (from anywhere)  │   │   ├── postpone: server said "wait" ─┤   │   │
+//!     │                  │   │   ├── answer_lost: counted ─────────┤   │   │
+//!     │                  │   │   └── owner died: counted ──────────┘   │   │
+//!     │                  │   └────── commit: next generation ──────────┘   │
 //!     │              put │                                                 │
 //!     │                  └── needs reauth ◀── mark_reauth: token rejected ─┘
 //! ```
@@ -52,6 +56,21 @@ pub trait GrantStore: Send + Sync {
         lifetime: Duration,
     ) -> Result<Claim, StoreError>;
 
+    /// As [`claim`](Self::claim), but replaces the overdue claim of an owner that lives.
+    ///
+    /// Both may then redeem the same refresh token: only for an authorization server that is known
+    /// to accept that.
+    ///
+    /// # Errors
+    ///
+    /// As [`claim`](Self::claim).
+    fn take_over(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError>;
+
     /// Stores what was redeemed, if `generation` is still the stored one; ends any claim.
     ///
     /// Whether the claim still holds does not matter: a late winner saves the only live token.
@@ -67,12 +86,48 @@ pub trait GrantStore: Send + Sync {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError>;
 
-    /// Gives a claim back after a transient failure; tells whether it was still held.
+    /// Keeps tokens that could not be committed where they survive this process, sealed.
+    ///
+    /// The store commits them by their generation before it answers the next
+    /// [`claim`](Self::claim), whichever process makes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Backend`] if that place cannot be written to either, or there is none.
+    fn journal(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError>;
+
+    /// Gives a claim back for which no request was sent; tells whether it was still held.
     ///
     /// # Errors
     ///
     /// Returns [`StoreError::Busy`] if the store stays locked.
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError>;
+
+    /// Gives a claim back whose request was sent and got no answer; tells whether it was still held.
+    ///
+    /// The server may have replaced the refresh token: later claims say so.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError>;
+
+    /// Gives a claim back because the server asked to wait; no process gets another before that.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StoreError::Busy`] if the store stays locked.
+    fn postpone(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        wait: Duration,
+    ) -> Result<bool, StoreError>;
 
     /// Notes that the authorization server rejected the refresh token of `generation`.
     ///
@@ -101,6 +156,11 @@ pub trait GrantStore: Send + Sync {
     ///
     /// Returns [`StoreError::Backend`] if it cannot be found out.
     fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError>;
+
+    /// Returns the process id of an owner on this machine, where the backend knows it.
+    fn owner_process(&self, _owner: &OwnerId) -> Option<u32> {
+        None
+    }
 
     /// Lists the claims whose owners died.
     ///

@@ -134,9 +134,11 @@ impl Folder {
         let path = self.path.join(name);
         let failed = |errno: std::io::Error| VaultError::file("create", &path, errno);
         let mut file = std::fs::File::from(self.create_open(&draft)?);
-        file.write_all(contents)
-            .and_then(|()| file.sync_all())
-            .map_err(failed)?;
+        let written = file.write_all(contents).and_then(|()| file.sync_all());
+        if let Err(source) = written {
+            drop(self.remove(&draft));
+            return Err(failed(source));
+        }
         // Closed before it can be seen: closing a database file later would drop SQLite's locks.
         drop(file);
         match self.publish(&draft, name) {

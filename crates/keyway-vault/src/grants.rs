@@ -1,9 +1,13 @@
 //! The grant store on SQLite; the protocol is described in `keyway-store`.
 
 mod change_feed;
+mod claims;
+mod journal;
 mod list;
+mod reserve;
 mod row;
 mod sqlite;
+mod uptime;
 mod use_marker;
 
 pub(crate) use self::list::examine;

@@ -1,9 +1,9 @@
 //! Owners of claims: one lock file per handle, which the kernel frees when its process dies.
 //!
 //! The lock is `flock(2)` on a file in the run-time folder. A file that is gone or can be locked
-//! belongs to nobody alive. Owners carry the name of their run-time folder: whether an owner in
-//! another one (a container with its own) lives cannot be seen from here, and then only the time
-//! limit of its claim ends it.
+//! belongs to no living process. Owners carry the name of their run-time folder: whether an owner
+//! in another one (a container with its own) lives cannot be seen from here, and then only the
+//! lifetime of its claim ends it.
 
 use std::os::fd::OwnedFd;
 
@@ -31,6 +31,10 @@ impl LocalOwner {
             runtime: runtime.to_owned(),
             name: name.to_owned(),
         })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     fn id(&self) -> OwnerId {
@@ -65,6 +69,9 @@ impl Owner {
         let lock = folder.create_open(&draft)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|errno| VaultError::file("lock", &path, errno))?;
+        // For a person who has to end it. On a full disk the name alone has to do.
+        let pid = std::process::id().to_string();
+        let _written: Result<usize, Errno> = rustix::io::write(&lock, pid.as_bytes());
         folder
             .publish(&draft, &owner.file())
             .map_err(|errno| VaultError::file("rename", &path, errno))?;
@@ -101,29 +108,54 @@ pub(crate) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
         if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
 }
 
-/// Tells whether an owner lives; one in another run-time folder counts as alive, and an identity
-/// that this crate did not write as dead.
-pub(crate) fn is_alive(runtime: &Folder, owner: &OwnerId) -> Result<bool, VaultError> {
+/// What can be said of an owner from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Liveness {
+    Alive,
+    Dead,
+    /// Its run-time folder is another one.
+    Unknown,
+}
+
+/// Looks whether an owner lives; an identity that this crate did not write counts as dead.
+pub(crate) fn liveness(runtime: &Folder, owner: &OwnerId) -> Result<Liveness, VaultError> {
     let Some(owner) = LocalOwner::parse(owner) else {
-        return Ok(false);
+        return Ok(Liveness::Dead);
     };
     if owner.runtime != runtime_name(runtime)? {
-        return Ok(true);
+        return Ok(Liveness::Unknown);
     }
     let folder = runtime.folder(FOLDER)?;
     let Some(file) = folder.open_file(&owner.file())? else {
-        return Ok(false);
+        return Ok(Liveness::Dead);
     };
     // Shared, so that two who look at the same moment do not take each other for the owner.
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(false),
-        Err(Errno::WOULDBLOCK) => Ok(true),
+        Ok(()) => Ok(Liveness::Dead),
+        Err(Errno::WOULDBLOCK) => Ok(Liveness::Alive),
         Err(errno) => Err(VaultError::file(
             "lock",
             &folder.path().join(owner.file()),
             errno,
         )),
     }
+}
+
+/// Tells whether an owner of this run-time folder lives; one that cannot be looked at counts.
+pub(crate) fn is_locked(runtime: &Folder, name: &str) -> bool {
+    let Ok(runtime_name) = runtime_name(runtime) else {
+        return true;
+    };
+    let id = OwnerId::new(format!("{runtime_name}-{name}"));
+    liveness(runtime, &id).map_or(true, |found| found == Liveness::Alive)
+}
+
+/// Returns the process of an owner in this run-time folder.
+pub(crate) fn process(runtime: &Folder, owner: &OwnerId) -> Option<u32> {
+    let owner = LocalOwner::parse(owner)?;
+    let folder = runtime.folder(FOLDER).ok()?;
+    let text = folder.read(&owner.file()).ok()??;
+    std::str::from_utf8(text.expose()).ok()?.trim().parse().ok()
 }
 
 /// Returns the random name of this run-time folder, and gives it one first if need be.

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use keyway_store::Timestamp;
+use keyway_store::{OwnerId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::VaultError;
@@ -156,6 +156,16 @@ impl Vault {
         Ok(use_it(owner.insert(current)))
     }
 
+    /// Returns this handle's identity, if it has claimed before.
+    pub(crate) fn owner_if_any(&self) -> Option<OwnerId> {
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        owner.as_ref().map(|owner| owner.id().clone())
+    }
+
+    pub(crate) const fn data(&self) -> &Folder {
+        &self.data
+    }
+
     pub(crate) const fn runtime(&self) -> &Folder {
         &self.runtime
     }
@@ -207,6 +217,10 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
+    pub(crate) const fn index(&self) -> &DataKey {
+        &self.index
+    }
+
     fn new(connection: &Connection, key: &Key, header: Header) -> Result<Self, VaultError> {
         let wrap = data_key::wrap_key(key)?;
         let index = data_key::load(connection, &wrap, &header.key.id, &header.index)?;
@@ -251,6 +265,9 @@ fn transact<T>(
             .connection
             .transaction_with_behavior(behavior)
             .map_err(VaultError::database(action))?;
+        if matches!(behavior, TransactionBehavior::Immediate) {
+            connection::check_schema(&tx, action)?;
+        }
         if header::key_id(&tx)? == inner.keys.header.key.id {
             let out = work(&Scope {
                 tx: &tx,

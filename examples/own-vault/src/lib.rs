@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 
 use keyway_secret::Secret;
 use keyway_store::{
-    ChangeFeed, Claim, ClaimId, Claimed, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
-    GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError,
-    Timestamp, Tokens, UseMarker,
+    BackendFailure, ChangeFeed, Claim, ClaimId, Claimed, Commit, Deleted, Fingerprint, Generation,
+    Grant, GrantKey, GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId,
+    StoppedUsers, StoreError, Timestamp, Tokens, UseMarker,
 };
 
 pub use self::records::MemoryRecords;
@@ -137,6 +137,8 @@ impl State {
             state: GrantState::Good,
             claim: None,
             interrupted: 0,
+            lost_answers: 0,
+            postponed_until: None,
         };
         self.rows.insert(grant.clone(), row);
         generation
@@ -154,6 +156,8 @@ struct Row {
     state: GrantState,
     claim: Option<OpenClaim>,
     interrupted: u32,
+    lost_answers: u32,
+    postponed_until: Option<Timestamp>,
 }
 
 /// A claim that was neither committed nor released.
@@ -164,6 +168,83 @@ struct OpenClaim {
     fingerprint: Fingerprint,
     from: Timestamp,
     until: Timestamp,
+}
+
+impl MemoryHandle {
+    fn claim_from(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+        replaces_overdue: bool,
+    ) -> Result<Claim, StoreError> {
+        grant.check()?;
+        let mut state = self.shared.lock();
+        let id = ClaimId::new(state.count());
+        let now = state.now();
+        let State { rows, alive, .. } = &mut *state;
+        let Some(row) = rows.get_mut(grant) else {
+            return Ok(Claim::Absent);
+        };
+        if row.generation != generation {
+            let generation = row.generation;
+            return Ok(Claim::Moved { generation });
+        }
+        if row.state == GrantState::NeedsReauth {
+            return Ok(Claim::NeedsReauth);
+        }
+        if let Some(open) = &row.claim {
+            let is_overdue = open.until <= now;
+            if alive.contains(&open.owner) && !(is_overdue && replaces_overdue) {
+                return Ok(Claim::Held {
+                    owner: open.owner.clone(),
+                    is_overdue,
+                });
+            }
+            row.interrupted = row.interrupted.saturating_add(1);
+        }
+        if let Some(until) = row.postponed_until.filter(|until| *until > now) {
+            let wait = until.since(now);
+            return Ok(Claim::Postponed { wait });
+        }
+        let Some(refresh) = row.refresh.clone() else {
+            return Ok(Claim::NotRefreshable);
+        };
+        let fingerprint = self.shared.fingerprint(&refresh, grant);
+        row.claim = Some(OpenClaim {
+            id,
+            owner: self.owner.clone(),
+            fingerprint,
+            from: now,
+            until: now.after(lifetime),
+        });
+        let claimed = Claimed::new(id, refresh, fingerprint);
+        Ok(Claim::Claimed(
+            claimed
+                .with_interrupted(row.interrupted)
+                .with_lost_answers(row.lost_answers),
+        ))
+    }
+
+    /// Ends a claim that is still open, and changes its row.
+    fn end_claim(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        change: impl FnOnce(&mut Row, Timestamp),
+    ) -> Result<bool, StoreError> {
+        grant.check()?;
+        let mut state = self.shared.lock();
+        let now = state.now();
+        let Some(row) = state.rows.get_mut(grant) else {
+            return Ok(false);
+        };
+        let ended = row.claim.take_if(|open| open.id == claim).is_some();
+        if ended {
+            change(row, now);
+        }
+        Ok(ended)
+    }
 }
 
 impl GrantStore for MemoryHandle {
@@ -186,43 +267,16 @@ impl GrantStore for MemoryHandle {
         generation: Generation,
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
-        grant.check()?;
-        let mut state = self.shared.lock();
-        let id = ClaimId::new(state.count());
-        let now = state.now();
-        let State { rows, alive, .. } = &mut *state;
-        let Some(row) = rows.get_mut(grant) else {
-            return Ok(Claim::Absent);
-        };
-        if row.generation != generation {
-            let generation = row.generation;
-            return Ok(Claim::Moved { generation });
-        }
-        if row.state == GrantState::NeedsReauth {
-            return Ok(Claim::NeedsReauth);
-        }
-        if let Some(open) = &row.claim {
-            if open.until > now && alive.contains(&open.owner) {
-                return Ok(Claim::Held {
-                    owner: open.owner.clone(),
-                    until: open.until,
-                });
-            }
-            row.interrupted = row.interrupted.saturating_add(1);
-        }
-        let Some(refresh) = row.refresh.clone() else {
-            return Ok(Claim::NotRefreshable);
-        };
-        let fingerprint = self.shared.fingerprint(&refresh, grant);
-        row.claim = Some(OpenClaim {
-            id,
-            owner: self.owner.clone(),
-            fingerprint,
-            from: now,
-            until: now.after(lifetime),
-        });
-        let claimed = Claimed::new(id, refresh, fingerprint);
-        Ok(Claim::Claimed(claimed.with_interrupted(row.interrupted)))
+        self.claim_from(grant, generation, lifetime, false)
+    }
+
+    fn take_over(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError> {
+        self.claim_from(grant, generation, lifetime, true)
     }
 
     fn commit(
@@ -252,12 +306,28 @@ impl GrantStore for MemoryHandle {
         Ok(Commit::Committed { generation })
     }
 
+    /// There is no second place: what this store cannot keep, its process loses.
+    fn journal(&self, _: &GrantKey, _: Generation, _: &Tokens) -> Result<(), StoreError> {
+        Err(BackendFailure::new("this store has no journal").into())
+    }
+
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
-        grant.check()?;
-        let mut state = self.shared.lock();
-        let row = state.rows.get_mut(grant);
-        let released = row.and_then(|row| row.claim.take_if(|open| open.id == claim));
-        Ok(released.is_some())
+        self.end_claim(grant, claim, |_, _| {})
+    }
+
+    fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
+        self.end_claim(grant, claim, |row, _| row.lost_answers += 1)
+    }
+
+    fn postpone(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        wait: Duration,
+    ) -> Result<bool, StoreError> {
+        self.end_claim(grant, claim, |row, now| {
+            row.postponed_until = Some(now.after(wait));
+        })
     }
 
     fn mark_reauth(

@@ -60,7 +60,10 @@ pub fn late_winner_saves_its_tokens(backend: &impl Backend) -> Outcome {
         slow.claim(&grant(), generation, Duration::ZERO)?,
         Claim::Claimed(_)
     ));
-    claimed(&quick, generation)?;
+    assert!(matches!(
+        quick.take_over(&grant(), generation, LONG)?,
+        Claim::Claimed(_)
+    ));
     let saved = slow.commit(&grant(), generation, &tokens(2))?;
     let Commit::Committed { generation: new } = saved else {
         panic!("{saved:?}");
@@ -110,10 +113,109 @@ pub fn claim_of_the_dead_is_taken_over_at_once(backend: &impl Backend) -> Outcom
     Ok(())
 }
 
-pub fn claim_ends_with_its_time(backend: &impl Backend) -> Outcome {
+pub fn overdue_claim_of_the_living_is_taken_over_only_on_request(
+    backend: &impl Backend,
+) -> Outcome {
     let (first, generation) = signed_in(backend)?;
-    first.claim(&grant(), generation, Duration::ZERO)?;
-    assert_eq!(claimed(&backend.open(), generation)?.interrupted, 1);
+    let second = backend.open();
+    assert!(matches!(
+        first.claim(&grant(), generation, LONG)?,
+        Claim::Claimed(_)
+    ));
+    for store in [&first, &second] {
+        let held = store.take_over(&grant(), generation, LONG)?;
+        assert!(
+            matches!(
+                held,
+                Claim::Held {
+                    is_overdue: false,
+                    ..
+                }
+            ),
+            "{held:?}"
+        );
+    }
+    let new = committed(&first, generation, 2)?;
+    first.claim(&grant(), new, Duration::ZERO)?;
+    let held = second.claim(&grant(), new, LONG)?;
+    assert!(
+        matches!(
+            held,
+            Claim::Held {
+                is_overdue: true,
+                ..
+            }
+        ),
+        "{held:?}"
+    );
+    let Claim::Claimed(taken) = second.take_over(&grant(), new, LONG)? else {
+        panic!("an overdue claim can be taken over");
+    };
+    assert_eq!(taken.interrupted, 1);
+    Ok(())
+}
+
+pub fn lost_answer_frees_the_claim_and_is_counted(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let second = backend.open();
+    for lost in 1..3 {
+        let claim = claimed(&first, generation)?;
+        assert!(first.answer_lost(&grant(), claim.id)?);
+        assert!(
+            !first.answer_lost(&grant(), claim.id)?,
+            "that claim is over"
+        );
+        let next = claimed(&second, generation)?;
+        assert_eq!((next.lost_answers, next.interrupted), (lost, 0));
+        second.release(&grant(), next.id)?;
+    }
+    let new = committed(&first, generation, 2)?;
+    assert_eq!(claimed(&second, new)?.lost_answers, 0, "a new token");
+    Ok(())
+}
+
+pub fn postponed_claim_keeps_everyone_waiting(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let second = backend.open();
+    let claim = claimed(&first, generation)?;
+    assert!(first.postpone(&grant(), claim.id, LONG)?);
+    for store in [&first, &second] {
+        let answer = store.claim(&grant(), generation, LONG)?;
+        assert!(
+            matches!(answer, Claim::Postponed { wait } if !wait.is_zero() && wait <= LONG),
+            "{answer:?}"
+        );
+    }
+    let new = first.put(&grant(), &tokens(2))?;
+    let claim = claimed(&second, new)?;
+    assert!(second.postpone(&grant(), claim.id, Duration::ZERO)?);
+    claimed(&first, new).map(drop)
+}
+
+pub fn journaled_tokens_are_committed_before_the_next_claim(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    let second = backend.open();
+    claimed(&first, generation)?;
+    if first.journal(&grant(), generation, &tokens(2)).is_err() {
+        return Ok(()); // This backend has no second place.
+    }
+    drop(first);
+    let moved = second.claim(&grant(), generation, LONG)?;
+    assert!(matches!(moved, Claim::Moved { .. }), "{moved:?}");
+    assert_eq!(access(&second, &grant())?, "access-2");
+    Ok(())
+}
+
+pub fn journaled_tokens_never_replace_a_newer_generation(backend: &impl Backend) -> Outcome {
+    let (first, generation) = signed_in(backend)?;
+    if first.journal(&grant(), generation, &tokens(2)).is_err() {
+        return Ok(());
+    }
+    let new = first.put(&grant(), &tokens(3))?;
+    drop(first);
+    let second = backend.open();
+    claimed(&second, new)?;
+    assert_eq!(access(&second, &grant())?, "access-3");
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! One row of the table of grants: reading it, and sealing and opening its columns.
 
+use std::time::Duration;
+
 use keyway_secret::Secret;
 use keyway_store::{Damage, Fingerprint, Generation, GrantKey, GrantState, Timestamp, Tokens};
 use rusqlite::{OptionalExtension as _, params};
@@ -7,6 +9,8 @@ use rusqlite::{OptionalExtension as _, params};
 use crate::error::VaultError;
 use crate::seal::Context;
 use crate::store::{DataKey, Manifest, Scope};
+
+use super::uptime::Uptime;
 
 /// A row as it stands in the table.
 pub(super) struct Row {
@@ -19,12 +23,18 @@ pub(super) struct Row {
     pub(super) state: GrantState,
     pub(super) claim: Option<ClaimRow>,
     pub(super) interrupted: u32,
+    pub(super) lost_answers: u32,
+    /// Until when the authorization server asked to wait.
+    pub(super) postponed: Option<Uptime>,
 }
 
 /// A claim as it stands in the table.
 pub(super) struct ClaimRow {
     pub(super) owner: String,
-    pub(super) until: Timestamp,
+    pub(super) from: Timestamp,
+    pub(super) lifetime: Duration,
+    /// When it began; absent for a claim that an earlier version made.
+    pub(super) uptime: Option<Uptime>,
 }
 
 impl Row {
@@ -48,7 +58,8 @@ impl Row {
             .tx
             .query_row(
                 "SELECT generation, data_key, access, access_expires_at, refresh, details,
-                 needs_reauth, interrupted, claim_owner, claimed_until
+                 needs_reauth, interrupted, claim_owner, claimed_at, claimed_until, claim_boot,
+                 claimed_uptime, lost_answers, postponed_boot, postponed_uptime
                  FROM grants WHERE profile = ?1 AND name = ?2",
                 [grant.profile(), &grant.name()],
                 Self::from_sql,
@@ -58,11 +69,22 @@ impl Row {
     }
 
     fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        let claim = match (row.get(8)?, row.get(9)?) {
-            (Some(owner), Some(until)) => Some(ClaimRow {
-                owner,
-                until: Timestamp::from_unix_millis(until),
-            }),
+        let moment = |boot, millis| -> rusqlite::Result<Option<Uptime>> {
+            Ok(match (row.get(boot)?, row.get(millis)?) {
+                (Some(boot), Some(millis)) => Some(Uptime { boot, millis }),
+                _ => None,
+            })
+        };
+        let claim = match (row.get(8)?, row.get(9)?, row.get(10)?) {
+            (Some(owner), Some(from), Some(until)) => {
+                let [from, until] = [from, until].map(Timestamp::from_unix_millis);
+                Some(ClaimRow {
+                    owner,
+                    from,
+                    lifetime: until.since(from),
+                    uptime: moment(11, 12)?,
+                })
+            }
             _ => None,
         };
         Ok(Self {
@@ -77,6 +99,8 @@ impl Row {
             state: state(row.get(6)?),
             interrupted: row.get(7)?,
             claim,
+            lost_answers: row.get(13)?,
+            postponed: moment(14, 15)?,
         })
     }
 
@@ -247,3 +271,6 @@ const REFRESH: &str = "refresh";
 const DETAILS: &str = "details";
 /// No namespace of records can have this name: it begins with a capital letter.
 const NAMESPACE: &str = "Grants";
+pub(super) const END_CLAIM: &str = "UPDATE grants SET claim_epoch = NULL, claim_owner = NULL,
+    claim_fingerprint = NULL, claimed_at = NULL, claimed_until = NULL, claim_boot = NULL,
+    claimed_uptime = NULL";

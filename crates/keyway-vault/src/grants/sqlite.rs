@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use keyway_store::{
-    ChangeFeed, Claim, ClaimId, Claimed, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
+    ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
     GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError,
-    Timestamp, Tokens, UseMarker,
+    Tokens, UseMarker,
 };
-use rusqlite::params;
 
 use crate::error::VaultError;
-use crate::owner;
+use crate::owner::{self, Liveness};
 use crate::store::{DataKey, Manifest, Scope, Vault};
 
 use super::change_feed::SqliteChangeFeed;
+use super::claims::{ClaimEnd, OverdueClaim};
 use super::list;
-use super::row::{self, ColumnContext, Row, manifest, save_manifest};
+use super::row::{self, ColumnContext, END_CLAIM, Row, manifest, save_manifest};
 use super::use_marker::{self, LockFileMarker};
 
 impl GrantStore for Vault {
@@ -44,40 +44,16 @@ impl GrantStore for Vault {
         generation: Generation,
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
-        grant.check()?;
-        let me = self.owner()?;
-        self.write_scope("claim a refresh", |scope| {
-            let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
-                return Ok(Claim::Absent);
-            };
-            if row.generation != generation {
-                return Ok(Claim::Moved {
-                    generation: row.generation,
-                });
-            }
-            if row.state == GrantState::NeedsReauth {
-                return Ok(Claim::NeedsReauth);
-            }
-            let now = scope.now()?;
-            if let Some((owner, until)) = self.holder(&row, now)? {
-                return Ok(Claim::Held { owner, until });
-            }
-            let key = scope.load_data_key(&row.data_key)?;
-            let Some(refresh) = row.open_refresh(grant, &key)? else {
-                return Ok(Claim::NotRefreshable);
-            };
-            let intent = Intent {
-                owner: &me,
-                fingerprint: row::fingerprint(&key, &refresh)?,
-                from: now,
-                until: now.after(lifetime),
-                interrupted: row.interrupted.saturating_add(row.claim.is_some().into()),
-            };
-            let id = intent.record(scope, grant)?;
-            let claimed = Claimed::new(id, refresh, intent.fingerprint);
-            Ok(Claim::Claimed(claimed.with_interrupted(intent.interrupted)))
-        })
-        .map_err(Into::into)
+        Ok(self.claim_from(grant, generation, lifetime, OverdueClaim::Stays)?)
+    }
+
+    fn take_over(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError> {
+        Ok(self.claim_from(grant, generation, lifetime, OverdueClaim::IsReplaced)?)
     }
 
     fn commit(
@@ -87,51 +63,35 @@ impl GrantStore for Vault {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError> {
         grant.check()?;
-        self.write_scope("keep refreshed tokens", |scope| {
-            let mut manifest = manifest(scope)?;
-            let row = Row::load(scope, &manifest, grant)?;
-            let Some(row) = row.as_ref().filter(|row| row.generation == generation) else {
-                return Ok(Commit::Superseded {
-                    current: row.map(|row| row.generation),
-                });
-            };
-            let old = scope.load_data_key(&row.data_key)?;
-            let mut tokens = tokens.clone();
-            if tokens.refresh.is_none() {
-                tokens.refresh = row.open_refresh(grant, &old)?;
-            }
-            if tokens.details.is_none() {
-                tokens.details = Some(row.open_details(grant, &old)?);
-            }
-            // After a change of the vault key, a grant gets a new data key at its first refresh.
-            let key = if old.is_fresh() {
-                old
-            } else {
-                scope.destroy_data_key(&row.data_key)?;
-                scope.create_data_key()?
-            };
-            let generation = store(scope, &mut manifest, (grant, &key), &tokens)?;
-            if row.state == GrantState::NeedsReauth {
-                notify(scope)?;
-            }
-            Ok(Commit::Committed { generation })
-        })
-        .map_err(Into::into)
+        self.commit_in_reserve(grant, || self.commit_once(grant, generation, tokens))
+            .map_err(Into::into)
+    }
+
+    fn journal(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        grant.check()?;
+        Ok(self.write_journal(grant, generation, tokens)?)
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
-        grant.check()?;
-        self.write_scope("release a claim", |scope| {
-            scope
-                .tx
-                .execute(
-                    &format!("{END_CLAIM} WHERE profile = ?1 AND name = ?2 AND claim_epoch = ?3"),
-                    params![grant.profile(), grant.name(), claim.get()],
-                )
-                .map(|rows| rows > 0)
-                .map_err(VaultError::database("release a claim"))
-        })
-        .map_err(Into::into)
+        Ok(self.end_claim(grant, claim, ClaimEnd::NothingSent)?)
+    }
+
+    fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
+        Ok(self.end_claim(grant, claim, ClaimEnd::AnswerLost)?)
+    }
+
+    fn postpone(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        wait: Duration,
+    ) -> Result<bool, StoreError> {
+        Ok(self.end_claim(grant, claim, ClaimEnd::Postponed(wait))?)
     }
 
     fn mark_reauth(
@@ -177,7 +137,11 @@ impl GrantStore for Vault {
     }
 
     fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
-        Ok(owner::is_alive(self.runtime(), owner)?)
+        Ok(owner::liveness(self.runtime(), owner)? != Liveness::Dead)
+    }
+
+    fn owner_process(&self, owner: &OwnerId) -> Option<u32> {
+        owner::process(self.runtime(), owner)
     }
 
     fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {
@@ -270,60 +234,41 @@ impl GrantStore for Vault {
 }
 
 impl Vault {
-    /// Returns the owner of a claim that is still valid, and when it ends.
-    fn holder(
+    fn commit_once(
         &self,
-        row: &Row,
-        now: Timestamp,
-    ) -> Result<Option<(OwnerId, Timestamp)>, VaultError> {
-        let Some(claim) = row.claim.as_ref().filter(|claim| claim.until > now) else {
-            return Ok(None);
-        };
-        let owner = OwnerId::new(&claim.owner);
-        let is_alive = owner::is_alive(self.runtime(), &owner)?;
-        Ok(is_alive.then_some((owner, claim.until)))
-    }
-}
-
-/// What a claim leaves on disk before any request is sent.
-struct Intent<'a> {
-    owner: &'a OwnerId,
-    fingerprint: Fingerprint,
-    from: Timestamp,
-    until: Timestamp,
-    interrupted: u32,
-}
-
-impl Intent<'_> {
-    fn record(&self, scope: &Scope<'_>, grant: &GrantKey) -> Result<ClaimId, VaultError> {
-        let failed = || VaultError::database("claim a refresh");
-        let epoch: i64 = scope
-            .tx
-            .query_row(
-                "UPDATE header SET epochs = epochs + 1 RETURNING epochs",
-                [],
-                |row| row.get(0),
-            )
-            .map_err(failed())?;
-        scope
-            .tx
-            .execute(
-                "UPDATE grants SET claim_epoch = ?3, claim_owner = ?4, claim_fingerprint = ?5,
-                 claimed_at = ?6, claimed_until = ?7, interrupted = ?8
-                 WHERE profile = ?1 AND name = ?2",
-                params![
-                    grant.profile(),
-                    grant.name(),
-                    epoch,
-                    self.owner.to_string(),
-                    self.fingerprint.as_bytes(),
-                    self.from.unix_millis(),
-                    self.until.unix_millis(),
-                    self.interrupted,
-                ],
-            )
-            .map_err(failed())?;
-        Ok(ClaimId::new(epoch))
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<Commit, VaultError> {
+        self.write_scope("keep refreshed tokens", |scope| {
+            let mut manifest = manifest(scope)?;
+            let row = Row::load(scope, &manifest, grant)?;
+            let Some(row) = row.as_ref().filter(|row| row.generation == generation) else {
+                return Ok(Commit::Superseded {
+                    current: row.map(|row| row.generation),
+                });
+            };
+            let old = scope.load_data_key(&row.data_key)?;
+            let mut tokens = tokens.clone();
+            if tokens.refresh.is_none() {
+                tokens.refresh = row.open_refresh(grant, &old)?;
+            }
+            if tokens.details.is_none() {
+                tokens.details = Some(row.open_details(grant, &old)?);
+            }
+            // After a change of the vault key, a grant gets a new data key at its first refresh.
+            let key = if old.is_fresh() {
+                old
+            } else {
+                scope.destroy_data_key(&row.data_key)?;
+                scope.create_data_key()?
+            };
+            let generation = store(scope, &mut manifest, (grant, &key), &tokens)?;
+            if row.state == GrantState::NeedsReauth {
+                notify(scope)?;
+            }
+            Ok(Commit::Committed { generation })
+        })
     }
 }
 
@@ -356,6 +301,3 @@ fn notify(scope: &Scope<'_>) -> Result<(), VaultError> {
         .map(drop)
         .map_err(VaultError::database("note a change"))
 }
-
-const END_CLAIM: &str = "UPDATE grants SET claim_epoch = NULL, claim_owner = NULL,
-    claim_fingerprint = NULL, claimed_at = NULL, claimed_until = NULL";

@@ -306,3 +306,138 @@ fn cost_of_the_calls() {
     let mut watch = vault.change_feed().unwrap();
     median("watch", &mut || assert!(!watch.changed().unwrap()));
 }
+
+#[test]
+fn owner_in_another_runtime_folder_keeps_its_claim_for_its_lifetime_only() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    for (lifetime, is_free) in [(LONG, false), (Duration::ZERO, true)] {
+        let foreign = home.open();
+        foreign.claim(&grant(), generation, lifetime).unwrap();
+        home.edit("UPDATE grants SET claim_owner = replace(claim_owner, substr(claim_owner, 1, 32), '00000000000000000000000000000000')",
+        );
+        let claim = vault.claim(&grant(), generation, LONG).unwrap();
+        assert_eq!(matches!(claim, Claim::Claimed(_)), is_free, "{claim:?}");
+        if let Claim::Claimed(claimed) = claim {
+            vault.release(&grant(), claimed.id).unwrap();
+        } else {
+            home.edit("UPDATE grants SET claim_owner = NULL, claim_epoch = NULL, claimed_at = NULL, claimed_until = NULL",
+            );
+        }
+    }
+}
+
+#[test]
+fn wall_clock_does_not_end_the_claim_of_a_living_owner() {
+    let home = Home::new();
+    let (vault, other) = (home.open(), home.open());
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    vault.claim(&grant(), generation, LONG).unwrap();
+    for shift in [-3_600_000_i64, 20_000, 3_600_000, 400 * 86_400_000] {
+        // The other process sees its own clock ahead: as if the claim had been made earlier.
+        home.edit(&format!(
+                "UPDATE grants SET claimed_at = claimed_at - {shift}, claimed_until = claimed_until - {shift}"
+            ),
+        );
+        let claim = other.take_over(&grant(), generation, LONG).unwrap();
+        assert!(
+            matches!(
+                claim,
+                Claim::Held {
+                    is_overdue: false,
+                    ..
+                }
+            ),
+            "{shift}: {claim:?}"
+        );
+    }
+}
+
+#[test]
+fn owner_of_a_claim_is_named_by_its_process() {
+    let home = Home::new();
+    let (vault, other) = (home.open(), home.open());
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    vault.claim(&grant(), generation, LONG).unwrap();
+    let held = other.claim(&grant(), generation, LONG).unwrap();
+    let Claim::Held { owner, .. } = held else {
+        panic!("{held:?}");
+    };
+    assert_eq!(other.owner_process(&owner), Some(std::process::id()));
+}
+
+#[test]
+fn room_for_the_commit_is_there_while_a_claim_is_open() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    let reserves = || {
+        let entries = fs::read_dir(vault.data_folder()).unwrap().flatten();
+        let reserves =
+            entries.filter(|it| it.file_name().to_string_lossy().starts_with("reserve-"));
+        reserves
+            .map(|it| it.metadata().unwrap().len())
+            .collect::<Vec<_>>()
+    };
+    assert!(reserves().is_empty());
+    let Claim::Claimed(claimed) = vault.claim(&grant(), generation, LONG).unwrap() else {
+        panic!("it is free");
+    };
+    assert_eq!(reserves(), [256 * 1024]);
+    vault.release(&grant(), claimed.id).unwrap();
+    assert!(reserves().is_empty());
+    let dead = home.open();
+    dead.claim(&grant(), generation, LONG).unwrap();
+    drop(dead);
+    vault.claim(&grant(), generation, LONG).unwrap();
+    assert_eq!(reserves().len(), 1, "that of the dead is gone");
+    vault.commit(&grant(), generation, &tokens(2)).unwrap();
+    assert!(reserves().is_empty());
+}
+
+#[test]
+fn journal_is_sealed_and_committed_before_the_next_claim() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    vault.claim(&grant(), generation, LONG).unwrap();
+    vault.journal(&grant(), generation, &tokens(2)).unwrap();
+    let journals = |vault: &Vault| {
+        let entries = fs::read_dir(vault.data_folder()).unwrap().flatten();
+        let names = entries.map(|it| it.path());
+        let is_journal = |path: &std::path::PathBuf| path.to_string_lossy().contains("journal-");
+        names.filter(is_journal).collect::<Vec<_>>()
+    };
+    let [file] = &journals(&vault)[..] else {
+        panic!("one file");
+    };
+    let bytes = fs::read(file).unwrap();
+    for secret in ["access-2", "refresh-2"] {
+        assert!(
+            !bytes
+                .windows(secret.len())
+                .any(|it| it == secret.as_bytes())
+        );
+    }
+    // A file that is not ours, or damaged, is left alone and stops nothing.
+    let foreign = vault.data_folder().join("journal-foreign");
+    fs::copy(file, &foreign).unwrap();
+    let mut damaged = bytes.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    fs::write(&foreign, damaged).unwrap();
+    drop(vault);
+    let next = home.open();
+    let claim = next.claim(&grant(), generation, LONG).unwrap();
+    assert!(matches!(claim, Claim::Moved { .. }), "{claim:?}");
+    let found = next.read(&grant()).unwrap().unwrap();
+    assert_eq!(found.access.expose(), "access-2");
+    assert!(
+        found
+            .expires_at
+            .is_some_and(|at| at.since(found.now) > Duration::from_secs(50))
+    );
+    assert_eq!(journals(&next), [foreign]);
+    let claim = next.claim(&grant(), found.generation, LONG).unwrap();
+    assert!(matches!(claim, Claim::Claimed(it) if it.refresh.expose() == "refresh-2"));
+}

@@ -112,6 +112,23 @@ fn apply(connection: &mut Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
+/// Refuses to write if a newer version changed the tables since the file was opened.
+pub(super) fn check_schema(
+    connection: &Connection,
+    action: &'static str,
+) -> Result<(), VaultError> {
+    let found = schema_of(connection).map_err(VaultError::database(action))?;
+    if found == SCHEMA {
+        return Ok(());
+    }
+    let path = connection.path().map(std::path::PathBuf::from);
+    Err(VaultError::NewerSchema {
+        path: path.unwrap_or_default(),
+        found,
+        supported: SCHEMA,
+    })
+}
+
 pub(super) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -126,4 +143,4 @@ const AVERAGE_MS: u128 = 3;
 const MOMENT: Duration = Duration::from_millis(250);
 const SCHEMA: i64 = MIGRATIONS.len() as i64;
 /// One step per schema version; a step that was released never changes.
-const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];

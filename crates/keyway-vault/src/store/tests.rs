@@ -2,6 +2,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keyway_secret::Secret;
+use keyway_store::{GrantKey, GrantStore as _, Tokens};
 use tempfile::TempDir;
 
 use super::*;
@@ -32,6 +34,11 @@ impl Home {
     /// A plain connection, as somebody has who can write to the file.
     pub(crate) fn attacker(&self) -> Connection {
         Connection::open(self.folders.data.join(connection::NAME)).unwrap()
+    }
+
+    /// Changes the database behind the vault's back.
+    pub(crate) fn edit(&self, sql: &str) {
+        self.attacker().execute_batch(sql).unwrap();
     }
 
     /// Every file below the three folders.
@@ -276,4 +283,45 @@ fn database_of_something_else_is_refused_and_left_alone() {
     let error = Vault::open(&home.folders, KeySources::default()).unwrap_err();
     assert!(matches!(error, VaultError::Corrupt { .. }), "{error}");
     assert_eq!(error.code().as_str(), "vault-corrupt");
+}
+
+#[test]
+fn schema_that_changes_under_a_running_process_stops_its_writes() {
+    let home = Home::new();
+    let vault = home.open();
+    let rows = vault.sealed(Namespace::new("tests").unwrap());
+    rows.put("a", b"1").unwrap();
+    home.edit("PRAGMA user_version = 99");
+    let error = rows.put("a", b"2").unwrap_err();
+    assert!(
+        matches!(error, VaultError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
+    assert_eq!(rows.get("a").unwrap().unwrap().value.expose(), b"1");
+}
+
+#[test]
+fn vault_of_the_first_schema_is_brought_to_the_present_one_and_keeps_its_rows() {
+    let home = Home::new();
+    let vault = home.open();
+    let rows = vault.sealed(Namespace::new("tests").unwrap());
+    rows.put("a", b"1").unwrap();
+    drop(vault);
+    for column in [
+        "claim_boot",
+        "claimed_uptime",
+        "lost_answers",
+        "postponed_boot",
+        "postponed_uptime",
+    ] {
+        home.edit(&format!("ALTER TABLE grants DROP COLUMN {column}"));
+    }
+    home.edit("PRAGMA user_version = 1");
+    let vault = home.open();
+    let rows = vault.sealed(Namespace::new("tests").unwrap());
+    assert_eq!(rows.get("a").unwrap().unwrap().value.expose(), b"1");
+    let grant = GrantKey::new("default").server("s");
+    vault
+        .put(&grant, &Tokens::new(Secret::new("at".to_owned())))
+        .unwrap();
 }

@@ -112,6 +112,19 @@ impl GrantStore for KeptVault {
         Ok(claim)
     }
 
+    fn take_over(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError> {
+        let claim = self.get()?.take_over(grant, generation, lifetime)?;
+        if matches!(claim, Claim::Claimed(_)) {
+            self.in_flight.claimed().insert(grant.clone());
+        }
+        Ok(claim)
+    }
+
     fn commit(
         &self,
         grant: &GrantKey,
@@ -127,6 +140,35 @@ impl GrantStore for KeptVault {
         let released = self.get()?.release(grant, claim)?;
         self.in_flight.claimed().remove(grant);
         Ok(released)
+    }
+
+    fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
+        let ended = self.get()?.answer_lost(grant, claim)?;
+        self.in_flight.claimed().remove(grant);
+        Ok(ended)
+    }
+
+    fn postpone(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        wait: Duration,
+    ) -> Result<bool, StoreError> {
+        let ended = self.get()?.postpone(grant, claim, wait)?;
+        self.in_flight.claimed().remove(grant);
+        Ok(ended)
+    }
+
+    fn journal(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        self.get()?.journal(grant, generation, tokens)?;
+        // Safe from here on, whether or not the commit succeeds in this process.
+        self.in_flight.claimed().remove(grant);
+        Ok(())
     }
 
     fn mark_reauth(
@@ -146,6 +188,10 @@ impl GrantStore for KeptVault {
 
     fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
         self.get()?.owner_alive(owner)
+    }
+
+    fn owner_process(&self, owner: &OwnerId) -> Option<u32> {
+        self.get().ok()?.owner_process(owner)
     }
 
     fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {

@@ -85,6 +85,45 @@ impl GrantStore for TestVault {
         self.vault.claim(grant, generation, lifetime)
     }
 
+    fn take_over(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+    ) -> Result<Claim, StoreError> {
+        self.check()?;
+        self.vault.take_over(grant, generation, lifetime)
+    }
+
+    fn journal(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(), StoreError> {
+        self.check()?;
+        self.vault.journal(grant, generation, &self.later(tokens))
+    }
+
+    fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
+        self.check()?;
+        self.vault.answer_lost(grant, claim)
+    }
+
+    fn postpone(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        wait: Duration,
+    ) -> Result<bool, StoreError> {
+        self.check()?;
+        self.vault.postpone(grant, claim, wait)
+    }
+
+    fn owner_process(&self, owner: &OwnerId) -> Option<u32> {
+        self.vault.owner_process(owner)
+    }
+
     fn commit(
         &self,
         grant: &GrantKey,

@@ -1,0 +1,245 @@
+//! Claims on a refresh token: making one, ending one, and the room that its commit needs.
+
+use std::time::Duration;
+
+use keyway_store::{
+    Claim, ClaimId, Claimed, Fingerprint, Generation, GrantKey, GrantState, OwnerId, Timestamp,
+};
+use rusqlite::params;
+
+use crate::error::VaultError;
+use crate::owner::{self, Liveness, LocalOwner};
+use crate::store::{Scope, Vault};
+
+use super::reserve;
+use super::row::{self, ClaimRow, END_CLAIM, Row, manifest};
+use super::uptime::Uptime;
+
+/// What happens to the claim of a living owner that is older than its lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OverdueClaim {
+    Stays,
+    IsReplaced,
+}
+
+/// How a claim ends without new tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ClaimEnd {
+    NothingSent,
+    AnswerLost,
+    Postponed(Duration),
+}
+
+impl Vault {
+    pub(super) fn claim_from(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        lifetime: Duration,
+        overdue: OverdueClaim,
+    ) -> Result<Claim, VaultError> {
+        grant.check()?;
+        // Before the row is looked at: what lies there may be the successor of its token.
+        self.commit_journal();
+        let me = self.with_owner(|owner| owner.id().clone())?;
+        let claim = self.write_scope("claim a refresh", |scope| {
+            let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
+                return Ok(Claim::Absent);
+            };
+            if row.generation != generation {
+                return Ok(Claim::Moved {
+                    generation: row.generation,
+                });
+            }
+            if row.state == GrantState::NeedsReauth {
+                return Ok(Claim::NeedsReauth);
+            }
+            let (now, uptime) = (scope.now()?, Uptime::now());
+            if let Some(held) = self.holder(&row, now, &uptime, overdue)? {
+                return Ok(held);
+            }
+            if let Some(wait) = postponed(&row, &uptime) {
+                return Ok(Claim::Postponed { wait });
+            }
+            let key = scope.load_data_key(&row.data_key)?;
+            let Some(refresh) = row.open_refresh(grant, &key)? else {
+                return Ok(Claim::NotRefreshable);
+            };
+            let intent = Intent {
+                owner: &me,
+                fingerprint: row::fingerprint(&key, &refresh)?,
+                from: now,
+                until: now.after(lifetime),
+                uptime,
+                interrupted: row.interrupted.saturating_add(row.claim.is_some().into()),
+            };
+            let id = intent.record(scope, grant)?;
+            Ok(Claim::Claimed(
+                Claimed::new(id, refresh, intent.fingerprint)
+                    .with_interrupted(intent.interrupted)
+                    .with_lost_answers(row.lost_answers),
+            ))
+        })?;
+        if let Claim::Claimed(claimed) = &claim
+            && let Err(error) = self.take_reserve(grant)
+        {
+            // Without room for the answer nothing is sent.
+            self.end_claim(grant, claimed.id, ClaimEnd::NothingSent)?;
+            return Err(error);
+        }
+        Ok(claim)
+    }
+
+    /// Returns the claim that stands in the way.
+    ///
+    /// A living owner keeps its claim whatever the clocks say. One that cannot be seen from here
+    /// keeps it for its lifetime, because nothing else would ever end it.
+    fn holder(
+        &self,
+        row: &Row,
+        now: Timestamp,
+        uptime: &Uptime,
+        overdue: OverdueClaim,
+    ) -> Result<Option<Claim>, VaultError> {
+        let Some(claim) = &row.claim else {
+            return Ok(None);
+        };
+        let owner = OwnerId::new(&claim.owner);
+        let is_overdue = age(claim, now, uptime) >= claim.lifetime;
+        let is_free = match owner::liveness(self.runtime(), &owner)? {
+            Liveness::Dead => true,
+            Liveness::Unknown => is_overdue,
+            Liveness::Alive => is_overdue && overdue == OverdueClaim::IsReplaced,
+        };
+        Ok((!is_free).then_some(Claim::Held { owner, is_overdue }))
+    }
+
+    pub(super) fn end_claim(
+        &self,
+        grant: &GrantKey,
+        claim: ClaimId,
+        end: ClaimEnd,
+    ) -> Result<bool, VaultError> {
+        grant.check()?;
+        let (lost, postponed) = match end {
+            ClaimEnd::NothingSent => (0, None),
+            ClaimEnd::AnswerLost => (1, None),
+            ClaimEnd::Postponed(wait) => (0, Some(Uptime::now().after(wait))),
+        };
+        let ended = self.write_scope("end a claim", |scope| {
+            scope
+                .tx
+                .execute(
+                    &format!(
+                        "{END_CLAIM}, lost_answers = lost_answers + ?4, postponed_boot = ?5,
+                         postponed_uptime = ?6
+                         WHERE profile = ?1 AND name = ?2 AND claim_epoch = ?3"
+                    ),
+                    params![
+                        grant.profile(),
+                        grant.name(),
+                        claim.get(),
+                        lost,
+                        postponed.as_ref().map(|it| &it.boot),
+                        postponed.as_ref().map(|it| it.millis),
+                    ],
+                )
+                .map(|rows| rows > 0)
+                .map_err(VaultError::database("end a claim"))
+        });
+        self.free_reserve(grant);
+        ended
+    }
+
+    /// Commits; if that fails, once more with the room that was taken with the claim.
+    pub(super) fn commit_in_reserve<T>(
+        &self,
+        grant: &GrantKey,
+        commit: impl Fn() -> Result<T, VaultError>,
+    ) -> Result<T, VaultError> {
+        let committed = commit();
+        if matches!(committed, Err(VaultError::Busy)) {
+            return committed;
+        }
+        self.free_reserve(grant);
+        committed.or_else(|_| commit())
+    }
+
+    fn take_reserve(&self, grant: &GrantKey) -> Result<(), VaultError> {
+        let Some(me) = self.owner_name() else {
+            return Ok(());
+        };
+        let runtime = self.runtime();
+        reserve::sweep(self.data(), |name| owner::is_locked(runtime, name));
+        reserve::take(self.data(), &me, grant)
+    }
+
+    fn free_reserve(&self, grant: &GrantKey) {
+        // A handle that never claimed has no owner, and reserved nothing.
+        if let Some(me) = self.owner_name() {
+            reserve::free(self.data(), &me, grant);
+        }
+    }
+
+    fn owner_name(&self) -> Option<String> {
+        let me = LocalOwner::parse(&self.owner_if_any()?)?;
+        Some(me.name().to_owned())
+    }
+}
+
+/// Returns how long ago a claim was made, in time that the machine ran where that can be told.
+fn age(claim: &ClaimRow, now: Timestamp, uptime: &Uptime) -> Duration {
+    let measured = claim.uptime.as_ref().and_then(|from| uptime.since(from));
+    measured.unwrap_or_else(|| now.since(claim.from))
+}
+
+/// Returns how long the authorization server still wants to be left alone. A reboot forgets it.
+fn postponed(row: &Row, now: &Uptime) -> Option<Duration> {
+    let wait = row.postponed.as_ref()?.since(now)?;
+    (!wait.is_zero()).then_some(wait)
+}
+
+/// What a claim leaves on disk before any request is sent.
+struct Intent<'a> {
+    owner: &'a OwnerId,
+    fingerprint: Fingerprint,
+    from: Timestamp,
+    until: Timestamp,
+    uptime: Uptime,
+    interrupted: u32,
+}
+
+impl Intent<'_> {
+    fn record(&self, scope: &Scope<'_>, grant: &GrantKey) -> Result<ClaimId, VaultError> {
+        let failed = || VaultError::database("claim a refresh");
+        let epoch: i64 = scope
+            .tx
+            .query_row(
+                "UPDATE header SET epochs = epochs + 1 RETURNING epochs",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(failed())?;
+        scope
+            .tx
+            .execute(
+                "UPDATE grants SET claim_epoch = ?3, claim_owner = ?4, claim_fingerprint = ?5,
+                 claimed_at = ?6, claimed_until = ?7, interrupted = ?8, claim_boot = ?9,
+                 claimed_uptime = ?10 WHERE profile = ?1 AND name = ?2",
+                params![
+                    grant.profile(),
+                    grant.name(),
+                    epoch,
+                    self.owner.to_string(),
+                    self.fingerprint.as_bytes(),
+                    self.from.unix_millis(),
+                    self.until.unix_millis(),
+                    self.interrupted,
+                    self.uptime.boot,
+                    self.uptime.millis,
+                ],
+            )
+            .map_err(failed())?;
+        Ok(ClaimId::new(epoch))
+    }
+}

@@ -1,0 +1,168 @@
+//! Tokens that could not be committed: one sealed file each, committed by generation later.
+//!
+//! A refreshed token that is in no file is lost with its process, and the sign-in with it. So what
+//! the database cannot take (a full disk, a lock that stays) is written beside it. Every process
+//! that is about to claim commits these files first: whoever redeems the old token while its
+//! successor lies here would make the server revoke both.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use keyway_secret::Secret;
+use keyway_store::{Generation, GrantKey, GrantStore as _, Timestamp, Tokens};
+use zeroize::Zeroizing;
+
+use crate::error::VaultError;
+use crate::seal::{Context, KeyId};
+use crate::store::{Scope, Vault};
+
+/// One file, taken apart.
+struct JournalEntry {
+    grant: GrantKey,
+    generation: Generation,
+    tokens: Tokens,
+}
+
+impl Vault {
+    /// Writes tokens to a file of their own, which is on disk when this returns.
+    pub(super) fn write_journal(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(), VaultError> {
+        let contents = self.read_scope("write its journal", |scope| {
+            encode(scope, grant, generation, tokens)
+        })?;
+        let name = format!("{PREFIX}{}", KeyId::random()?);
+        self.data().create(&name, &contents).map(drop)
+    }
+
+    /// Commits what lies in the journal. What cannot be committed now stays for the next time.
+    pub(super) fn commit_journal(&self) {
+        let Ok(entries) = std::fs::read_dir(self.data_folder()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+                continue;
+            };
+            // A file that does not open was not written by this vault, or is damaged: it stays.
+            if let Ok(Some(entry)) = self.read_journal(name)
+                && self
+                    .commit(&entry.grant, entry.generation, &entry.tokens)
+                    .is_ok()
+            {
+                drop(self.data().remove(name));
+            }
+        }
+    }
+
+    fn read_journal(&self, name: &str) -> Result<Option<JournalEntry>, VaultError> {
+        let Some(file) = self.data().open_file(name)? else {
+            return Ok(None);
+        };
+        let mut contents = Vec::new();
+        let path = self.data_folder().join(name);
+        File::from(file)
+            .take(MAX_FILE)
+            .read_to_end(&mut contents)
+            .map_err(|source| VaultError::file("read", &path, source))?;
+        self.read_scope("read its journal", |scope| Ok(decode(scope, &contents)))
+    }
+}
+
+/// Where the entry stands comes first, in the open, as it does in the table; the tokens are sealed.
+fn encode(
+    scope: &Scope<'_>,
+    grant: &GrantKey,
+    generation: Generation,
+    tokens: &Tokens,
+) -> Result<Vec<u8>, VaultError> {
+    let expires_at = match tokens.lifetime {
+        Some(lifetime) => Some(scope.now()?.after(lifetime).unix_millis().to_le_bytes()),
+        None => None,
+    };
+    let mut plain = Zeroizing::new(Vec::new());
+    put(&mut plain, Some(tokens.access.expose().as_bytes()));
+    let refresh = tokens.refresh.as_ref();
+    put(&mut plain, refresh.map(|it| it.expose().as_bytes()));
+    put(&mut plain, tokens.details.as_ref().map(|it| &**it.expose()));
+    put(&mut plain, expires_at.as_ref().map(|it| &it[..]));
+    let key = scope.keys.index().key();
+    let sealed = key.seal(&plain, &context(grant, generation))?;
+
+    let mut out = Vec::new();
+    put(&mut out, Some(grant.profile().as_bytes()));
+    put(&mut out, Some(grant.name().as_bytes()));
+    put(&mut out, Some(&generation.get().to_le_bytes()));
+    put(&mut out, Some(&sealed));
+    Ok(out)
+}
+
+fn decode(scope: &Scope<'_>, contents: &[u8]) -> Option<JournalEntry> {
+    let mut rest = contents;
+    let profile = std::str::from_utf8(take(&mut rest)??).ok()?;
+    let name = std::str::from_utf8(take(&mut rest)??).ok()?;
+    let grant = GrantKey::parse(profile, name)?;
+    let generation = Generation::new(number(take(&mut rest)??)?);
+    let sealed = take(&mut rest)??;
+    let key = scope.keys.index().key();
+    let plain = key.open(sealed, &context(&grant, generation)).ok()?;
+
+    let mut rest: &[u8] = plain.expose();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok().map(Secret::new);
+    let mut tokens = Tokens::new(text(take(&mut rest)??)?);
+    if let Some(refresh) = take(&mut rest)? {
+        tokens = tokens.with_refresh(text(refresh)?);
+    }
+    if let Some(details) = take(&mut rest)? {
+        tokens = tokens.with_details(Secret::new(details.to_vec()));
+    }
+    if let Some(expires_at) = take(&mut rest)? {
+        let expires_at = Timestamp::from_unix_millis(number(expires_at)?);
+        tokens = tokens.with_lifetime(expires_at.since(scope.now().ok()?));
+    }
+    Some(JournalEntry {
+        grant,
+        generation,
+        tokens,
+    })
+}
+
+fn context(grant: &GrantKey, generation: Generation) -> Context {
+    Context::new("journal")
+        .text(grant.profile())
+        .text(&grant.name())
+        .number(generation.get().cast_unsigned())
+}
+
+/// Appends a field with its length before it.
+fn put(out: &mut Vec<u8>, field: Option<&[u8]>) {
+    let length = field.map_or(ABSENT, |field| u32::try_from(field.len()).unwrap_or(ABSENT));
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(field.unwrap_or_default());
+}
+
+/// Takes a field off the front; the outer `None` is a file that ends too early.
+fn take<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let (length, after) = rest.split_first_chunk()?;
+    *rest = after;
+    let length = u32::from_le_bytes(*length);
+    if length == ABSENT {
+        return Some(None);
+    }
+    let (field, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    *rest = after;
+    Some(Some(field))
+}
+
+fn number(field: &[u8]) -> Option<i64> {
+    field.try_into().ok().map(i64::from_le_bytes)
+}
+
+const PREFIX: &str = "journal-";
+const ABSENT: u32 = u32::MAX;
+/// Answers of token endpoints are at most 1 MiB, and details are small.
+const MAX_FILE: u64 = 4 << 20;
