@@ -22,11 +22,6 @@ pub enum Claim {
         /// Whether the claim is older than its lifetime. Its owner may still commit.
         is_overdue: bool,
     },
-    /// The authorization server asked all clients to wait.
-    Postponed {
-        /// How much longer.
-        wait: Duration,
-    },
     /// There is another generation already: read it.
     Moved {
         /// The stored generation.
@@ -60,6 +55,8 @@ pub struct Claimed {
     /// If it is not zero and the server rejects the token, then probably because the answer to one
     /// of them held its successor.
     pub lost_answers: u32,
+    /// How much longer the authorization server wants to be left alone, if it said so.
+    pub postponed: Option<Duration>,
 }
 
 impl Claimed {
@@ -72,6 +69,7 @@ impl Claimed {
             fingerprint,
             interrupted: 0,
             lost_answers: 0,
+            postponed: None,
         }
     }
 
@@ -86,6 +84,13 @@ impl Claimed {
     #[must_use]
     pub const fn with_lost_answers(mut self, lost_answers: u32) -> Self {
         self.lost_answers = lost_answers;
+        self
+    }
+
+    /// Sets how much longer the authorization server wants to be left alone.
+    #[must_use]
+    pub const fn with_postponed(mut self, postponed: Option<Duration>) -> Self {
+        self.postponed = postponed;
         self
     }
 }

@@ -52,7 +52,7 @@ macro_rules! grant_store_conformance {
             claim_of_the_dead_is_taken_over_at_once
             overdue_claim_of_the_living_is_taken_over_only_on_request
             lost_answer_frees_the_claim_and_is_counted
-            postponed_claim_keeps_everyone_waiting
+            what_a_server_asked_to_wait_is_said_by_every_claim
             journaled_tokens_are_committed_before_the_next_claim
             journaled_tokens_never_replace_a_newer_generation
             rejection_marks_only_the_token_that_was_sent

@@ -117,7 +117,7 @@ pub trait GrantStore: Send + Sync {
     /// Returns [`StoreError::Busy`] if the store stays locked.
     fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError>;
 
-    /// Gives a claim back because the server asked to wait; no process gets another before that.
+    /// Gives a claim back because the server asked to wait; every claim within that time says so.
     ///
     /// # Errors
     ///

@@ -203,10 +203,6 @@ impl MemoryHandle {
             }
             row.interrupted = row.interrupted.saturating_add(1);
         }
-        if let Some(until) = row.postponed_until.filter(|until| *until > now) {
-            let wait = until.since(now);
-            return Ok(Claim::Postponed { wait });
-        }
         let Some(refresh) = row.refresh.clone() else {
             return Ok(Claim::NotRefreshable);
         };
@@ -218,11 +214,14 @@ impl MemoryHandle {
             from: now,
             until: now.after(lifetime),
         });
+        let postponed = row.postponed_until.filter(|until| *until > now);
+        let postponed = postponed.map(|until| until.since(now));
         let claimed = Claimed::new(id, refresh, fingerprint);
         Ok(Claim::Claimed(
             claimed
                 .with_interrupted(row.interrupted)
-                .with_lost_answers(row.lost_answers),
+                .with_lost_answers(row.lost_answers)
+                .with_postponed(postponed),
         ))
     }
 

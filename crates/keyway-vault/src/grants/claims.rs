@@ -58,13 +58,11 @@ impl Vault {
             if let Some(held) = self.holder(&row, now, &uptime, overdue)? {
                 return Ok(held);
             }
-            if let Some(wait) = postponed(&row, &uptime) {
-                return Ok(Claim::Postponed { wait });
-            }
             let key = scope.load_data_key(&row.data_key)?;
             let Some(refresh) = row.open_refresh(grant, &key)? else {
                 return Ok(Claim::NotRefreshable);
             };
+            let postponed = postponed(&row, &uptime);
             let intent = Intent {
                 owner: &me,
                 fingerprint: row::fingerprint(&key, &refresh)?,
@@ -77,7 +75,8 @@ impl Vault {
             Ok(Claim::Claimed(
                 Claimed::new(id, refresh, intent.fingerprint)
                     .with_interrupted(intent.interrupted)
-                    .with_lost_answers(row.lost_answers),
+                    .with_lost_answers(row.lost_answers)
+                    .with_postponed(postponed),
             ))
         })?;
         if let Claim::Claimed(claimed) = &claim
@@ -131,8 +130,9 @@ impl Vault {
                 .tx
                 .execute(
                     &format!(
-                        "{END_CLAIM}, lost_answers = lost_answers + ?4, postponed_boot = ?5,
-                         postponed_uptime = ?6
+                        "{END_CLAIM}, lost_answers = lost_answers + ?4,
+                         postponed_boot = coalesce(?5, postponed_boot),
+                         postponed_uptime = coalesce(?6, postponed_uptime)
                          WHERE profile = ?1 AND name = ?2 AND claim_epoch = ?3"
                     ),
                     params![
