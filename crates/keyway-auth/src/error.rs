@@ -9,7 +9,7 @@ use crate::helper_fault::HelperFault;
 use crate::refusal::HttpRefusal;
 
 pub(crate) use self::oauth::shown;
-pub use self::oauth::{OAuthError, Refusal, RequestTarget, SignInCause};
+pub use self::oauth::{OAuthError, Refusal, RejectionCause, RequestTarget, SignInCause};
 
 /// Why a credential could not be obtained.
 #[derive(Debug, Clone, Error)]

@@ -17,7 +17,7 @@ pub use self::consent::{
     Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
     Redirect, ShownCode, Turn,
 };
-pub use self::http::{Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects};
+pub use self::http::{Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects, Wait};
 
 /// Runs a headers helper: one program, bounded in time and output, in a process group of its own.
 pub trait HelperRunner: Send + Sync + Debug {

@@ -1,8 +1,8 @@
 //! All time-outs, intervals and lifetimes of this crate.
 //!
-//! How they relate: a refresh has [`REFRESH_TIMEOUT`] from before its claim to the answer, its claim
-//! lives longer than that, so that a claim never expires under a request, and other processes wait
-//! longer than the claim lives.
+//! How they relate: callers of a refresh wait for [`CALLER_TIMEOUT`]; the refresh itself goes on. Its
+//! request has [`EXCHANGE_TIMEOUT`] of the time in which the process runs, counted from when it is
+//! sent, and its claim lives twice as long, so that a claim is not overdue under a request.
 
 use std::time::Duration;
 
@@ -16,12 +16,20 @@ pub(crate) const DEVICE_POLL_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) const DEVICE_POLL_MIN_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) const DEVICE_POLL_MAX_INTERVAL: Duration = Duration::from_secs(60);
 
-/// From before the claim to the answer of the token endpoint.
-pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longer than [`REFRESH_TIMEOUT`], so that a claim never expires under a request.
-pub(crate) const REFRESH_CLAIM_LIFETIME: Duration = Duration::from_secs(15);
-/// How long the refresh of another process is waited for; longer than a claim lives.
-pub(crate) const REFRESH_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a caller waits for a refresh, here or in another process.
+pub(crate) const CALLER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the answer of a token endpoint is waited for, of the time in which the process runs.
+pub(crate) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// In such steps that time is counted.
+pub(crate) const EXCHANGE_TICK: Duration = Duration::from_secs(1);
+/// After this a claim is overdue. What the exchange leaves of it is for what comes before the
+/// request, and for the commit.
+pub(crate) const REFRESH_CLAIM_LIFETIME: Duration = Duration::from_secs(120);
+/// Between two tries to store new tokens, doubled each time.
+pub(crate) const COMMIT_FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const COMMIT_MAX_PAUSE: Duration = Duration::from_secs(1);
+/// For a token endpoint that says "later" and not when.
+pub(crate) const POSTPONED_DEFAULT: Duration = Duration::from_secs(1);
 /// How early a token is renewed (contract section 5).
 pub(crate) const REFRESH_SKEW: Duration = Duration::from_secs(30);
 
@@ -30,8 +38,8 @@ pub(crate) const REPLACE_CLAIM_LIFETIME: Duration = Duration::from_secs(15);
 /// Longer than revoking the tokens of a sign-in takes.
 pub(crate) const SIGN_OUT_CLAIM_LIFETIME: Duration = Duration::from_secs(30);
 /// How long a sign-in or sign-out waits for the refresh of another process; longer than
-/// [`REFRESH_TIMEOUT`].
-pub(crate) const CLAIM_WAIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// [`EXCHANGE_TIMEOUT`].
+pub(crate) const CLAIM_WAIT_TIMEOUT: Duration = Duration::from_secs(65);
 /// How often a claim of another process is looked at.
 pub(crate) const CLAIM_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long other processes may take to close their sessions before a sign-out revokes.
@@ -68,7 +76,7 @@ pub(crate) const METADATA_DEFAULT_LIFETIME: Duration = Duration::from_secs(3600)
 pub(crate) const ASSERTION_LIFETIME: Duration = Duration::from_secs(60);
 
 const _: () = {
-    assert!(REFRESH_TIMEOUT.as_millis() < REFRESH_CLAIM_LIFETIME.as_millis());
-    assert!(REFRESH_CLAIM_LIFETIME.as_millis() < REFRESH_WAIT_TIMEOUT.as_millis());
-    assert!(REFRESH_TIMEOUT.as_millis() < CLAIM_WAIT_TIMEOUT.as_millis());
+    assert!(CALLER_TIMEOUT.as_millis() < EXCHANGE_TIMEOUT.as_millis());
+    assert!(2 * EXCHANGE_TIMEOUT.as_millis() <= REFRESH_CLAIM_LIFETIME.as_millis());
+    assert!(EXCHANGE_TIMEOUT.as_millis() < CLAIM_WAIT_TIMEOUT.as_millis());
 };

@@ -197,6 +197,8 @@ codes! {
             "its operator has to publish the document where it is looked for; if you know where it is, put `authServerMetadataUrl` into `oauth` of the entry"
         RefreshFailed "refresh-failed" TOKEN REAUTH SignInNeeded Person NO
             "sign in again: keyway login SERVER"
+        RefreshUnanswered "refresh-unanswered" TOKEN OFFLINE Network Network YES
+            "the authorization server may have replaced the token without the new one arriving; try again: the old one is tried once more, and if that is refused, keyway login SERVER"
         RegistrationRefused "registration-refused" REGISTRATION REFUSED Failed Person NO
             "register a client there yourself, and put its id into `oauth.clientId` of the entry or below `[oauth.issuers]` of `config.toml`; or host a client-ID metadata document: keyway client-metadata"
         ResourceMismatch "resource-mismatch" DISCOVERY REFUSED Failed ServerOperator NO

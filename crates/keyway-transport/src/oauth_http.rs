@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http::{HeaderMap, Method};
 use keyway_auth::BoxFuture;
-use keyway_auth::ports::{self, Barred, HttpFailure, HttpRequest, HttpResponse, Redirects};
+use keyway_auth::ports::{self, Barred, HttpFailure, HttpRequest, HttpResponse, Redirects, Wait};
 use keyway_secret::Secret;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -109,8 +109,9 @@ impl OAuthHttp {
 impl ports::HttpClient for OAuthHttp {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
         Box::pin(async move {
-            let limit = match request.method {
-                Method::GET => DOCUMENT_TIMEOUT,
+            let limit = match (request.wait, &request.method) {
+                (Wait::ByCaller, _) => return self.exchange(&request).await,
+                (_, &Method::GET) => DOCUMENT_TIMEOUT,
                 _ => TOKEN_TIMEOUT,
             };
             let answer = timeout(limit, self.exchange(&request)).await;
@@ -118,6 +119,7 @@ impl ports::HttpClient for OAuthHttp {
                 Err(HttpFailure::Timeout {
                     host: host_of(&request.url),
                     seconds: limit.as_secs(),
+                    sent: true,
                 })
             })
         })
@@ -184,6 +186,7 @@ fn failure(host: &str, failed: &SendError) -> HttpFailure {
         TransportError::Timeout { seconds } => HttpFailure::Timeout {
             host,
             seconds: *seconds,
+            sent: failed.may_have_arrived,
         },
         TransportError::Unreachable { source, .. } => unreachable(host, source.as_ref(), failed),
         TransportError::Settings { what } => HttpFailure::Unreachable {

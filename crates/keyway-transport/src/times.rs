@@ -51,7 +51,7 @@ pub(crate) const MAX_REOPEN_DELAY: Duration = Duration::from_secs(2);
 
 /// For a metadata document (contract §8).
 pub(crate) const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For a token, registration or revocation request.
+/// For a registration or revocation request; a token request is bounded by its caller.
 pub(crate) const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the browser has to close the connection first, so that the port is free at once.
 #[cfg(feature = "callback")]

@@ -169,8 +169,8 @@ pub enum OAuthError {
     GrantRejected {
         /// Which.
         issuer: String,
-        /// Whether another process died while it renewed this sign-in.
-        interrupted: bool,
+        /// What it probably comes from.
+        cause: RejectionCause,
     },
     /// Somebody signed in with another account than the conversation began with.
     #[error("the sign-in is of another account than this session began with")]
@@ -192,9 +192,34 @@ pub enum OAuthError {
         /// Which.
         what: &'static str,
     },
-    /// A renewal is under way elsewhere, and takes too long.
-    #[error("another process has been renewing this sign-in for too long")]
-    RenewalBusy,
+    /// Another process renews the sign-in, and takes longer than callers wait.
+    #[error("{} has been renewing this sign-in for more than {}", holder(*process), renewing_for(*is_overdue))]
+    RenewalBusy {
+        /// Its process id, if that is known.
+        process: Option<u32>,
+        /// Whether it takes longer than any renewal should.
+        is_overdue: bool,
+    },
+    /// The renewal goes on, and takes longer than callers wait.
+    #[error("the token endpoint: `{host}` has not answered for {seconds} seconds")]
+    RenewalSlow {
+        /// The host of the token endpoint.
+        host: String,
+        /// How long this caller has waited.
+        seconds: u64,
+    },
+    /// The authorization server asked to be left alone for a while.
+    #[error("the token endpoint asked to wait {seconds} more seconds")]
+    RenewalPostponed {
+        /// How much longer.
+        seconds: u64,
+    },
+    /// The refresh token was sent, and its answer did not arrive or cannot be read.
+    #[error("the sign-in may be lost: the refresh token was sent, but {what}")]
+    RefreshUnanswered {
+        /// What happened instead, as a clause.
+        what: String,
+    },
     /// The vault failed.
     #[error("{message}")]
     Vault {
@@ -209,6 +234,33 @@ pub enum OAuthError {
         /// What failed.
         what: &'static str,
     },
+}
+
+/// What the rejection of a refresh token probably comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RejectionCause {
+    /// The server's own decision: it ended, or was revoked.
+    Server,
+    /// An earlier answer of the token endpoint, with the next refresh token, did not arrive.
+    AnswerLost,
+    /// A process died between sending this token and storing the next.
+    ProcessDied,
+}
+
+fn holder(process: Option<u32>) -> String {
+    match process {
+        Some(process) => format!("another process ({process})"),
+        None => "another process".to_owned(),
+    }
+}
+
+const fn renewing_for(is_overdue: bool) -> &'static str {
+    if is_overdue {
+        "2 minutes"
+    } else {
+        "10 seconds"
+    }
 }
 
 /// Says why a person has to sign in.

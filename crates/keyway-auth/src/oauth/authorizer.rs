@@ -40,7 +40,7 @@ use crate::error::AuthError;
 use crate::error::{OAuthError, SignInCause};
 use crate::future::BoxFuture;
 use crate::observer::ServerEvent;
-use crate::timeouts::{PROMPT_WAIT_TICK, SIGN_IN_POLL_INTERVAL};
+use crate::timeouts::{CALLER_TIMEOUT, PROMPT_WAIT_TICK, SIGN_IN_POLL_INTERVAL};
 
 /// OAuth on demand: nothing is sent until the server asks for it.
 #[derive(Debug, Clone)]
@@ -197,7 +197,8 @@ impl OAuth {
                 Err(RenewalFailure::Rejected(error)) => Err(error),
             }
         });
-        renewed.await.map_err(AuthError::from)
+        let renewed = self.0.unless_renewal_is_slow(renewed).await;
+        renewed.map_err(AuthError::from)
     }
 
     /// Ends the sign-in; says what was done.
@@ -335,7 +336,8 @@ impl Authorizer for OAuth {
                 Some(credential) => Ok(credential),
                 None => {
                     let obtained = self.0.owned(|inner| async move { inner.load().await });
-                    obtained.await.map_err(AuthError::from)
+                    let obtained = self.0.unless_renewal_is_slow(obtained).await;
+                    obtained.map_err(AuthError::from)
                 }
             }
         })
@@ -351,6 +353,7 @@ impl Authorizer for OAuth {
             let decided = self
                 .0
                 .owned(move |inner| async move { inner.decide(serial, &challenge).await });
+            let decided = self.0.unless_renewal_is_slow(decided);
             let decided = match self.0.prompt_policy {
                 PromptPolicy::AtMost(time) => {
                     futures_lite::future::or(decided, self.0.late(time)).await
@@ -379,6 +382,24 @@ impl Inner {
             result.get_or_init(|| async { outcome }).await;
         }));
         cell.wait().await.clone()
+    }
+
+    /// Stops waiting for a renewal that takes too long; the renewal itself goes on.
+    async fn unless_renewal_is_slow<T>(
+        &self,
+        waiting: impl Future<Output = Result<T, OAuthError>>,
+    ) -> Result<T, OAuthError> {
+        let slow = async {
+            self.engine.tasks.sleep(CALLER_TIMEOUT).await;
+            loop {
+                if let Some(error) = self.engine.renewal.slow(CALLER_TIMEOUT.as_secs()) {
+                    return Err(error);
+                }
+                // Something else is waited for, a person perhaps; that is bounded elsewhere.
+                self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
+            }
+        };
+        futures_lite::future::or(waiting, slow).await
     }
 
     /// Returns what the server wanted when it last refused; if that is unknown, it is asked. The

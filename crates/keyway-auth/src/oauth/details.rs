@@ -51,6 +51,9 @@ pub(super) struct Details {
     /// How long the access token lived when it was issued, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lifetime: Option<u64>,
+    /// Whether its last renewal brought another refresh token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rotates: Option<bool>,
 }
 
 impl std::fmt::Debug for Details {
@@ -102,6 +105,7 @@ impl Details {
             signed_in_at: from.at,
             requested: Some(from.requested),
             lifetime: from.lifetime.map(|lifetime| lifetime.as_secs()),
+            rotates: None,
         }
     }
 

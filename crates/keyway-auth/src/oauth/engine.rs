@@ -14,6 +14,7 @@ use super::grant_access::GrantAccess;
 use super::metadata_cache::MetadataCache;
 use super::person::Person;
 use super::registered_clients::RegisteredClients;
+use super::renewal_status::RenewalStatus;
 use super::replaced_tokens::ReplacedTokens;
 use super::required_scopes::RequiredScopes;
 use super::settings::Settings;
@@ -83,6 +84,8 @@ pub(super) struct OAuthEngine {
     pub(super) observer: ServerObserver,
     pub(super) account_pin: Option<AccountPin>,
     pub(super) wire: Wire,
+    /// What a renewal is waiting for, while there is one.
+    pub(super) renewal: RenewalStatus,
     pub(super) nonces: Arc<Nonces>,
     pub(super) grant: GrantAccess,
     pub(super) metadata: MetadataCache,
@@ -106,7 +109,12 @@ impl OAuthEngine {
             account_pin,
         } = ports;
         let key = server.key.clone();
-        let wire = Wire::new(http, Arc::clone(&clock), observer.clone());
+        let wire = Wire::new(
+            http,
+            Arc::clone(&clock),
+            Arc::clone(&tasks),
+            observer.clone(),
+        );
         let blocking = BlockingTasks::new(Arc::clone(&tasks));
         Self {
             metadata: MetadataCache::new(key.clone(), documents, wire.clone(), blocking.clone()),
@@ -127,6 +135,7 @@ impl OAuthEngine {
             observer,
             account_pin,
             wire,
+            renewal: RenewalStatus::default(),
         }
     }
 }

@@ -1,24 +1,42 @@
 //! Renewing a sign-in exactly once, however many processes want to: claim → redeem → commit.
+//!
+//! ```text
+//!            Held: wait, poll the generation           60 s without an answer: answer_lost
+//!            ┌───────┐                                 ┌────────────────────────────────▶ error
+//!            ▼       │                                 │
+//!   renew ─ claim ───┴─ Claimed ─ too late? release ─ exchange ─ refused for good: mark_reauth
+//!            │                                         │
+//!            └─ Moved: adopt                           └─ issued ─ commit ─ adopt
+//! ```
+//!
+//! Callers wait for at most ten seconds ([`CALLER_TIMEOUT`]); the renewal itself goes on, because
+//! its answer may be the only copy of a token that the server has issued.
 
-use std::time::Instant;
+mod claiming;
+mod commit;
+
+use std::time::Duration;
 
 use keyway_code::Code;
-use keyway_store::{Claim, Claimed, Commit, Generation, Grant, GrantKey, GrantStore, Marked};
+use keyway_store::{Generation, Grant, Marked};
 
+use self::claiming::{ClaimStep, OwnClaim};
 use super::client::Origin;
 use super::details::Details;
 use super::discovery::{configured, resource_metadata, server_metadata};
 use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata_cache::CachePolicy;
+use super::renewal_status::RenewalStage;
 use super::settings::Endpoints;
-use super::sign_in::{is_outdated, tokens};
+use super::sign_in::is_outdated;
 use super::token::{Issued, TokenEndpoint};
 use super::wire::Form;
-use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
+use crate::error::{OAuthError, RejectionCause, RequestTarget, SignInCause, shown};
 use crate::observer::{ServerEvent, Topic};
+use crate::ports::HttpFailure;
 use crate::timeouts::{
-    CLAIM_POLL_INTERVAL, REFRESH_CLAIM_LIFETIME, REFRESH_TIMEOUT, REFRESH_WAIT_TIMEOUT,
+    CALLER_TIMEOUT, EXCHANGE_TIMEOUT, POSTPONED_DEFAULT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
 };
 
 /// Why a sign-in is renewed.
@@ -33,30 +51,25 @@ pub(super) enum Cause {
 /// What a renewal came to.
 #[derive(Debug)]
 pub(super) enum Renewed {
-    /// There is a newer sign-in, ours or somebody else's.
+    /// There is a newer sign-in, made here or by another process.
     Stored(Box<Grant>),
     /// A person has to sign in.
     SignIn(SignInCause),
     /// The refresh token was rejected.
-    Rejected { issuer: String, interrupted: bool },
+    Rejected {
+        issuer: String,
+        cause: RejectionCause,
+    },
 }
 
 impl OAuthEngine {
-    /// Renews `seen`, or adopts what somebody else made of it.
+    /// Renews `seen`, or adopts what another process made of it.
+    ///
+    /// Runs to its end in a task of its own; callers give up waiting, never the renewal.
     pub(super) async fn renew(&self, seen: &Grant, cause: &Cause) -> Result<Renewed, OAuthError> {
-        let started = self.clock.monotonic();
-        let generation = seen.generation;
         loop {
-            let claim = move |store: &dyn GrantStore, key: &GrantKey| {
-                let claim = store.claim(key, generation, REFRESH_CLAIM_LIFETIME)?;
-                Ok(ClaimStep::from(claim))
-            };
-            let claim = self.grant.with(claim).await?;
-            match claim {
-                ClaimStep::Ours(claimed) => {
-                    self.observer.note(Topic::OAuth, || why(cause).to_owned());
-                    return self.redeem(seen, cause, &claimed, started).await;
-                }
+            let claim = match self.claim_or_wait(seen).await? {
+                ClaimStep::Ours(claim) => claim,
                 ClaimStep::Moved => {
                     let line = "another process renewed the token; taking it over";
                     self.observer.note(Topic::OAuth, || line.to_owned());
@@ -64,12 +77,15 @@ impl OAuthEngine {
                 }
                 ClaimStep::Absent => return Ok(Renewed::SignIn(SignInCause::Never)),
                 ClaimStep::NotRenewable => return Ok(Renewed::SignIn(SignInCause::Ended)),
-                ClaimStep::Held => {}
+            };
+            self.observer.note(Topic::OAuth, || why(cause).to_owned());
+            let outcome = self.redeem(seen, cause, &claim).await;
+            self.renewal.end();
+            match outcome {
+                Ok(Some(renewed)) => return Ok(renewed),
+                Ok(None) => {}
+                Err(error) => return Err(error),
             }
-            if self.clock.monotonic().duration_since(started) > REFRESH_WAIT_TIMEOUT {
-                return Err(OAuthError::RenewalBusy);
-            }
-            self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
         }
     }
 
@@ -85,12 +101,11 @@ impl OAuthEngine {
         &self,
         seen: &Grant,
         cause: &Cause,
-        claimed: &OwnClaim,
-        started: Instant,
-    ) -> Result<Renewed, OAuthError> {
-        let outcome = self.redeem_claimed(seen, cause, claimed, started).await;
+        claim: &OwnClaim,
+    ) -> Result<Option<Renewed>, OAuthError> {
+        let outcome = self.redeem_claimed(seen, cause, claim).await;
         match &outcome {
-            Ok(Renewed::Rejected { .. }) => {
+            Ok(Some(Renewed::Rejected { .. })) => {
                 let code = Code::RefreshFailed;
                 self.observer.emit(ServerEvent::RefreshFailed { code });
             }
@@ -103,26 +118,36 @@ impl OAuthEngine {
         outcome
     }
 
+    /// Sends the refresh token and stores the answer; `None` if the claim was given back unused,
+    /// because not enough of it was left.
     async fn redeem_claimed(
         &self,
         seen: &Grant,
         cause: &Cause,
-        claimed: &OwnClaim,
-        started: Instant,
-    ) -> Result<Renewed, OAuthError> {
+        claim: &OwnClaim,
+    ) -> Result<Option<Renewed>, OAuthError> {
         let Some(details) = Details::decode(seen.details.expose()) else {
-            self.release(claimed).await?;
-            return Ok(Renewed::SignIn(SignInCause::Ended));
+            self.release(claim).await?;
+            return Ok(Some(Renewed::SignIn(SignInCause::Ended)));
         };
         if let Cause::Refused(hint) = cause
             && self.has_moved(&details, hint.as_deref()).await
         {
-            self.release(claimed).await?;
-            return Ok(Renewed::SignIn(SignInCause::Moved));
+            self.release(claim).await?;
+            return Ok(Some(Renewed::SignIn(SignInCause::Moved)));
         }
-        let (details, asked) = self.ask_wherever(details, claimed, started).await;
+        // Looked at directly before the request: a slow disk, a suspended process or a slow
+        // discovery may have used up the claim, and an answer needs its full time.
+        if self.age(claim) > REFRESH_CLAIM_LIFETIME - EXCHANGE_TIMEOUT {
+            self.release(claim).await?;
+            return Ok(None);
+        }
+        self.renewal.enter(RenewalStage::Exchange {
+            host: shown(details.token_endpoint.host_str().unwrap_or_default()),
+        });
+        let (details, asked) = self.ask_wherever(details, claim).await;
         match asked {
-            Ok(issued) => self.commit(seen, &details, &issued).await,
+            Ok(issued) => self.commit(seen, &details, &issued, claim).await.map(Some),
             Err(OAuthError::TokenRefused { refusal, .. })
                 if is_final(&refusal.code, details.client(&self.settings).origin) =>
             {
@@ -131,13 +156,31 @@ impl OAuthEngine {
                         .delete_client(&details.issuer, &details.client_id)
                         .await?;
                 }
-                self.reject(seen.generation, &details, claimed).await
+                self.reject(seen.generation, &details, claim)
+                    .await
+                    .map(Some)
             }
-            Err(error) => {
-                self.release(claimed).await?;
-                Err(error)
-            }
+            Err(error) => Err(self.given_back(claim, error).await?),
         }
+    }
+
+    /// Ends a claim that brought no tokens, and says what is known of the refresh token.
+    async fn given_back(
+        &self,
+        claim: &OwnClaim,
+        error: OAuthError,
+    ) -> Result<OAuthError, OAuthError> {
+        if is_answer_lost(&error) {
+            self.answer_lost(claim).await?;
+            return Ok(OAuthError::RefreshUnanswered {
+                what: error.to_string(),
+            });
+        }
+        match asked_to_wait(&error) {
+            Some(wait) => self.postpone(claim, wait).await?,
+            None => self.release(claim).await?,
+        }
+        Ok(error)
     }
 
     /// Asks the endpoint that is kept with the sign-in; one that its issuer does not name any more
@@ -145,25 +188,25 @@ impl OAuthEngine {
     async fn ask_wherever(
         &self,
         details: Details,
-        claimed: &OwnClaim,
-        started: Instant,
+        claim: &OwnClaim,
     ) -> (Details, Result<Issued, OAuthError>) {
-        let asked = self.ask(&details, claimed, started).await;
-        if !asked.as_ref().is_err_and(is_outdated) {
+        let asked = self.ask(&details, claim).await;
+        // What may have arrived is not sent elsewhere.
+        let may_ask_elsewhere = |error: &OAuthError| is_outdated(error) && !is_answer_lost(error);
+        if !asked.as_ref().is_err_and(may_ask_elsewhere) {
             return (details, asked);
         }
-        let used = self.clock.monotonic().duration_since(started);
-        let deadline = self.tasks.sleep(REFRESH_TIMEOUT.saturating_sub(used));
+        let deadline = self.tasks.sleep(CALLER_TIMEOUT);
         let late = async {
             deadline.await;
             None
         };
         match futures_lite::future::or(self.moved(&details), late).await {
-            Some(details) => {
-                let asked = self.ask(&details, claimed, started).await;
+            Some(details) if self.age(claim) <= REFRESH_CLAIM_LIFETIME - EXCHANGE_TIMEOUT => {
+                let asked = self.ask(&details, claim).await;
                 (details, asked)
             }
-            None => (details, asked),
+            _ => (details, asked),
         }
     }
 
@@ -189,12 +232,7 @@ impl OAuthEngine {
         Some(moved)
     }
 
-    async fn ask(
-        &self,
-        details: &Details,
-        claimed: &OwnClaim,
-        started: Instant,
-    ) -> Result<Issued, OAuthError> {
+    async fn ask(&self, details: &Details, claim: &OwnClaim) -> Result<Issued, OAuthError> {
         let client = details.client(&self.settings);
         let dpop = match details.dpop() {
             Some(key) => Some(DpopBinding::import(&key, &self.nonces)?),
@@ -208,92 +246,18 @@ impl OAuthEngine {
             what: RequestTarget::Token,
         };
         let form = Form::new("refresh_token")
-            .with_secret("refresh_token", &claimed.refresh)
+            .with_secret("refresh_token", &claim.refresh)
             .with_some("resource", details.resource.as_deref());
-        let used = self.clock.monotonic().duration_since(started);
-        let deadline = self.tasks.sleep(REFRESH_TIMEOUT.saturating_sub(used));
-        let asking = endpoint.ask(&self.wire, form, self.clock.wall());
-        let late = async {
-            deadline.await;
-            Err(OAuthError::Http {
-                what: RequestTarget::Token,
-                failure: crate::ports::HttpFailure::Timeout {
-                    host: shown(details.token_endpoint.host_str().unwrap_or_default()),
-                    seconds: REFRESH_TIMEOUT.as_secs(),
-                },
-            })
-        };
-        futures_lite::future::or(asking, late).await
-    }
-
-    /// Keeps the new tokens before anybody uses them; tries again while others hold the store.
-    async fn commit(
-        &self,
-        seen: &Grant,
-        details: &Details,
-        issued: &Issued,
-    ) -> Result<Renewed, OAuthError> {
-        let generation = seen.generation;
-        let before = Details::decode(seen.details.expose());
-        let has_moved = before.is_some_and(|it| it.token_endpoint != details.token_endpoint);
-        let mut new = tokens(issued);
-        let lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
-        let says_more =
-            issued.scopes.is_some() || issued.account.is_some() || lifetime != details.lifetime;
-        if says_more || issued.kind != details.kind || has_moved {
-            let mut details = details.clone();
-            details.kind = issued.kind;
-            details.lifetime = lifetime;
-            if let Some(scopes) = &issued.scopes {
-                details.scopes = scopes.as_slice().to_vec();
-            }
-            // Nobody else comes in by a renewal, whatever the server calls them then.
-            if details.account.is_none() {
-                details.account.clone_from(&issued.account);
-            }
-            new = new.with_details(details.encode());
-        }
-        let mut tries = 0;
-        loop {
-            let new = new.clone();
-            let committed = self
-                .grant
-                .with(move |store, key| store.commit(key, generation, &new))
-                .await;
-            match committed {
-                // Signed out meanwhile: nothing is stored against a person's will, and nobody else
-                // knows the new refresh token, so it is revoked here.
-                Ok(Commit::Superseded { current: None }) => {
-                    if let Some(refresh) = &issued.refresh {
-                        self.revoke_refresh(details, refresh).await;
-                    }
-                    return Ok(Renewed::SignIn(SignInCause::Never));
-                }
-                // A new sign-in replaced the one that was renewed; signing out revokes both.
-                Ok(Commit::Superseded { .. }) => {
-                    if let Some(refresh) = issued.refresh.clone() {
-                        self.replaced_tokens.add(details, refresh).await;
-                    }
-                    return self.adopt().await;
-                }
-                Ok(_) => {
-                    self.observer.emit(ServerEvent::Refreshed);
-                    return self.adopt().await;
-                }
-                Err(error) if tries == COMMIT_TRIES => return Err(error),
-                Err(_) => tries += 1,
-            }
-            self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
-        }
+        endpoint.ask(&self.wire, form, self.clock.wall()).await
     }
 
     async fn reject(
         &self,
         generation: Generation,
         details: &Details,
-        claimed: &OwnClaim,
+        claim: &OwnClaim,
     ) -> Result<Renewed, OAuthError> {
-        let fingerprint = claimed.fingerprint;
+        let fingerprint = claim.fingerprint;
         let marked = self
             .grant
             .with(move |store, key| store.mark_reauth(key, generation, &fingerprint))
@@ -302,16 +266,9 @@ impl OAuthEngine {
             Marked::Superseded { .. } => self.adopt().await,
             _ => Ok(Renewed::Rejected {
                 issuer: shown(&details.issuer),
-                interrupted: claimed.interrupted > 0,
+                cause: claim.rejection_cause(),
             }),
         }
-    }
-
-    async fn release(&self, claimed: &OwnClaim) -> Result<(), OAuthError> {
-        let claim = claimed.id;
-        self.grant
-            .with(move |store, key| store.release(key, claim).map(drop))
-            .await
     }
 
     /// Says whether the server relies on another issuer by now; then the old one's tokens are
@@ -331,50 +288,39 @@ const fn why(cause: &Cause) -> &'static str {
     }
 }
 
-/// An answer to a claim that can be handed from thread to thread.
-#[derive(Debug, Clone)]
-enum ClaimStep {
-    Ours(OwnClaim),
-    Held,
-    Moved,
-    NotRenewable,
-    Absent,
-}
-
-#[derive(Debug, Clone)]
-struct OwnClaim {
-    id: keyway_store::ClaimId,
-    refresh: keyway_secret::Secret<String>,
-    fingerprint: keyway_store::Fingerprint,
-    interrupted: u32,
-}
-
-impl From<Claim> for ClaimStep {
-    fn from(claim: Claim) -> Self {
-        match claim {
-            Claim::Claimed(Claimed {
-                id,
-                refresh,
-                fingerprint,
-                interrupted,
-                ..
-            }) => Self::Ours(OwnClaim {
-                id,
-                refresh,
-                fingerprint,
-                interrupted,
-            }),
-            Claim::Held { .. } => Self::Held,
-            Claim::Moved { .. } => Self::Moved,
-            Claim::Absent => Self::Absent,
-            _ => Self::NotRenewable,
-        }
+/// Says whether a request may have been carried out although its answer cannot be used: then the
+/// server may have replaced the refresh token.
+fn is_answer_lost(error: &OAuthError) -> bool {
+    match error {
+        OAuthError::Http { failure, .. } => match failure {
+            HttpFailure::Unreachable { sent, .. } | HttpFailure::Timeout { sent, .. } => *sent,
+            HttpFailure::Protocol { .. } => true,
+            HttpFailure::Forbidden { .. } | HttpFailure::Redirect { .. } => false,
+        },
+        // A proxy that says so has passed the request on.
+        OAuthError::Status { status, .. } => matches!(status, 502 | 504),
+        OAuthError::Document { .. } => true,
+        _ => false,
     }
+}
+
+/// Returns how long a server that is asked too much wants to be left alone, by all processes.
+fn asked_to_wait(error: &OAuthError) -> Option<Duration> {
+    let OAuthError::Status {
+        status: 429 | 503,
+        retry_after,
+        ..
+    } = error
+    else {
+        return None;
+    };
+    let wait = retry_after.map_or(POSTPONED_DEFAULT, Duration::from_secs);
+    Some(wait.min(RETRY_AFTER_MAX))
 }
 
 /// Says whether a refusal will stay one. Of a client that registered itself, `invalid_client` means
 /// that the registration is gone, and the refresh token with it; of one that was configured, that
-/// somebody should look at its secret.
+/// its secret should be looked at.
 fn is_final(code: &str, client: Origin) -> bool {
     match code {
         // The last two are GitHub's and Slack's words for the first.
@@ -383,5 +329,3 @@ fn is_final(code: &str, client: Origin) -> bool {
         _ => false,
     }
 }
-
-const COMMIT_TRIES: u32 = 5;

@@ -12,14 +12,16 @@ use super::cache_lifetime::lifetime;
 use crate::document::Document;
 use crate::error::{OAuthError, Refusal, RequestTarget, shown};
 use crate::observer::{ServerObserver, Topic};
-use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse};
+use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse, Tasks};
 use crate::retry_after::retry_after;
+use crate::timeouts::{EXCHANGE_TICK, EXCHANGE_TIMEOUT};
 
 /// Sends the requests of one sign-in.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     client: Arc<dyn HttpClient>,
     clock: Arc<dyn Clock>,
+    tasks: Arc<dyn Tasks>,
     observer: ServerObserver,
 }
 
@@ -27,11 +29,13 @@ impl Wire {
     pub(super) fn new(
         client: Arc<dyn HttpClient>,
         clock: Arc<dyn Clock>,
+        tasks: Arc<dyn Tasks>,
         observer: ServerObserver,
     ) -> Self {
         Self {
             client,
             clock,
+            tasks,
             observer,
         }
     }
@@ -159,9 +163,34 @@ impl Wire {
         request: HttpRequest,
     ) -> Result<HttpResponse, OAuthError> {
         let asked = self.asked(&what.to_string(), &request);
-        let answer = self.client.send(request).await;
+        let answer = match what {
+            RequestTarget::Token => self.exchange(request).await,
+            _ => self.client.send(request).await,
+        };
         self.answered(asked, &answer);
         answer.map_err(|failure| OAuthError::Http { what, failure })
+    }
+
+    /// Sends a request whose answer must not be given up lightly: it may be the only copy of a
+    /// token that the server has issued.
+    ///
+    /// Only time in which this process runs counts: each tick counts once, however long the process
+    /// was stopped in it. The answer is looked for before the tick, the last one included, so one
+    /// that lies in the socket is always taken.
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
+        let host = shown(request.url.host_str().unwrap_or_default());
+        let given_up = async {
+            for _ in 0..EXCHANGE_TIMEOUT.as_secs() {
+                self.tasks.sleep(EXCHANGE_TICK).await;
+            }
+            Err(HttpFailure::Timeout {
+                host,
+                seconds: EXCHANGE_TIMEOUT.as_secs(),
+                sent: true,
+            })
+        };
+        let answer = self.client.send(request.bounded_by_caller());
+        futures_lite::future::or(answer, given_up).await
     }
 
     /// Notes what is asked for, and when; nothing where nobody listens.

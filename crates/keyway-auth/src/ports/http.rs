@@ -12,8 +12,8 @@ use crate::future::BoxFuture;
 /// Sends requests that a peer's word may have led to.
 ///
 /// One client serves one MCP server and reaches no address that is less public than that server.
-/// It sends no credential of its own, answers of more than 1 MiB or after more than 5 s fail, and
-/// it resolves, checks and connects to one and the same address.
+/// It sends no credential of its own, answers of more than 1 MiB or after more than a few seconds
+/// fail (see [`Wait`]), and it resolves, checks and connects to one and the same address.
 pub trait HttpClient: Send + Sync + Debug {
     /// Sends one request.
     ///
@@ -37,6 +37,8 @@ pub struct HttpRequest {
     pub body: Option<Secret<Vec<u8>>>,
     /// Which redirects are followed.
     pub redirects: Redirects,
+    /// Who ends the wait for an answer.
+    pub wait: Wait,
 }
 
 impl HttpRequest {
@@ -49,6 +51,7 @@ impl HttpRequest {
             headers: HeaderMap::new(),
             body: None,
             redirects: Redirects::SameOrigin,
+            wait: Wait::Bounded,
         }
     }
 
@@ -61,8 +64,28 @@ impl HttpRequest {
             headers: HeaderMap::new(),
             body: Some(body),
             redirects: Redirects::None,
+            wait: Wait::Bounded,
         }
     }
+
+    /// Leaves it to the caller how long an answer is waited for, by dropping the future.
+    ///
+    /// Connecting stays bounded.
+    #[must_use]
+    pub const fn bounded_by_caller(mut self) -> Self {
+        self.wait = Wait::ByCaller;
+        self
+    }
+}
+
+/// Who ends the wait for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wait {
+    /// The client, after seconds.
+    Bounded,
+    /// The caller. For a request whose answer is worth more than the time.
+    ByCaller,
 }
 
 /// Which redirects are followed. None ever leads to another origin.
@@ -115,6 +138,8 @@ pub enum HttpFailure {
         host: String,
         /// The limit.
         seconds: u64,
+        /// Whether the request may have arrived.
+        sent: bool,
     },
     /// The answer breaks a limit or a rule of HTTP.
     #[error("`{host}` answered with {what}")]

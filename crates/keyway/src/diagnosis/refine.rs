@@ -348,6 +348,27 @@ fn of_oauth(error: &OAuthError, next: &Next) -> Option<Finding> {
             error.code(),
             format!("nothing was lost; {}", next.after(*seconds)),
         ),
+        OAuthError::RenewalSlow { .. } => (
+            error.code(),
+            format!(
+                "the request continues, and its answer will be stored; try again: {}",
+                next.again()
+            ),
+        ),
+        OAuthError::RefreshUnanswered { .. } => (
+            error.code(),
+            format!(
+                "try again, the old token is sent once more: {}; if that is refused: keyway login {server}",
+                next.again()
+            ),
+        ),
+        OAuthError::RenewalPostponed { seconds } => (
+            error.code(),
+            format!("nothing was lost; {}", next.after(*seconds)),
+        ),
+        OAuthError::RenewalBusy {
+            is_overdue: true, ..
+        } => return None,
         error if error.is_transient() => (
             error.code(),
             format!("nothing was lost; try again: {}", next.again()),

@@ -4,7 +4,7 @@
 
 use keyway_code::{Code, Reason, ServerState, State};
 
-use super::{OAuthError, RequestTarget, SignInCause};
+use super::{OAuthError, RejectionCause, RequestTarget, SignInCause};
 use crate::ports::{Barred, HttpFailure, InteractionError};
 
 impl OAuthError {
@@ -48,7 +48,10 @@ impl OAuthError {
             },
             Self::AuthorizationRefused { .. } | Self::DeclinedElsewhere => Code::AuthFailed,
             Self::TokenRefused { .. } => Code::TokenRefused,
-            Self::GrantRejected { .. } | Self::RenewalBusy => Code::RefreshFailed,
+            Self::GrantRejected { .. } | Self::RenewalBusy { .. } => Code::RefreshFailed,
+            Self::RenewalSlow { .. } => Code::NetworkError,
+            Self::RenewalPostponed { .. } => Code::AuthorizationServerError,
+            Self::RefreshUnanswered { .. } => Code::RefreshUnanswered,
             Self::OtherAccount => Code::OtherAccount,
             Self::Loop => Code::OauthLoop,
             Self::NoAssertion { .. } => Code::NoAssertion,
@@ -63,7 +66,10 @@ impl OAuthError {
         match self {
             Self::Http { failure, .. } => failure.is_transient(),
             Self::Status { status, .. } => matches!(*status, 408 | 429 | 500..=599),
-            Self::RenewalBusy => true,
+            Self::RenewalBusy { .. }
+            | Self::RenewalSlow { .. }
+            | Self::RenewalPostponed { .. }
+            | Self::RefreshUnanswered { .. } => true,
             _ => false,
         }
     }
@@ -80,7 +86,7 @@ impl OAuthError {
                 cause: SignInCause::Ended | SignInCause::Refused | SignInCause::Moved,
                 ..
             } => ServerState::new(State::NeedsAuth, Reason::ReauthRequired),
-            Self::RenewalBusy => ServerState::new(State::Failed, Reason::NetworkError),
+            Self::RenewalBusy { .. } => ServerState::new(State::Failed, Reason::NetworkError),
             Self::Status { .. } if !self.is_transient() => {
                 ServerState::new(State::NeedsAuth, Reason::AuthFailed)
             }
@@ -95,11 +101,27 @@ impl OAuthError {
             Self::SignInUnderWay { .. } => "open the page, agree, and try again",
             Self::AskedElsewhere => "agree in the window that is open, and try again",
             Self::GrantRejected {
-                interrupted: true, ..
+                cause: RejectionCause::ProcessDied,
+                ..
             } => {
                 "another process was stopped while it renewed this sign-in, and its new token is lost; sign in again: keyway login SERVER"
             }
-            Self::RenewalBusy => "nothing was lost; try again in a moment",
+            Self::GrantRejected {
+                cause: RejectionCause::AnswerLost,
+                ..
+            } => {
+                "an earlier answer of the token endpoint was lost on the way, and the new token with it; sign in again: keyway login SERVER"
+            }
+            Self::RenewalBusy {
+                is_overdue: false, ..
+            } => "nothing was lost; try again in a moment",
+            Self::RenewalBusy { .. } => {
+                "the process does not finish, and only it may use the refresh token; end it (kill, with the number above), then try again"
+            }
+            Self::RenewalSlow { .. } => {
+                "the request continues, and its answer will be stored; try again in a moment"
+            }
+            Self::RenewalPostponed { .. } => "nothing was lost; try again after that",
             Self::MixUp { .. } => {
                 "do not sign in there: the answer came from another authorization server than the one that was asked"
             }
@@ -137,6 +159,7 @@ impl OAuthError {
             | Self::AuthorizationRefused { .. }
             | Self::TokenRefused { .. }
             | Self::GrantRejected { .. }
+            | Self::RefreshUnanswered { .. }
             | Self::OtherAccount
             | Self::Loop
             | Self::NoAssertion { .. }

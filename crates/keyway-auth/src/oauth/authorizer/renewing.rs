@@ -101,13 +101,10 @@ impl Inner {
         match self.engine.renew(grant, cause).await {
             Ok(Renewed::Stored(grant)) => self.install(*grant, Source::Renewal).map(Ok),
             Ok(Renewed::SignIn(cause)) => Ok(Err(RenewalFailure::SignIn(cause))),
-            Ok(Renewed::Rejected {
-                issuer,
-                interrupted,
-            }) => Ok(Err(RenewalFailure::Rejected(OAuthError::GrantRejected {
-                issuer,
-                interrupted,
-            }))),
+            Ok(Renewed::Rejected { issuer, cause }) => {
+                let error = OAuthError::GrantRejected { issuer, cause };
+                Ok(Err(RenewalFailure::Rejected(error)))
+            }
             Err(error) => {
                 let now = self.engine.clock.monotonic();
                 self.lock().renewals.note(now, &error);

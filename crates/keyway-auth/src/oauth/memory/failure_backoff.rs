@@ -60,6 +60,7 @@ fn asked_for(error: &OAuthError) -> Duration {
         OAuthError::Status { retry_after, .. } => {
             Duration::from_secs(retry_after.unwrap_or_default()).min(RETRY_AFTER_MAX)
         }
+        OAuthError::RenewalPostponed { seconds } => Duration::from_secs(*seconds),
         OAuthError::AuthorizationRefused { .. }
         | OAuthError::DeclinedElsewhere
         | OAuthError::Interaction(InteractionError::Cancelled) => DECLINED_PAUSE,

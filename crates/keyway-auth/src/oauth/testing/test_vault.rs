@@ -82,7 +82,7 @@ impl GrantStore for TestVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         self.check()?;
-        self.vault.claim(grant, generation, lifetime)
+        Ok(self.sooner(self.vault.claim(grant, generation, lifetime)?))
     }
 
     fn take_over(
@@ -92,7 +92,7 @@ impl GrantStore for TestVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         self.check()?;
-        self.vault.take_over(grant, generation, lifetime)
+        Ok(self.sooner(self.vault.take_over(grant, generation, lifetime)?))
     }
 
     fn journal(
@@ -117,6 +117,7 @@ impl GrantStore for TestVault {
         wait: Duration,
     ) -> Result<bool, StoreError> {
         self.check()?;
+        let wait = wait + self.clock.passed();
         self.vault.postpone(grant, claim, wait)
     }
 
@@ -189,6 +190,18 @@ impl GrantStore for TestVault {
 }
 
 impl TestVault {
+    /// What is waited for on the vault's own clock ends earlier on the hand's.
+    fn sooner(&self, claim: Claim) -> Claim {
+        let Claim::Claimed(claimed) = claim else {
+            return claim;
+        };
+        let wait = claimed
+            .postponed
+            .map(|wait| wait.saturating_sub(self.clock.passed()));
+        let wait = wait.filter(|wait| !wait.is_zero());
+        Claim::Claimed(claimed.with_postponed(wait))
+    }
+
     /// The vault's own clock is behind by what the hand has moved.
     fn later(&self, tokens: &Tokens) -> Tokens {
         let mut tokens = tokens.clone();

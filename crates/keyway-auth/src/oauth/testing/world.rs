@@ -104,6 +104,7 @@ impl Reply {
         Self::fails(HttpFailure::Timeout {
             host: "as.example".to_owned(),
             seconds: 5,
+            sent: true,
         })
     }
 

@@ -8,7 +8,7 @@ use keyway_store::{Claim, GrantStore as _};
 use super::{eventually, redeemed, refused};
 use crate::Authorizer as _;
 use crate::oauth::testing::{Kit, TOKEN, cause};
-use crate::oauth::{OAuthError, PromptPolicy};
+use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
 
 #[test]
 fn rule_5_c6_without_a_claim_nothing_is_redeemed() {
@@ -67,10 +67,10 @@ fn rule_6_a_token_that_a_dead_owner_may_have_redeemed_is_tried_once_and_the_caus
     kit.honest.reset();
     kit.honest.revoke_family();
     let error = cause(kit.call(&oauth).unwrap_err());
-    let OAuthError::GrantRejected { interrupted, .. } = error else {
+    let OAuthError::GrantRejected { cause, .. } = error else {
         panic!("{error}");
     };
-    assert!(interrupted);
+    assert_eq!(cause, RejectionCause::ProcessDied);
     for _ in 0..5 {
         kit.call(&oauth).unwrap_err();
     }
@@ -87,7 +87,9 @@ fn the_claim_of_a_living_owner_is_waited_for_but_not_for_ever() {
     kit.honest.reset();
     kit.clock.let_pass(1000);
     let error = kit.call(&oauth).unwrap_err();
-    assert!(matches!(cause(error), OAuthError::RenewalBusy));
+    assert!(
+        matches!(cause(error), OAuthError::RenewalBusy { process: Some(process), is_overdue: false } if process == std::process::id())
+    );
     assert_eq!(redeemed(&kit), 0);
 }
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 use async_lock::Semaphore;
 use futures_lite::future::{block_on, or, yield_now};
 use keyway_code::Code;
-use keyway_store::GrantState;
+use keyway_store::{Claim, GrantState, GrantStore as _};
 
 use super::{eventually, is_a_chain, redeemed, refused};
-use crate::oauth::testing::{Kit, MCP, Reply, TOKEN, bearer};
-use crate::ports::Tasks as _;
+use crate::oauth::testing::{Kit, MCP, Reply, TOKEN, bearer, cause};
+use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
+use crate::ports::{HttpFailure, Tasks as _};
 use crate::{Authorizer as _, Verdict};
 
 #[test]
@@ -173,18 +174,211 @@ fn rule_2_a_caller_that_goes_away_does_not_lose_the_new_token() {
 }
 
 #[test]
-fn rule_2_a_token_endpoint_that_never_answers_is_given_up_after_ten_seconds() {
+fn rule_2_callers_are_told_after_ten_seconds_and_the_exchange_is_given_up_after_sixty() {
     let kit = Kit::new();
     let oauth = kit.signed_in();
     kit.honest.reset();
     let never = Arc::new(Semaphore::new(0));
     kit.world.route(TOKEN, [Reply::raw(200, "").behind(&never)]);
     kit.clock.let_pass(1000);
+    let before = kit.clock.passed();
     let error = kit.call(&oauth).unwrap_err();
+    let waited = kit.clock.passed() - before;
+    assert!((10..30).contains(&waited.as_secs()), "{waited:?}");
     assert_eq!(error.code(), Code::NetworkError);
     assert!(error.is_transient());
+    assert!(matches!(cause(error), OAuthError::RenewalSlow { .. }));
     assert_eq!(kit.stored().unwrap().state, GrantState::Good);
+    let other = kit.other_shelf();
+    let generation = kit.stored().unwrap().generation;
+    let look = || other.claim(&kit.key, generation, Duration::ZERO).unwrap();
+    assert!(matches!(look(), Claim::Held { .. }), "the exchange goes on");
+    let mut found = None;
+    eventually("the exchange is given up", || {
+        kit.clock.advance(Duration::from_secs(1));
+        if let Claim::Claimed(claimed) = look() {
+            found = Some(claimed);
+        }
+        found.is_some()
+    });
+    assert_eq!(found.unwrap().lost_answers, 1, "it may have been redeemed");
     assert_eq!(kit.person.windows(), 1);
+}
+
+#[test]
+fn rule_2_an_answer_after_eleven_or_thirty_seconds_is_kept() {
+    for seconds in [11, 30, 59] {
+        let kit = Kit::new();
+        let oauth = kit.signed_in();
+        kit.honest.reset();
+        let honest = kit.honest.clone();
+        kit.world.answer(TOKEN, move |seen| {
+            honest.token(seen).after(Duration::from_secs(seconds))
+        });
+        kit.clock.let_pass(500);
+        let error = kit.call(&oauth).unwrap_err();
+        assert_eq!(error.code(), Code::NetworkError, "{seconds}");
+        eventually("the answer is stored", || {
+            kit.clock.advance(Duration::from_millis(500));
+            kit.stored_access() == "at-2"
+        });
+        assert_eq!(kit.call(&oauth).unwrap(), 200);
+        assert_eq!(redeemed(&kit), 1, "{seconds}");
+        is_a_chain(&kit);
+        assert_eq!(kit.person.windows(), 1);
+    }
+}
+
+#[test]
+fn rule_2_time_in_which_the_process_is_stopped_does_not_count() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.honest.reset();
+    let (honest, gate) = (kit.honest.clone(), Arc::new(Semaphore::new(0)));
+    let held = Arc::clone(&gate);
+    kit.world
+        .answer(TOKEN, move |seen| honest.token(seen).behind(&held));
+    let caller = {
+        let oauth = oauth.clone();
+        let used = kit.run(oauth.obtain()).unwrap();
+        async move { drop(oauth.challenged(&used, refused(1)).await) }
+    };
+    kit.tasks.spawn(Box::pin(caller));
+    eventually("it is sent", || redeemed(&kit) == 1);
+    // As the clock looks to a process that was stopped for as long, twenty times over.
+    for _ in 0..20 {
+        eventually("the exchange waits", || kit.clock.is_waited_for());
+        kit.clock.advance(Duration::from_secs(90));
+    }
+    gate.add_permits(1);
+    eventually("the answer is stored", || kit.stored_access() == "at-2");
+    is_a_chain(&kit);
+}
+
+#[test]
+fn rule_2_a_process_that_waited_for_another_has_the_full_time_for_its_own_request() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    kit.honest.reset();
+    let generation = kit.stored().unwrap().generation;
+    let first = kit.other_shelf();
+    let Claim::Claimed(claim) = first
+        .claim(&kit.key, generation, Duration::from_secs(120))
+        .unwrap()
+    else {
+        panic!("it is free");
+    };
+    let honest = kit.honest.clone();
+    kit.world.answer(TOKEN, move |seen| {
+        honest.token(seen).after(Duration::from_secs(9))
+    });
+    let used = kit.run(oauth.obtain()).unwrap();
+    let waiter = oauth.clone();
+    let done = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&done);
+    kit.tasks.spawn(Box::pin(async move {
+        drop(waiter.challenged(&used, refused(1)).await);
+        count.fetch_add(1, Ordering::SeqCst);
+    }));
+    // Half of the ten seconds goes by until the first process gives its claim back.
+    for _ in 0..5 {
+        eventually("it waits", || kit.clock.is_waited_for());
+        kit.clock.advance(Duration::from_secs(1));
+    }
+    assert!(first.release(&kit.key, claim.id).unwrap());
+    eventually("it is sent", || {
+        kit.clock.advance(Duration::from_millis(5));
+        redeemed(&kit) == 1
+    });
+    eventually("the answer is stored", || {
+        kit.clock.advance(Duration::from_millis(250));
+        kit.stored_access() == "at-2"
+    });
+    assert_eq!(redeemed(&kit), 1);
+    is_a_chain(&kit);
+}
+
+#[test]
+fn a_lost_answer_is_said_to_be_one_and_the_old_token_is_tried_once_more() {
+    let mut kit = Kit::new();
+    kit.prompt_policy = PromptPolicy::Never;
+    kit.run(kit.oauth().sign_in(None)).unwrap();
+    let oauth = kit.oauth();
+    kit.honest.reset();
+    let lost = || HttpFailure::Unreachable {
+        host: "as.example".to_owned(),
+        why: "connection lost".to_owned(),
+        sent: true,
+    };
+    let honest = kit.honest.clone();
+    let count = AtomicU32::new(0);
+    kit.world.answer(TOKEN, move |seen| {
+        let answer = honest.token(seen);
+        match count.fetch_add(1, Ordering::SeqCst) {
+            // The server has replaced the token.
+            0 => Reply::fails(lost()),
+            _ => answer,
+        }
+    });
+    let error = kit.call(&oauth).unwrap_err();
+    assert_eq!(error.code(), Code::RefreshUnanswered);
+    assert!(!error.to_string().contains("nothing was lost"), "{error}");
+    kit.clock.advance(Duration::from_secs(5));
+    let error = cause(kit.call(&oauth).unwrap_err());
+    assert!(
+        matches!(
+            error,
+            OAuthError::GrantRejected {
+                cause: RejectionCause::AnswerLost,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    for _ in 0..3 {
+        kit.call(&oauth).unwrap_err();
+    }
+    assert_eq!(redeemed(&kit), 2, "never a loop");
+}
+
+#[test]
+fn what_a_server_asks_to_wait_holds_for_all_processes() {
+    let kit = Kit::new();
+    kit.signed_in();
+    kit.honest.reset();
+    kit.world.route(
+        TOKEN,
+        [Reply::raw(429, "slow down").header("retry-after", "30")],
+    );
+    for _ in 0..8 {
+        let process = kit.process(&kit.other_shelf());
+        let error = kit.call(&process).unwrap_err();
+        assert_eq!(error.code(), Code::AuthorizationServerError);
+        assert!(error.is_transient());
+    }
+    assert_eq!(redeemed(&kit), 1);
+    assert_eq!(kit.stored().unwrap().state, GrantState::Good);
+}
+
+#[test]
+fn rule_3_a_store_that_stays_locked_gets_the_new_token_in_the_end() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        // Longer than callers wait, the journal included.
+        shelf.lock(60);
+        honest.token(seen)
+    });
+    kit.honest.reset();
+    kit.clock.let_pass(500);
+    let error = kit.call(&oauth).unwrap_err();
+    assert_eq!(error.code(), Code::Vault);
+    eventually("it is stored", || {
+        kit.clock.advance(Duration::from_millis(500));
+        kit.stored_access() == "at-2"
+    });
+    is_a_chain(&kit);
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! Getting the right to redeem a refresh token, or waiting for the process that has it.
+
+use std::time::{Duration, Instant};
+
+use keyway_secret::Secret;
+use keyway_store::{Claim, ClaimId, Fingerprint, Grant, GrantKey, GrantStore, OwnerId, StoreError};
+
+use crate::error::{OAuthError, RejectionCause};
+use crate::oauth::details::Details;
+use crate::oauth::engine::OAuthEngine;
+use crate::timeouts::{CALLER_TIMEOUT, CLAIM_POLL_INTERVAL, REFRESH_CLAIM_LIFETIME};
+
+/// What came of wanting to renew.
+#[derive(Debug)]
+pub(super) enum ClaimStep {
+    Ours(OwnClaim),
+    /// Another process was faster.
+    Moved,
+    NotRenewable,
+    Absent,
+}
+
+/// The right to redeem a refresh token, which is on disk.
+#[derive(Debug, Clone)]
+pub(super) struct OwnClaim {
+    id: ClaimId,
+    pub(super) refresh: Secret<String>,
+    pub(super) fingerprint: Fingerprint,
+    interrupted: u32,
+    lost_answers: u32,
+    postponed: Option<Duration>,
+    /// Taken before the claim was made, so that it never lasts longer than others believe.
+    from: Instant,
+}
+
+impl OwnClaim {
+    /// Says what a rejection of this token probably comes from.
+    pub(super) const fn rejection_cause(&self) -> RejectionCause {
+        if self.lost_answers > 0 {
+            RejectionCause::AnswerLost
+        } else if self.interrupted > 0 {
+            RejectionCause::ProcessDied
+        } else {
+            RejectionCause::Server
+        }
+    }
+}
+
+impl OAuthEngine {
+    /// Claims the generation that was seen; while another process holds it, waits for what that
+    /// process stores.
+    pub(super) async fn claim_or_wait(&self, seen: &Grant) -> Result<ClaimStep, OAuthError> {
+        let started = self.clock.monotonic();
+        loop {
+            let (owner, is_overdue) = match self.claim(seen).await? {
+                ClaimAnswer::Ours(claim) => return self.unless_postponed(claim).await,
+                ClaimAnswer::Moved => return Ok(ClaimStep::Moved),
+                ClaimAnswer::NotRenewable => return Ok(ClaimStep::NotRenewable),
+                ClaimAnswer::Absent => return Ok(ClaimStep::Absent),
+                ClaimAnswer::Held { owner, is_overdue } => (owner, is_overdue),
+            };
+            // A dead owner is noticed by claiming again; what a living one stores, by reading.
+            for _ in 0..READS_PER_CLAIM {
+                if self.clock.monotonic().duration_since(started) > CALLER_TIMEOUT {
+                    let process = self
+                        .grant
+                        .with(move |store, _| Ok(store.owner_process(&owner)))
+                        .await?;
+                    return Err(OAuthError::RenewalBusy {
+                        process,
+                        is_overdue,
+                    });
+                }
+                self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
+                let stored = self.grant.read().await?;
+                if stored.is_none_or(|grant| grant.generation != seen.generation) {
+                    return Ok(ClaimStep::Moved);
+                }
+            }
+        }
+    }
+
+    /// Respects what the server told any process of ours.
+    async fn unless_postponed(&self, claim: OwnClaim) -> Result<ClaimStep, OAuthError> {
+        let Some(wait) = claim.postponed else {
+            return Ok(ClaimStep::Ours(claim));
+        };
+        self.release(&claim).await?;
+        // A fraction counts as a second, so that the next try is not too early again.
+        let seconds = wait.as_secs().saturating_add(1);
+        Err(OAuthError::RenewalPostponed { seconds })
+    }
+
+    async fn claim(&self, seen: &Grant) -> Result<ClaimAnswer, OAuthError> {
+        let from = self.clock.monotonic();
+        let generation = seen.generation;
+        // Redeeming twice does no harm where the refresh token stays the same.
+        let details = Details::decode(seen.details.expose());
+        let may_take_over = details.is_some_and(|details| details.rotates == Some(false));
+        let claim = move |store: &dyn GrantStore, key: &GrantKey| {
+            let claim = if may_take_over {
+                store.take_over(key, generation, REFRESH_CLAIM_LIFETIME)?
+            } else {
+                store.claim(key, generation, REFRESH_CLAIM_LIFETIME)?
+            };
+            Ok(ClaimAnswer::new(claim, from))
+        };
+        self.grant.with(claim).await
+    }
+
+    /// Returns how long ago a claim was made, counted by this process.
+    pub(super) fn age(&self, claim: &OwnClaim) -> Duration {
+        self.clock.monotonic().saturating_duration_since(claim.from)
+    }
+
+    /// Gives a claim back for which nothing was sent.
+    pub(super) async fn release(&self, claim: &OwnClaim) -> Result<(), OAuthError> {
+        self.end_claim(claim, |store, key, claim| store.release(key, claim))
+            .await
+    }
+
+    pub(super) async fn answer_lost(&self, claim: &OwnClaim) -> Result<(), OAuthError> {
+        self.end_claim(claim, |store, key, claim| store.answer_lost(key, claim))
+            .await
+    }
+
+    pub(super) async fn postpone(
+        &self,
+        claim: &OwnClaim,
+        wait: Duration,
+    ) -> Result<(), OAuthError> {
+        self.end_claim(claim, move |store, key, claim| {
+            store.postpone(key, claim, wait)
+        })
+        .await
+    }
+
+    /// Tries a few times: a claim that stays keeps all processes waiting until this one ends.
+    async fn end_claim(
+        &self,
+        claim: &OwnClaim,
+        end: impl Fn(&dyn GrantStore, &GrantKey, ClaimId) -> Result<bool, StoreError>
+        + Clone
+        + Send
+        + 'static,
+    ) -> Result<(), OAuthError> {
+        let mut tries = 0;
+        loop {
+            let (claim, end) = (claim.id, end.clone());
+            let ended = self.grant.with(move |store, key| end(store, key, claim));
+            let ended = ended.await;
+            match ended {
+                Err(_) if tries < END_TRIES => tries += 1,
+                ended => return ended.map(drop),
+            }
+            self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// An answer to a claim that can be handed from thread to thread.
+#[derive(Debug, Clone)]
+enum ClaimAnswer {
+    Ours(OwnClaim),
+    Held { owner: OwnerId, is_overdue: bool },
+    Moved,
+    NotRenewable,
+    Absent,
+}
+
+impl ClaimAnswer {
+    fn new(claim: Claim, from: Instant) -> Self {
+        match claim {
+            Claim::Claimed(claimed) => Self::Ours(OwnClaim {
+                id: claimed.id,
+                refresh: claimed.refresh,
+                fingerprint: claimed.fingerprint,
+                interrupted: claimed.interrupted,
+                lost_answers: claimed.lost_answers,
+                postponed: claimed.postponed,
+                from,
+            }),
+            Claim::Held { owner, is_overdue } => Self::Held { owner, is_overdue },
+            Claim::Moved { .. } => Self::Moved,
+            Claim::Absent => Self::Absent,
+            _ => Self::NotRenewable,
+        }
+    }
+}
+
+const READS_PER_CLAIM: u32 = 10;
+const END_TRIES: u32 = 5;

@@ -1,0 +1,121 @@
+//! Keeping what was redeemed: in the store, else in its journal, else in memory until it fits.
+
+use keyway_store::{Commit, Generation, Grant, Tokens};
+
+use super::Renewed;
+use super::claiming::OwnClaim;
+use crate::error::{OAuthError, SignInCause};
+use crate::oauth::details::Details;
+use crate::oauth::engine::OAuthEngine;
+use crate::oauth::renewal_status::RenewalStage;
+use crate::oauth::sign_in::tokens;
+use crate::oauth::token::Issued;
+use crate::observer::ServerEvent;
+use crate::timeouts::{COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE, REFRESH_CLAIM_LIFETIME};
+
+impl OAuthEngine {
+    /// Keeps the new tokens before anything uses them.
+    pub(super) async fn commit(
+        &self,
+        seen: &Grant,
+        details: &Details,
+        issued: &Issued,
+        claim: &OwnClaim,
+    ) -> Result<Renewed, OAuthError> {
+        let new = renewed_tokens(seen, details, issued, claim);
+        match self.store(seen.generation, &new, claim).await? {
+            // Signed out meanwhile: nothing is stored against a person's will, and no other process
+            // knows the new refresh token, so it is revoked here.
+            Commit::Superseded { current: None } => {
+                if let Some(refresh) = &issued.refresh {
+                    self.revoke_refresh(details, refresh).await;
+                }
+                Ok(Renewed::SignIn(SignInCause::Never))
+            }
+            // A new sign-in replaced the one that was renewed; signing out revokes both.
+            Commit::Superseded { .. } => {
+                if let Some(refresh) = issued.refresh.clone() {
+                    self.replaced_tokens.add(details, refresh).await;
+                }
+                self.adopt().await
+            }
+            _ => {
+                self.observer.emit(ServerEvent::Refreshed);
+                self.adopt().await
+            }
+        }
+    }
+
+    /// Tries until the tokens are stored: these are the only ones that the server still accepts.
+    ///
+    /// After a few tries they also go to the journal, which survives this process. With them there,
+    /// it ends with the claim: the next claim, of any process, commits them first. Without, this
+    /// process holds them and its claim for as long as it lives, so that none redeems the old token.
+    async fn store(
+        &self,
+        generation: Generation,
+        new: &Tokens,
+        claim: &OwnClaim,
+    ) -> Result<Commit, OAuthError> {
+        let (mut tries, mut pause, mut is_in_journal) = (0, COMMIT_FIRST_PAUSE, false);
+        loop {
+            let tokens = new.clone();
+            let committed = self
+                .grant
+                .with(move |store, key| store.commit(key, generation, &tokens))
+                .await;
+            let error = match committed {
+                Ok(committed) => return Ok(committed),
+                Err(error) => error,
+            };
+            tries += 1;
+            if tries >= TRIES_BEFORE_JOURNAL && !is_in_journal {
+                let tokens = new.clone();
+                let journaled = self
+                    .grant
+                    .with(move |store, key| store.journal(key, generation, &tokens))
+                    .await;
+                is_in_journal = journaled.is_ok();
+            }
+            if is_in_journal && self.age(claim) > REFRESH_CLAIM_LIFETIME {
+                return Err(error);
+            }
+            self.renewal.enter(RenewalStage::Commit {
+                failure: Box::new(error),
+            });
+            self.tasks.sleep(pause).await;
+            pause = (pause * 2).min(COMMIT_MAX_PAUSE);
+        }
+    }
+}
+
+/// Makes what is stored of an answer; details only if it says something new.
+fn renewed_tokens(seen: &Grant, details: &Details, issued: &Issued, claim: &OwnClaim) -> Tokens {
+    let before = Details::decode(seen.details.expose());
+    let has_moved = before.is_some_and(|it| it.token_endpoint != details.token_endpoint);
+    let new = tokens(issued);
+    let lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
+    let rotated = issued.refresh.as_ref();
+    let rotates = Some(rotated.is_some_and(|refresh| !refresh.is_same_as(&claim.refresh)));
+    let says_more = issued.scopes.is_some()
+        || issued.account.is_some()
+        || lifetime != details.lifetime
+        || rotates != details.rotates;
+    if !says_more && issued.kind == details.kind && !has_moved {
+        return new;
+    }
+    let mut details = details.clone();
+    details.kind = issued.kind;
+    details.lifetime = lifetime;
+    details.rotates = rotates;
+    if let Some(scopes) = &issued.scopes {
+        details.scopes = scopes.as_slice().to_vec();
+    }
+    // A renewal never changes whose sign-in it is, whatever name the server returns then.
+    if details.account.is_none() {
+        details.account.clone_from(&issued.account);
+    }
+    new.with_details(details.encode())
+}
+
+const TRIES_BEFORE_JOURNAL: u32 = 5;
