@@ -28,8 +28,6 @@ pub(crate) const REFRESH_CLAIM_LIFETIME: Duration = Duration::from_secs(120);
 /// Between two tries to store new tokens, doubled each time.
 pub(crate) const COMMIT_FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) const COMMIT_MAX_PAUSE: Duration = Duration::from_secs(1);
-/// For a token endpoint that says "later" and not when.
-pub(crate) const POSTPONED_DEFAULT: Duration = Duration::from_secs(1);
 /// How early a token is renewed (contract section 5).
 pub(crate) const REFRESH_SKEW: Duration = Duration::from_secs(30);
 

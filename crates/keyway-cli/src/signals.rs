@@ -5,6 +5,7 @@
 
 use std::io;
 use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
@@ -23,6 +24,7 @@ impl Interrupts {
         let kind = SignalKind::interrupt();
         let _heeding = Heeding::start(kind);
         let signal = signal(kind).ok();
+        TAKERS.fetch_add(1, Ordering::Relaxed);
         Self { signal, _heeding }
     }
 
@@ -33,6 +35,12 @@ impl Interrupts {
             None => std::future::pending().await,
         }
         Heeding::start(SignalKind::interrupt()).stays();
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        TAKERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -49,6 +57,44 @@ pub(crate) async fn terminated() {
 /// Waits until the terminal is gone.
 pub(crate) async fn hung_up() {
     heeded(SignalKind::hangup()).await;
+}
+
+/// Waits for any signal that ends a process: Ctrl-C if the command does not take it for something
+/// else, the end of the terminal, and what clients and service managers send.
+pub(crate) async fn ended() -> SignalKind {
+    // In no particular order: each ends the process.
+    tokio::select! {
+        () = interrupted_for_good() => SignalKind::interrupt(),
+        () = terminated() => SignalKind::terminate(),
+        () = hung_up() => SignalKind::hangup(),
+        () = heeded(SignalKind::quit()) => SignalKind::quit(),
+    }
+}
+
+/// Ends the process with the status that a shell shows for a signal.
+#[expect(
+    clippy::exit,
+    reason = "this is what the signal would have done, had it not been listened to"
+)]
+pub(crate) fn exit_after(signal: SignalKind) -> ! {
+    process::exit(BY_SIGNAL.saturating_add(signal.as_raw_value()))
+}
+
+/// Waits for a Ctrl-C that no part of the command waits for: cancelling a call or a prompt comes
+/// first, and ends the command in its own way.
+async fn interrupted_for_good() {
+    let kind = SignalKind::interrupt();
+    let Ok(mut signal) = signal(kind) else {
+        return std::future::pending().await;
+    };
+    let heeding = Heeding::start(kind);
+    loop {
+        signal.recv().await;
+        // Relaxed: the count is all that is shared.
+        if TAKERS.load(Ordering::Relaxed) == 0 {
+            return heeding.stays();
+        }
+    }
 }
 
 /// What a signal comes to.
@@ -75,15 +121,11 @@ pub(crate) fn watch(told: fn(Told)) {
     });
 }
 
-#[expect(
-    clippy::exit,
-    reason = "this is what the signal would have done, had it not been listened to"
-)]
 fn watched(told: fn(Told), ready: impl FnOnce()) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
-    let number = runtime.block_on(async {
+    let kind = runtime.block_on(async {
         let [mut interrupt, mut terminate, mut hangup, mut quit] = all()?;
         ready();
         loop {
@@ -94,13 +136,13 @@ fn watched(told: fn(Told), ready: impl FnOnce()) -> io::Result<()> {
                 _ = quit.recv() => SignalKind::quit(),
             };
             if !lock().contains(&kind) {
-                return io::Result::Ok(kind.as_raw_value());
+                return io::Result::Ok(kind);
             }
             told(Told::ByOthers);
         }
     })?;
     told(Told::ToEndNow);
-    process::exit(BY_SIGNAL.saturating_add(number))
+    exit_after(kind)
 }
 
 fn all() -> io::Result<[Signal; 4]> {
@@ -152,5 +194,7 @@ fn lock() -> MutexGuard<'static, Vec<SignalKind>> {
 
 /// Every signal that somebody waits for, once for each of them.
 static HEEDED: Mutex<Vec<SignalKind>> = Mutex::new(Vec::new());
+/// How many parts of the command take Ctrl-C for themselves right now.
+static TAKERS: AtomicUsize = AtomicUsize::new(0);
 /// What a shell adds to the number of the signal that ended a program.
 const BY_SIGNAL: i32 = 128;

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-/// For a token that is being renewed when the process is to end: longer than the token endpoint is
-/// waited for.
-pub(crate) const LONGEST_RENEWAL: Duration = Duration::from_secs(12);
+/// How long renewals are finished at the end of a command: as long as a claim on a refresh token
+/// lasts.
+pub(crate) const LONGEST_RENEWAL: Duration = Duration::from_secs(120);
+/// After this a person is told what the command is waiting for.
+pub(crate) const SILENT_RENEWAL: Duration = Duration::from_secs(1);
 
 /// For threads when the runtime shuts down: one that reads from a terminal ends with the next line
 /// only.

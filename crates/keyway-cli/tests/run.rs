@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Running, eventually};
+use rustix::process::{Pid, Signal, kill_process};
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -97,7 +98,13 @@ fn an_error_of_the_one_server_says_what_to_do_and_who_can_do_it() {
 /// old one is spent.
 #[test]
 fn a_client_that_leaves_during_a_renewal_loses_no_sign_in() {
-    for ends_by_signal in [false, true] {
+    for ending in [
+        None,
+        Some(Signal::TERM),
+        Some(Signal::INT),
+        Some(Signal::HUP),
+        Some(Signal::QUIT),
+    ] {
         let mut settings = Settings::default();
         settings.expires_in = Some(4);
         let desk = Desk::new(KEYWAY, settings);
@@ -110,23 +117,67 @@ fn a_client_that_leaves_during_a_renewal_loses_no_sign_in() {
             assert!(client.call().contains("Echo: hello"));
             desk.rig.refreshes() > 0
         });
-        if ends_by_signal {
-            let pid = i32::try_from(client.run.child.id()).unwrap();
-            let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        if let Some(signal) = ending {
+            kill_process(Pid::from_child(&client.run.child), signal).unwrap();
         }
         drop(client.stdin.take());
         drop(client.run.outcome());
-        desk.rig.set(|settings| {
-            settings.token_delay = Duration::ZERO;
-            settings.expires_in = Some(3600);
-        });
-        desk.rig.reset();
-        let call = desk
-            .without_browser(&["call", "s", "echo", "message=hello"])
-            .run();
-        assert_eq!(call.code, 0, "{ends_by_signal}: {}", call.everything());
-        assert!(desk.rig.families()[0].is_chain(), "{ends_by_signal}");
-        assert_eq!(desk.windows().len(), 1);
+        still_signed_in(&desk, &format!("{ending:?}"));
     }
+}
+
+/// A token endpoint that takes longer than callers wait costs nobody a sign-in.
+#[test]
+fn an_answer_after_twelve_seconds_is_kept_by_the_command_that_asked_for_it() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.reset();
+    desk.rig
+        .set(|settings| settings.token_delay = Duration::from_secs(12));
+    let call = desk
+        .without_browser(&["call", "s", "echo", "message=hello"])
+        .run();
+    assert_eq!(call.code, 5, "{}", call.everything());
+    let text = call.everything();
+    assert!(text.contains("has not answered for 10 seconds"), "{text}");
+    assert!(text.contains("its answer will be stored"), "{text}");
+    assert!(!text.contains("nothing was lost"), "{text}");
+    assert_eq!(desk.rig.refreshes(), 1);
+    still_signed_in(&desk, "slow");
+}
+
+/// Suspended, stopped by a debugger, or a virtual machine that froze: the answer lies in the socket.
+#[test]
+fn a_process_that_is_stopped_for_twelve_seconds_keeps_its_answer() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig.reset();
+    desk.rig
+        .set(|settings| settings.token_delay = Duration::from_secs(1));
+    let mut call = desk
+        .without_browser(&["call", "s", "echo", "message=hello"])
+        .start();
+    eventually("it is sent", || desk.rig.refreshes() == 1);
+    let process = Pid::from_child(&call.child);
+    kill_process(process, Signal::STOP).unwrap();
+    // Long enough for every time limit of a caller to pass meanwhile.
+    std::thread::sleep(Duration::from_secs(12));
+    kill_process(process, Signal::CONT).unwrap();
+    drop(call.outcome());
+    still_signed_in(&desk, "stopped");
+}
+
+/// A second process calls with what the first one stored, or the server has seen a token twice.
+fn still_signed_in(desk: &Desk, what: &str) {
+    desk.rig.set(|settings| {
+        settings.token_delay = Duration::ZERO;
+        settings.expires_in = Some(3600);
+    });
+    desk.rig.reset();
+    let call = desk
+        .without_browser(&["call", "s", "echo", "message=hello"])
+        .run();
+    assert_eq!(call.code, 0, "{what}: {}", call.everything());
+    assert!(desk.rig.families()[0].is_chain(), "{what}");
+    assert_eq!(desk.windows().len(), 1, "{what}");
 }

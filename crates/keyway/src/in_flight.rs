@@ -20,17 +20,25 @@ struct Counts {
 }
 
 impl InFlight {
-    /// Waits until nothing is renewed or stored any more, or for so long.
+    /// Waits until nothing is renewed or stored any more, or for so long; tells whether it is so.
+    ///
+    /// Only time in which the process runs counts: one that was stopped looks once more.
     ///
     /// A process that ends between the server's answer and our commit takes the only valid token
     /// with it. So a process that is about to end waits here first, inside the runtime.
-    pub async fn settled(&self, limit: Duration) {
-        let settled = async {
-            while self.0.stores.load(Ordering::Relaxed) > 0 || !self.claimed().is_empty() {
-                tokio::time::sleep(POLL_INTERVAL).await;
+    pub async fn settled(&self, limit: Duration) -> bool {
+        let looks = limit.as_millis() / POLL_INTERVAL.as_millis();
+        for _ in 0..looks {
+            if self.is_settled() {
+                return true;
             }
-        };
-        drop(tokio::time::timeout(limit, settled).await);
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        self.is_settled()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.0.stores.load(Ordering::Relaxed) == 0 && self.claimed().is_empty()
     }
 
     /// Begins to store something.

@@ -35,9 +35,7 @@ use super::wire::Form;
 use crate::error::{OAuthError, RejectionCause, RequestTarget, SignInCause, shown};
 use crate::observer::{ServerEvent, Topic};
 use crate::ports::HttpFailure;
-use crate::timeouts::{
-    CALLER_TIMEOUT, EXCHANGE_TIMEOUT, POSTPONED_DEFAULT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
-};
+use crate::timeouts::{CALLER_TIMEOUT, EXCHANGE_TIMEOUT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX};
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]
@@ -304,18 +302,16 @@ fn is_answer_lost(error: &OAuthError) -> bool {
     }
 }
 
-/// Returns how long a server that is asked too much wants to be left alone, by all processes.
+/// Returns how long a server that is asked too much wants to be left alone, if it says so.
 fn asked_to_wait(error: &OAuthError) -> Option<Duration> {
-    let OAuthError::Status {
-        status: 429 | 503,
-        retry_after,
-        ..
-    } = error
-    else {
-        return None;
-    };
-    let wait = retry_after.map_or(POSTPONED_DEFAULT, Duration::from_secs);
-    Some(wait.min(RETRY_AFTER_MAX))
+    match error {
+        OAuthError::Status {
+            status: 429 | 503,
+            retry_after: Some(seconds),
+            ..
+        } => Some(Duration::from_secs(*seconds).min(RETRY_AFTER_MAX)),
+        _ => None,
+    }
 }
 
 /// Says whether a refusal will stay one. Of a client that registered itself, `invalid_client` means

@@ -308,12 +308,9 @@ fn tell_of_calls(context: &CommandContext, under_way: usize) {
     }
 }
 
-/// Waits for Ctrl-C, or for whoever started us to end us.
+/// Waits for Ctrl-C, the end of the terminal, or a service manager.
 async fn ended_by_signal() {
-    tokio::select! {
-        () = signals::interrupted() => {}
-        () = signals::terminated() => {}
-    }
+    let _kind = signals::ended().await;
 }
 
 /// Waits until whoever started us is gone.
