@@ -178,6 +178,7 @@ fn still_signed_in(desk: &Desk, what: &str) {
         .without_browser(&["call", "s", "echo", "message=hello"])
         .run();
     assert_eq!(call.code, 0, "{what}: {}", call.everything());
-    assert!(desk.rig.families()[0].is_chain(), "{what}");
+    let families = desk.rig.families();
+    assert!(families.first().unwrap().is_chain(), "{what}");
     assert_eq!(desk.windows().len(), 1, "{what}");
 }

@@ -289,7 +289,7 @@ impl DashboardBackend for LocalBackend {
                 }
                 match entered {
                     Ok(SignInOutcome::SignedIn) => Ok(None),
-                    Ok(SignInOutcome::Unneeded) => Ok(Some(format!("It {}", UNNEEDED))),
+                    Ok(SignInOutcome::Unneeded) => Ok(Some(format!("It {UNNEEDED}"))),
                     Ok(_) => Ok(None),
                     Err(error) => Err(backend.problem(&id, &error)),
                 }

@@ -133,7 +133,7 @@ impl Failure {
     }
 
     /// The same for something that is not wrong, but could be better.
-    pub(crate) const fn as_note(mut self) -> Self {
+    pub(crate) const fn into_note(mut self) -> Self {
         self.severity = "note";
         self
     }

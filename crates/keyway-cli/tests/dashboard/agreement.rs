@@ -26,10 +26,11 @@ fn facts(found: &Value, place: &str) -> Value {
 fn diagnostic(house: &House, words: &[&str]) -> Value {
     let words = [words, &["--config", "p", "--trust", "--format", "json"]].concat();
     let outcome = house.keyway_with(&words, &[("API_TOKEN", TOKEN)]);
-    let object: Value = serde_json::from_str(&outcome.stdout).expect(&outcome.everything());
-    let found = object["diagnostics"].as_array().unwrap();
+    let object: Value = serde_json::from_str(&outcome.stdout)
+        .unwrap_or_else(|_| panic!("{}", outcome.everything()));
+    let found = object.pointer("/diagnostics").unwrap().as_array().unwrap();
     assert_eq!(found.len(), 1, "{object:#}");
-    found[0].clone()
+    found.first().unwrap().clone()
 }
 
 /// Returns the data of the error that `keyway run` answers its client with.
@@ -52,7 +53,7 @@ fn error_data(house: &House) -> Value {
     drop(stdin);
     drop(child.wait());
     let answer: Value = serde_json::from_str(&line).unwrap();
-    answer["error"]["data"].clone()
+    answer.pointer("/error/data").unwrap().clone()
 }
 
 /// Returns what the page of the server says.

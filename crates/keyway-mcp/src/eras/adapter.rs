@@ -218,7 +218,7 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
     };
     Connection {
         link: Arc::new(link),
-        events: events.into(),
+        events,
         watch,
     }
 }

@@ -76,7 +76,7 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
     }));
     Connection {
         link,
-        events: events.into(),
+        events,
         watch,
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn json(examined: &[Diagnosis]) -> String {
 /// Words something better than what works.
 fn note(one: &Diagnosis, advice: &Finding) -> Failure {
     let found = one.clone().with(advice.clone());
-    Failure::of_diagnosis(&found).examined(&found).as_note()
+    Failure::of_diagnosis(&found).examined(&found).into_note()
 }
 
 #[derive(Serialize)]

@@ -92,7 +92,7 @@ impl Trial<'_> {
                 CliError::from(Error::SignIn { server, error })
             })
         });
-        offered.map_err(|error| refused(server, error.into()))?;
+        offered.map_err(|error| refused(server, error))?;
         let name = printable(server);
         Ok(format!(
             "`{name}` was asked: it offers sign-in with OAuth\n"
