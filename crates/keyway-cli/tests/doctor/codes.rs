@@ -271,6 +271,11 @@ const PROVOKED: &[Row] = &[
         &["refresh-failed"],
     ),
     (
+        "keyway-auth/src/oauth/tests/refresh.rs",
+        "a_lost_answer_is_said_to_be_one_and_the_old_token_is_tried_once_more",
+        &["refresh-unanswered"],
+    ),
+    (
         "keyway-cli/tests/doctor/whole.rs",
         "nothing_is_sent_before_somebody_approved_it",
         &["pending-trust"],
