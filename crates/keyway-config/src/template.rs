@@ -1,6 +1,6 @@
 //! The `${VAR}` and `${VAR:-default}` syntax inside configuration strings.
 //!
-//! A string is parsed once into a [`Template`] and expanded later against an [`Environment`], so
+//! A string is parsed once into a [`Template`] and expanded later against an `Environment`, so
 //! that a file can be linted on a machine where the variables are not set. What is shown to people
 //! is always the template, never what it expands to.
 
