@@ -174,7 +174,8 @@ impl Vault {
         reserve::take(self.data(), &me, grant)
     }
 
-    fn free_reserve(&self, grant: &GrantKey) {
+    /// Ends what a claim reserved; every way out of a claim comes by here.
+    pub(super) fn free_reserve(&self, grant: &GrantKey) {
         // A handle that never claimed has no owner, and reserved nothing.
         if let Some(me) = self.owner_name() {
             reserve::free(self.data(), &me, grant);

@@ -101,7 +101,7 @@ impl GrantStore for Vault {
         rejected: &Fingerprint,
     ) -> Result<Marked, StoreError> {
         grant.check()?;
-        self.write_scope("mark a sign-in", |scope| {
+        let marked = self.write_scope("mark a sign-in", |scope| {
             let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
                 return Ok(Marked::Superseded { current: None });
             };
@@ -128,8 +128,9 @@ impl GrantStore for Vault {
                 .map_err(VaultError::database("mark a sign-in"))?;
             notify(scope)?;
             Ok(Marked::Marked)
-        })
-        .map_err(Into::into)
+        });
+        self.free_reserve(grant);
+        Ok(marked?)
     }
 
     fn owner(&self) -> Result<OwnerId, StoreError> {
@@ -183,6 +184,7 @@ impl GrantStore for Vault {
             notify(scope)?;
             Ok((generation, old.is_some()))
         })?;
+        self.free_reserve(grant);
         if replaced {
             self.erase_now_or_later();
         }
@@ -213,6 +215,7 @@ impl GrantStore for Vault {
             notify(scope)?;
             Ok(true)
         })?;
+        self.free_reserve(grant);
         Ok(if existed {
             self.erase_now_or_later()
         } else {

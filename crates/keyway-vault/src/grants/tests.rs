@@ -394,6 +394,26 @@ fn room_for_the_commit_is_there_while_a_claim_is_open() {
     assert_eq!(reserves().len(), 1, "that of the dead is gone");
     vault.commit(&grant(), generation, &tokens(2)).unwrap();
     assert!(reserves().is_empty());
+    let claim = || {
+        let generation = vault.read(&grant()).unwrap().unwrap().generation;
+        let Claim::Claimed(claimed) = vault.claim(&grant(), generation, LONG).unwrap() else {
+            panic!("it is free");
+        };
+        assert_eq!(reserves().len(), 1);
+        (generation, claimed.fingerprint)
+    };
+    claim();
+    vault.put(&grant(), &tokens(3)).unwrap();
+    assert!(reserves().is_empty(), "signed in over it");
+    let (generation, fingerprint) = claim();
+    vault
+        .mark_reauth(&grant(), generation, &fingerprint)
+        .unwrap();
+    assert!(reserves().is_empty(), "rejected");
+    vault.put(&grant(), &tokens(4)).unwrap();
+    claim();
+    vault.delete(&grant()).unwrap();
+    assert!(reserves().is_empty(), "signed out");
 }
 
 #[test]
