@@ -70,9 +70,9 @@ pub use self::launch::{
 pub use self::legacy_sse::connect_sse;
 pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
-#[cfg(feature = "serve")]
 pub use self::queue::{QueueClosed, QueueReceiver, QueueRefusal, QueueSender, queue};
 pub use self::redact::Redactor;
+#[cfg(feature = "serve")]
 pub use self::serve::{
     BodyError, Inbound, ListenError, Listener, MAX_BODY_BYTES, Peer, Reply, Service, Upgrade,
     UpgradedStream, serve,

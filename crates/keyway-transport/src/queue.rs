@@ -81,6 +81,7 @@ impl<T> QueueSender<T> {
     }
 
     /// Waits for room, which is kept for as long as what it returns.
+    #[cfg(feature = "ws")]
     pub(crate) async fn reserve(&self) -> Result<mpsc::Permit<'_, T>, QueueClosed> {
         self.0.reserve().await.map_err(|_| QueueClosed)
     }
