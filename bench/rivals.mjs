@@ -167,20 +167,20 @@ const tests = {
   T1: ["forged callback `?code=EVIL` while sign-in is pending", (...a) => forged("?code=EVIL", ...a)],
   T2: ["forged callback `?code=EVIL&state=nope`", (...a) => forged("?code=EVIL&state=nope", ...a)],
   T3: ["forged callback `?error=access_denied`", (...a) => forged("?error=access_denied", ...a)],
-  T4: ["4 processes, token expired, token endpoint takes 3 s, nobody at the screen", async (client, place, rig) => {
+  T4: ["4 processes, token expired, token endpoint takes 3 s, unattended", async (client, place, rig) => {
     await rig.set({ expires_in: 2 });
     await signIn(client, place, rig);
     await sleep(2500);
     await rig.set({ expires_in: 3600, token_delay: 3000 });
     return together(client, place, rig, 4);
   }],
-  T5: ["4 processes, token refused before its time, token endpoint takes 3 s, nobody at the screen", async (client, place, rig) => {
+  T5: ["4 processes, token refused before its time, token endpoint takes 3 s, unattended", async (client, place, rig) => {
     await signIn(client, place, rig);
     await rig.reset();
     await rig.set({ token_delay: 3000 });
     return together(client, place, rig, 4);
   }],
-  T6: ["token endpoint answers 503 during a refresh, nobody at the screen", async (client, place, rig) => {
+  T6: ["token endpoint answers 503 during a refresh, unattended", async (client, place, rig) => {
     await signIn(client, place, rig);
     const before = place.windows().length;
     await rig.reset();

@@ -97,7 +97,7 @@ impl LoadError {
 #[non_exhaustive]
 pub enum WriteError {
     /// Somebody else changed it after it was read.
-    #[error("`{path}` was changed by somebody else in the meantime")]
+    #[error("`{path}` was changed by another program in the meantime")]
     Changed {
         /// The file.
         path: PathBuf,

@@ -153,7 +153,7 @@ pub struct Callback {
 #[non_exhaustive]
 pub enum InteractionError {
     /// No person can be asked here.
-    #[error("nobody can be asked to sign in here")]
+    #[error("a sign-in needs a browser or a terminal, and there is neither")]
     Unavailable,
     /// The fixed port is taken.
     #[error("port {port}, which the redirect address needs, is in use")]
@@ -171,7 +171,7 @@ pub enum InteractionError {
     #[error("the sign-in was cancelled")]
     Cancelled,
     /// The time is over.
-    #[error("nobody answered within {seconds} seconds")]
+    #[error("the consent page was not answered within {seconds} seconds")]
     Timeout {
         /// The limit.
         seconds: u64,

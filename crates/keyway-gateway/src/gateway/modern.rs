@@ -28,7 +28,7 @@ impl Gateway {
             return match &envelope.method {
                 Some(_) => Reply::new(StatusCode::ACCEPTED),
                 None => {
-                    let what = "nobody waits for an answer";
+                    let what = "no request is waiting for this answer";
                     refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, what)
                 }
             };

@@ -406,7 +406,7 @@ fn of_network(cause: NetworkCause, host: &str, next: &Next) -> Option<Finding> {
         ),
         NetworkCause::CertificateUntrusted => (
             Code::CertificateUntrusted,
-            format!("nobody that this machine trusts vouches for the certificate of {host}"),
+            format!("this machine does not trust the issuer of the certificate of {host}"),
             "if you know the authority, name its file in `config.toml`: [network] roots = [\"/path/to/ca.pem\"]",
         ),
         NetworkCause::CertificateName => (
