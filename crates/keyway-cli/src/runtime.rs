@@ -20,15 +20,15 @@ pub(crate) fn in_flight() -> InFlight {
 /// being renewed is kept first.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let mut ended_by = None;
-    let outcome = block_on_to_its_end(async {
+    let outcome = run_to_the_end(async {
         tokio::select! {
             // Listened for before anything is done.
             biased;
             signal = signals::ended() => {
                 ended_by = Some(signal);
-                Err(keyway::Error::Cancelled.into())
+                (Err(keyway::Error::Cancelled.into()), 1)
             }
-            outcome = work => outcome,
+            outcome = work => (outcome, 2),
         }
     });
     match ended_by {
@@ -42,32 +42,53 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
 pub(crate) fn block_on_to_its_end<T>(
     work: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
+    run_to_the_end(async { (work.await, 2) })
+}
+
+/// Runs a command, and finishes renewals; with its outcome comes how many more signals it takes to
+/// give those up.
+fn run_to_the_end<T>(
+    work: impl Future<Output = (Result<T, CliError>, usize)>,
+) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|source| CliError::Client { source })?;
     let outcome = runtime.block_on(async {
-        let outcome = work.await;
-        finish_renewals().await;
+        let (outcome, signals_to_hurry) = work.await;
+        finish_renewals(signals_to_hurry).await;
         outcome
     });
-    // A thread that reads from a terminal ends with the next line; nobody waits for that.
+    // A thread that reads from a terminal ends with the next line; it is not waited for.
     runtime.shutdown_timeout(LONGEST_GOODBYE);
     outcome
 }
 
 /// Waits for tokens that are being renewed: their answers may be the only copies of what a server
-/// has issued. A signal hurries.
-async fn finish_renewals() {
-    if in_flight().settled(SILENT_RENEWAL).await {
-        return;
-    }
-    let line = "waiting for the answer of a token endpoint; stopping now may lose the sign-in\n";
-    drop(io::stderr().lock().write_all(line.as_bytes()));
+/// has issued.
+///
+/// A client that closes our input sends a signal a moment later. That is one and the same end, so
+/// only the signal after it hurries.
+async fn finish_renewals(signals_to_hurry: usize) {
     let in_flight = in_flight();
+    let finished = async {
+        if in_flight.settled(SILENT_RENEWAL).await {
+            return;
+        }
+        let line =
+            "waiting for the answer of a token endpoint; stopping now may lose the sign-in\n";
+        drop(io::stderr().lock().write_all(line.as_bytes()));
+        in_flight.settled(LONGEST_RENEWAL).await;
+    };
+    let hurried = async {
+        for _ in 0..signals_to_hurry {
+            signals::ended().await;
+        }
+    };
     tokio::select! {
-        // In no particular order: whichever comes first ends the process.
-        _ = in_flight.settled(LONGEST_RENEWAL) => {}
-        _ = signals::ended() => {}
+        // The first, so that a process with nothing to finish listens for nothing.
+        biased;
+        () = finished => {}
+        () = hurried => {}
     }
 }

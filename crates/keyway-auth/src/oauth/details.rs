@@ -51,7 +51,7 @@ pub(super) struct Details {
     /// How long the access token lived when it was issued, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lifetime: Option<u64>,
-    /// Whether its last renewal brought another refresh token.
+    /// Whether a renewal ever brought another refresh token; unknown before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rotates: Option<bool>,
 }

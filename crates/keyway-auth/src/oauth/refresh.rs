@@ -150,9 +150,11 @@ impl OAuthEngine {
                 if is_final(&refusal.code, details.client(&self.settings).origin) =>
             {
                 if refusal.code.ends_with("_client") {
-                    self.registered_clients
-                        .delete_client(&details.issuer, &details.client_id)
-                        .await?;
+                    // If that fails, the next sign-in is refused once and registers again.
+                    let deleted = self
+                        .registered_clients
+                        .delete_client(&details.issuer, &details.client_id);
+                    drop(deleted.await);
                 }
                 self.reject(seen.generation, &details, claim)
                     .await
@@ -255,11 +257,7 @@ impl OAuthEngine {
         details: &Details,
         claim: &OwnClaim,
     ) -> Result<Renewed, OAuthError> {
-        let fingerprint = claim.fingerprint;
-        let marked = self
-            .grant
-            .with(move |store, key| store.mark_reauth(key, generation, &fingerprint))
-            .await?;
+        let marked = self.mark_rejected(generation, claim).await?;
         match marked {
             Marked::Superseded { .. } => self.adopt().await,
             _ => Ok(Renewed::Rejected {

@@ -40,8 +40,10 @@ impl Vault {
     ) -> Result<Claim, VaultError> {
         grant.check()?;
         // Before the row is looked at: what lies there may be the successor of its token.
-        self.commit_journal();
+        self.commit_journal(grant, generation)?;
         let me = self.with_owner(|owner| owner.id().clone())?;
+        // Before the claim is recorded: without room for the answer nothing may be sent.
+        let has_reserved = self.take_reserve(grant)?;
         let claim = self.write_scope("claim a refresh", |scope| {
             let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
                 return Ok(Claim::Absent);
@@ -78,15 +80,11 @@ impl Vault {
                     .with_lost_answers(row.lost_answers)
                     .with_postponed(postponed),
             ))
-        })?;
-        if let Claim::Claimed(claimed) = &claim
-            && let Err(error) = self.take_reserve(grant)
-        {
-            // Without room for the answer nothing is sent.
-            self.end_claim(grant, claimed.id, ClaimEnd::NothingSent)?;
-            return Err(error);
+        });
+        if has_reserved && !matches!(claim, Ok(Claim::Claimed(_))) {
+            self.free_reserve(grant);
         }
-        Ok(claim)
+        claim
     }
 
     /// Returns the claim that stands in the way.
@@ -165,9 +163,10 @@ impl Vault {
         committed.or_else(|_| commit())
     }
 
-    fn take_reserve(&self, grant: &GrantKey) -> Result<(), VaultError> {
+    /// Takes room for a commit; tells whether there was none yet.
+    fn take_reserve(&self, grant: &GrantKey) -> Result<bool, VaultError> {
         let Some(me) = self.owner_name() else {
-            return Ok(());
+            return Ok(false);
         };
         let runtime = self.runtime();
         reserve::sweep(self.data(), |name| owner::is_locked(runtime, name));
@@ -190,8 +189,13 @@ impl Vault {
 
 /// Returns how long ago a claim was made, in time that the machine ran where that can be told.
 fn age(claim: &ClaimRow, now: Timestamp, uptime: &Uptime) -> Duration {
-    let measured = claim.uptime.as_ref().and_then(|from| uptime.since(from));
-    measured.unwrap_or_else(|| now.since(claim.from))
+    match &claim.uptime {
+        // Its process cannot have survived that.
+        Some(from) if from.is_of_another_boot_than(uptime) => Some(Duration::MAX),
+        Some(from) => uptime.since(from),
+        None => None,
+    }
+    .unwrap_or_else(|| now.since(claim.from))
 }
 
 /// Returns how long the authorization server still wants to be left alone. A reboot forgets it.

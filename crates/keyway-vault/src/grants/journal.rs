@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read as _;
 
 use keyway_secret::Secret;
-use keyway_store::{Generation, GrantKey, GrantStore as _, Timestamp, Tokens};
+use keyway_store::{Generation, GrantKey, Timestamp, Tokens};
 use zeroize::Zeroizing;
 
 use crate::error::VaultError;
@@ -38,25 +38,38 @@ impl Vault {
         self.data().create(&name, &contents).map(drop)
     }
 
-    /// Commits what lies in the journal. What cannot be committed now stays for the next time.
-    pub(super) fn commit_journal(&self) {
-        let Ok(entries) = std::fs::read_dir(self.data_folder()) else {
-            return;
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
+    /// Commits what lies in the journal.
+    ///
+    /// Fails if a file may hold the successor of this generation and cannot be committed now: then
+    /// nothing may be redeemed. What belongs to other grants stays for their next claim, and a file
+    /// that does not open was not written by this vault, or is damaged.
+    pub(super) fn commit_journal(
+        &self,
+        grant: &GrantKey,
+        generation: Generation,
+    ) -> Result<(), VaultError> {
+        let folder = self.data_folder();
+        let failed = |source| VaultError::file("list", folder, source);
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
             };
-            // A file that does not open was not written by this vault, or is damaged: it stays.
-            if let Ok(Some(entry)) = self.read_journal(name)
-                && self
-                    .commit(&entry.grant, entry.generation, &entry.tokens)
-                    .is_ok()
-            {
-                drop(self.data().remove(name));
+            let Some(entry) = self.read_journal(name)? else {
+                continue;
+            };
+            let JournalEntry {
+                grant: of,
+                generation: from,
+                tokens,
+            } = entry;
+            match self.commit_once(&of, from, &tokens) {
+                Ok(_) => drop(self.data().remove(name)),
+                Err(error) if (&of, from) == (grant, generation) => return Err(error),
+                Err(_) => {}
             }
         }
+        Ok(())
     }
 
     fn read_journal(&self, name: &str) -> Result<Option<JournalEntry>, VaultError> {

@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use crate::error::VaultError;
 use crate::folders::Folder;
 
-/// Takes room for the commit of one claim.
+/// Takes room for the commit of one claim; tells whether there was none yet.
 ///
 /// A file system that cannot reserve room is not an error: there the journal and the retries of the
 /// commit have to do.
-pub(super) fn take(data: &Folder, owner: &str, grant: &GrantKey) -> Result<(), VaultError> {
+pub(super) fn take(data: &Folder, owner: &str, grant: &GrantKey) -> Result<bool, VaultError> {
     let name = name(owner, grant);
     if data.inspect(&name)? {
-        return Ok(());
+        return Ok(false);
     }
     let file = data.create_open(&name)?;
     match fallocate(&file, FallocateFlags::empty(), 0, BYTES) {
@@ -24,7 +24,7 @@ pub(super) fn take(data: &Folder, owner: &str, grant: &GrantKey) -> Result<(), V
             data.remove(&name)?;
             Err(VaultError::file("reserve room in", data.path(), errno))
         }
-        _ => Ok(()),
+        _ => Ok(true),
     }
 }
 

@@ -173,7 +173,7 @@ impl GrantStore for Vault {
 
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         grant.check()?;
-        let (generation, replaced) = self.write_scope("keep a sign-in", |scope| {
+        let put = |scope: &Scope<'_>| {
             let mut manifest = manifest(scope)?;
             let old = Row::load(scope, &manifest, grant)?;
             if let Some(old) = &old {
@@ -183,8 +183,9 @@ impl GrantStore for Vault {
             let generation = store(scope, &mut manifest, (grant, &key), tokens)?;
             notify(scope)?;
             Ok((generation, old.is_some()))
-        })?;
-        self.free_reserve(grant);
+        };
+        let (generation, replaced) =
+            self.commit_in_reserve(grant, || self.write_scope("keep a sign-in", put))?;
         if replaced {
             self.erase_now_or_later();
         }
@@ -193,7 +194,7 @@ impl GrantStore for Vault {
 
     fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         grant.check()?;
-        let existed = self.write_scope("delete a sign-in", |scope| {
+        let delete = |scope: &Scope<'_>| {
             let mut manifest = manifest(scope)?;
             // Not checked: what was tampered with can at least be got rid of.
             let row = Row::load_unchecked(scope, grant)?;
@@ -214,8 +215,9 @@ impl GrantStore for Vault {
             save_manifest(scope, &manifest)?;
             notify(scope)?;
             Ok(true)
-        })?;
-        self.free_reserve(grant);
+        };
+        let existed =
+            self.commit_in_reserve(grant, || self.write_scope("delete a sign-in", delete))?;
         Ok(if existed {
             self.erase_now_or_later()
         } else {
@@ -237,7 +239,7 @@ impl GrantStore for Vault {
 }
 
 impl Vault {
-    fn commit_once(
+    pub(super) fn commit_once(
         &self,
         grant: &GrantKey,
         generation: Generation,

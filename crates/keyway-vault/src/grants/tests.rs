@@ -460,3 +460,44 @@ fn journal_is_sealed_and_committed_before_the_next_claim() {
     let claim = next.claim(&grant(), found.generation, LONG).unwrap();
     assert!(matches!(claim, Claim::Claimed(it) if it.refresh.expose() == "refresh-2"));
 }
+
+#[test]
+fn claim_fails_while_the_successor_of_its_token_cannot_be_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    vault.claim(&grant(), generation, LONG).unwrap();
+    vault.journal(&grant(), generation, &tokens(2)).unwrap();
+    drop(vault);
+    let next = home.open();
+    let files = home.files().into_iter().map(|(path, _)| path);
+    let is_journal = |path: &std::path::PathBuf| path.to_string_lossy().contains("journal-");
+    let file = files.into_iter().find(is_journal).unwrap();
+    let set = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o644);
+    next.claim(&grant(), generation, LONG).unwrap_err();
+    set(0o600);
+    let claim = next.claim(&grant(), generation, LONG).unwrap();
+    assert!(matches!(claim, Claim::Moved { .. }), "{claim:?}");
+}
+
+#[test]
+fn claim_of_an_earlier_boot_is_overdue_whatever_the_clock_says() {
+    let home = Home::new();
+    let (vault, other) = (home.open(), home.open());
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    vault.claim(&grant(), generation, LONG).unwrap();
+    home.edit("UPDATE grants SET claim_boot = 'before', claimed_at = claimed_at + 86400000, claimed_until = claimed_until + 86400000");
+    let claim = other.claim(&grant(), generation, LONG).unwrap();
+    assert!(
+        matches!(
+            claim,
+            Claim::Held {
+                is_overdue: true,
+                ..
+            }
+        ),
+        "{claim:?}"
+    );
+}

@@ -31,6 +31,11 @@ impl Uptime {
         comparable.then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
+    /// Says whether both boots are known, and differ.
+    pub(super) fn is_of_another_boot_than(&self, other: &Self) -> bool {
+        !self.boot.is_empty() && !other.boot.is_empty() && self.boot != other.boot
+    }
+
     pub(super) fn after(mut self, span: Duration) -> Self {
         let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         self.millis = self.millis.saturating_add(span);

@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use keyway_secret::Secret;
-use keyway_store::{Claim, ClaimId, Fingerprint, Grant, GrantKey, GrantStore, OwnerId, StoreError};
+use keyway_store::{
+    Claim, ClaimId, Fingerprint, Generation, Grant, GrantKey, GrantStore, Marked, OwnerId,
+    StoreError,
+};
 
 use crate::error::{OAuthError, RejectionCause};
 use crate::oauth::details::Details;
@@ -133,6 +136,31 @@ impl OAuthEngine {
             store.postpone(key, claim, wait)
         })
         .await
+    }
+
+    /// Records that the server rejected the token, which ends the claim; where that cannot be
+    /// stored, the claim is given back, so that it keeps no process waiting.
+    pub(super) async fn mark_rejected(
+        &self,
+        generation: Generation,
+        claim: &OwnClaim,
+    ) -> Result<Marked, OAuthError> {
+        let fingerprint = claim.fingerprint;
+        for _ in 0..END_TRIES {
+            let marked = self
+                .grant
+                .with(move |store, key| store.mark_reauth(key, generation, &fingerprint))
+                .await;
+            if marked.is_ok() {
+                return marked;
+            }
+            self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
+        }
+        self.release(claim).await?;
+        let marked = self
+            .grant
+            .with(move |store, key| store.mark_reauth(key, generation, &fingerprint));
+        marked.await
     }
 
     /// Tries a few times: a claim that stays keeps all processes waiting until this one ends.

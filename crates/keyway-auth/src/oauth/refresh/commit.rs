@@ -96,7 +96,9 @@ fn renewed_tokens(seen: &Grant, details: &Details, issued: &Issued, claim: &OwnC
     let new = tokens(issued);
     let lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
     let rotated = issued.refresh.as_ref();
-    let rotates = Some(rotated.is_some_and(|refresh| !refresh.is_same_as(&claim.refresh)));
+    let has_rotated = rotated.is_some_and(|refresh| !refresh.is_same_as(&claim.refresh));
+    // Once is enough: a server that rotates now and then is one that rotates.
+    let rotates = Some(has_rotated || details.rotates == Some(true));
     let says_more = issued.scopes.is_some()
         || issued.account.is_some()
         || lifetime != details.lifetime
