@@ -176,7 +176,7 @@ fn without_a_certificate_the_door_stays_shut_and_the_settings_have_the_key() {
     assert_eq!(nginx.upstream.last(), "CN=settings");
 }
 
-/// A certificate that the server does not like is explained as such by whoever meets it.
+/// A certificate that the server rejects is explained as such by every command.
 #[test]
 fn a_rejected_certificate_is_explained_by_doctor_and_by_call() {
     let Some(nginx) = Guarded::start() else {

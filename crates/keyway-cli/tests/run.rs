@@ -132,7 +132,7 @@ fn a_client_that_leaves_during_a_renewal_loses_no_sign_in() {
     }
 }
 
-/// A token endpoint that takes longer than callers wait costs nobody a sign-in.
+/// A token endpoint that takes longer than callers wait does not cost a sign-in.
 #[test]
 fn an_answer_after_fifteen_seconds_is_kept_by_the_command_that_asked_for_it() {
     let desk = Desk::new(KEYWAY, Settings::default());

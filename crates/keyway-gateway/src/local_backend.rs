@@ -43,7 +43,7 @@ use crate::timeouts::{BUTTON_TIMEOUT, SIGN_IN_PAGE_TIMEOUT};
 pub struct LocalBackend {
     /// Replaced as a whole; held only to read or replace the list.
     plugins: RwLock<Vec<Arc<Loaded>>>,
-    /// Asks nobody.
+    /// Never prompts.
     host: Host,
     records: Arc<ServerRecords>,
     gateway: OnceLock<Weak<Gateway>>,
@@ -64,7 +64,7 @@ impl LocalBackend {
         })
     }
 
-    /// Returns the host that asks nobody.
+    /// Returns the host that never prompts.
     #[must_use]
     pub const fn host(&self) -> &Host {
         &self.host
@@ -129,12 +129,12 @@ impl LocalBackend {
         self.plugin(id)?.plan(&id.name)?.approved_before()
     }
 
-    /// Returns the plugin of a server, under the host that asks nobody.
+    /// Returns the plugin of a server, under the host that never prompts.
     fn plugin(&self, id: &ServerId) -> Result<Plugin, Error> {
         Ok(self.host_of(id).plugin(self.loaded(id)?))
     }
 
-    /// Lets clients connect anew.
+    /// Lets clients connect again.
     fn reconnect(&self, id: &ServerId) {
         if let Some(gateway) = self.gateway.get().and_then(Weak::upgrade) {
             gateway.reconnect(&id.plugin, &id.name);

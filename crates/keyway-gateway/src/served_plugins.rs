@@ -247,7 +247,7 @@ impl ServedPlugins {
                 let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
                 self.upstreams.push(Arc::downgrade(&upstream));
                 let served = ServedServer::new(loaded.plugin.name(), name, digest, upstream);
-                // A session survives a sign-out of somebody else, and keeps to its account itself.
+                // A session survives the sign-out of another account, and keeps to its own.
                 servers.push(served.with_entry_digest(fingerprint));
             }
         }

@@ -75,10 +75,10 @@ pub enum KeyringAbsence {
     /// No session bus listens.
     #[error("there is no session bus")]
     SessionBus,
-    /// The session bus is somebody else's, as after `sudo`.
+    /// The session bus belongs to another user, as after `sudo`.
     #[error("the session bus belongs to another user")]
     ForeignBus,
-    /// Nobody on the session bus keeps secrets.
+    /// No service on the session bus keeps secrets.
     #[error("no keyring service is on the session bus")]
     Service,
     /// The service runs, but holds nothing that keys could be kept in.

@@ -15,7 +15,7 @@ pub struct InFlight(Arc<Counts>);
 struct Counts {
     /// The sign-ins whose refresh token this process has claimed.
     claimed: Mutex<HashSet<GrantKey>>,
-    /// How much is being stored that nobody waits for otherwise.
+    /// How much is being stored that no caller waits for.
     stores: AtomicUsize,
 }
 

@@ -24,7 +24,7 @@ impl ChangeCounter {
         Changes(self.0.subscribe())
     }
 
-    /// Says whether anybody waits for changes.
+    /// Says whether a client waits for changes.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.0.receiver_count() > 0

@@ -127,7 +127,7 @@ async fn ask<C: Connected>(
     server.ask(method, params).await
 }
 
-/// A sign-in lists tools anew, and a server may ask for a second one.
+/// A sign-in lists tools again, and a server may ask for a second one.
 const MAX_LISTS: usize = 3;
 
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A client with a secret, known to the authorization server before anybody signs in.
+/// A client with a secret, known to the authorization server before the first sign-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

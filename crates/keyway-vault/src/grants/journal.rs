@@ -2,7 +2,7 @@
 //!
 //! A refreshed token that is in no file is lost with its process, and the sign-in with it. So what
 //! the database cannot take (a full disk, a lock that stays) is written beside it. Every process
-//! that is about to claim commits these files first: whoever redeems the old token while its
+//! that is about to claim commits these files first: redeeming the old token while its
 //! successor lies here would make the server revoke both.
 
 use std::fs::File;

@@ -49,7 +49,7 @@ pub fn skipped(loaded: &Loaded) -> Vec<SkippedEntry> {
         return Vec::new();
     }
     let mut findings = left_out(&loaded.plugin);
-    // A rule may quote a name that somebody made of a token.
+    // A rule may quote a name that was made of a token.
     mask::in_diagnostics(&mut findings);
     findings.iter().map(SkippedEntry::of).collect()
 }

@@ -50,7 +50,7 @@ impl<'a> Survey<'a> {
             let scope = variables.scope();
             let found = status::of(&loaded.plugin, &scope);
             let mut explaining = rules::explaining(&loaded.plugin, scope, &found);
-            // A rule may quote a name that somebody made of a token.
+            // A rule may quote a name that was made of a token.
             mask::in_diagnostics(&mut explaining);
             let plugin = loaded.plugin.name();
             servers.extend(found.into_iter().map(|status| Surveyed {

@@ -29,7 +29,7 @@ pub trait Presenter: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// Returns [`InteractionError::Unavailable`] where nobody would see it.
+    /// Returns [`InteractionError::Unavailable`] where no person would see it.
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError>;
 
     /// Shows a code for another device; returns at once. Without it, nobody would see one.

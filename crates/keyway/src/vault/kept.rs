@@ -85,6 +85,16 @@ impl KeptVault {
     }
 }
 
+impl KeptVault {
+    /// Counts a claim that was made: from here on the process must not end in the middle of it.
+    fn counted(&self, grant: &GrantKey, claim: Claim) -> Claim {
+        if matches!(claim, Claim::Claimed(_)) {
+            self.in_flight.claimed().insert(grant.clone());
+        }
+        claim
+    }
+}
+
 impl fmt::Debug for KeptVault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptVault").finish_non_exhaustive()
@@ -106,10 +116,7 @@ impl GrantStore for KeptVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         let claim = self.get()?.claim(grant, generation, lifetime)?;
-        if matches!(claim, Claim::Claimed(_)) {
-            self.in_flight.claimed().insert(grant.clone());
-        }
-        Ok(claim)
+        Ok(self.counted(grant, claim))
     }
 
     fn take_over(
@@ -119,10 +126,7 @@ impl GrantStore for KeptVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         let claim = self.get()?.take_over(grant, generation, lifetime)?;
-        if matches!(claim, Claim::Claimed(_)) {
-            self.in_flight.claimed().insert(grant.clone());
-        }
-        Ok(claim)
+        Ok(self.counted(grant, claim))
     }
 
     fn commit(
@@ -230,7 +234,7 @@ impl GrantStore for KeptVault {
         match self.existing()? {
             Some(vault) => {
                 let deleted = vault.delete(grant)?;
-                // Whoever signs out claims first, so that nobody renews what is revoked.
+                // A sign-out claims first, so that no process renews what is revoked.
                 self.in_flight.claimed().remove(grant);
                 Ok(deleted)
             }
