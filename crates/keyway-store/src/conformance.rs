@@ -7,6 +7,7 @@
 
 mod claims;
 mod records;
+mod refresh_model;
 mod sign_ins;
 
 use std::time::Duration;
@@ -24,6 +25,16 @@ pub use self::claims::*;
 pub use self::records::*;
 pub use self::sign_ins::*;
 
+/// Takes every step that the model of the refresh protocol knows on a store of this kind, and
+/// compares the answers; the model itself is explored by the tests of this crate.
+///
+/// # Errors
+///
+/// Returns the error of the store, if a step fails.
+pub fn every_answer_is_that_of_the_refresh_model(backend: &impl Backend) -> Outcome {
+    refresh_model::replay::replay_all(backend)
+}
+
 /// One store that can be opened many times.
 pub trait Backend: Sync {
     /// A handle on the store.
@@ -31,6 +42,11 @@ pub trait Backend: Sync {
 
     /// Opens one more handle, as another process would.
     fn open(&self) -> Self::Store;
+
+    /// Moves the store's clock on, by which claims grow old; `false` if it cannot be moved.
+    fn advance(&self, _by: Duration) -> bool {
+        false
+    }
 }
 
 /// Makes a test of every function in this module; `$fresh` makes an empty
@@ -63,6 +79,7 @@ macro_rules! grant_store_conformance {
             who_uses_a_sign_in_is_asked_to_stop_and_waited_for
             list_shows_one_profile
             one_winner_per_generation
+            every_answer_is_that_of_the_refresh_model
         );
     };
     (@each $fresh:expr; $($name:ident)*) => {

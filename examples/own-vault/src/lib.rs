@@ -501,6 +501,11 @@ mod tests {
         fn open(&self) -> MemoryHandle {
             self.handle()
         }
+
+        fn advance(&self, by: Duration) -> bool {
+            Self::advance(self, by);
+            true
+        }
     }
 
     keyway_store::grant_store_conformance!(MemoryVault::default());
