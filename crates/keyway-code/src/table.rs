@@ -149,6 +149,8 @@ codes! {
             "call `keyway::init()` as the first line of `main`; this is a fault of the host, not of the plugin"
         MalformedKey "malformed-key" TRUST UNUSABLE Failed Person NO
             "make a key: openssl rand -hex 32 > FILE"
+        MessageTooLarge "message-too-large" ANY BROKEN Failed ServerOperator NO
+            "ask for less at once, such as a page of a list or a part of a file; otherwise its operator has to split the answer"
         NameNotFound "name-not-found" NAME OFFLINE Network Network NO
             "check the host in `url` and the variables in it"
         NetworkError "network-error" TOKEN OFFLINE Network Network YES

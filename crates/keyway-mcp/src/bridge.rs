@@ -4,20 +4,21 @@
 //! speak the same protocol era. Every request of the client gets exactly one answer: the server's,
 //! or an error that says what happened and what to do.
 
+pub mod input;
 mod opening;
 pub mod output;
 pub mod traffic_observer;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use keyway_auth::{ServerEvent, ServerObserver};
-use keyway_transport::{Connection, Event, Frame};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use keyway_transport::{Connection, Event};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
-use self::output::Output;
+use self::input::{Incoming, Input};
+use self::output::{Output, Pushed};
 use self::traffic_observer::TrafficObserver;
 use crate::explain::Explainer;
 
@@ -56,8 +57,7 @@ pub async fn bridge_observed(
     connection: Connection,
     observer: Arc<dyn TrafficObserver>,
 ) -> io::Result<()> {
-    let mut input = Input::new(input);
-    input.observer = Some(Arc::clone(&observer));
+    let input = Input::new(input).observed_by(Arc::clone(&observer));
     let output = Output::new(output).observed_by(observer);
     resume(input, output, connection).await
 }
@@ -86,19 +86,35 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     let watch = connection.watch.clone();
     let (failures, mut failed) = mpsc::channel(FAILURES);
     let upwards = async {
-        while let Some(frame) = input.next().await? {
+        while let Some(incoming) = input.next().await? {
+            let frame = match incoming {
+                Incoming::Message(frame) => frame,
+                Incoming::Refused(refusal) => {
+                    let _gone = failures.send(Pushed::Refusal(refusal)).await;
+                    continue;
+                }
+            };
             let id = frame.envelope().ok().and_then(|envelope| envelope.id());
             if let (Err(error), Some(id)) = (link.send(frame).await, id) {
                 // The other half ends only after this one.
-                let _gone = failures.send(Event::Failed { id, error }).await;
+                let failed = Pushed::Event(Event::Failed { id, error });
+                let _gone = failures.send(failed).await;
             }
         }
         io::Result::Ok(())
     };
     let downwards = async {
         loop {
+            // Both are queues: whichever side is not taken now keeps what it has.
             let event = tokio::select! {
-                Some(event) = failed.recv() => event,
+                Some(pushed) = failed.recv() => match pushed {
+                    Pushed::Event(event) => event,
+                    Pushed::Refusal(refusal) => {
+                        output.refuse(refusal);
+                        output.flush().await?;
+                        continue;
+                    }
+                },
                 event = connection.events.recv() => match event {
                     Some(event) => event,
                     None => return io::Result::Ok(()),
@@ -113,6 +129,8 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
             output.flush().await?;
         }
     };
+    // The client's end ends both: what the server still sends has no reader. What the other half
+    // was about to write is dropped with it.
     tokio::select! {
         ended = upwards => ended,
         ended = downwards => ended,
@@ -127,74 +145,6 @@ fn report_closed(watch: &ServerObserver, event: &Event) {
     }
 }
 
-/// Frames of a client, one per line.
-pub struct Input<R> {
-    /// What comes before anything that is read.
-    front: VecDeque<Frame>,
-    lines: BufReader<R>,
-    line: Vec<u8>,
-    observer: Option<Arc<dyn TrafficObserver>>,
-}
-
-impl<R> std::fmt::Debug for Input<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Messages may hold what a person typed.
-        f.debug_struct("Input").finish_non_exhaustive()
-    }
-}
-
-impl<R: AsyncRead + Unpin> Input<R> {
-    /// Reads messages from `input`, one on each line.
-    pub fn new(input: R) -> Self {
-        Self {
-            front: VecDeque::new(),
-            lines: BufReader::with_capacity(READ_BYTES, input),
-            line: Vec::new(),
-            observer: None,
-        }
-    }
-
-    /// Lets frames come before everything that is still to be read, but after those that were put
-    /// back earlier.
-    pub fn put_back(&mut self, frames: impl IntoIterator<Item = Frame>) {
-        self.front.extend(frames);
-    }
-
-    /// Returns a frame that needs no waiting; what cannot be read is left for [`Self::next`].
-    pub fn cached(&mut self) -> Option<Frame> {
-        if !self.line.is_empty() {
-            return None;
-        }
-        let end = self.lines.buffer().iter().position(|byte| *byte == b'\n')?;
-        let line = self.lines.buffer().get(..end)?.to_vec();
-        let frame = Frame::new(line).ok().filter(|it| !it.bytes().is_empty())?;
-        self.lines.consume(end.saturating_add(1));
-        Some(frame)
-    }
-
-    /// Returns the next frame, or `None` when the client has gone away.
-    ///
-    /// Whoever stops waiting loses nothing: what was read of a line is kept.
-    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
-        if let Some(frame) = self.front.pop_front() {
-            return Ok(Some(frame));
-        }
-        loop {
-            if self.lines.read_until(b'\n', &mut self.line).await? == 0 {
-                return Ok(None);
-            }
-            let frame = Frame::new(std::mem::take(&mut self.line)).map_err(io::Error::other)?;
-            if !frame.bytes().is_empty() {
-                if let Some(observer) = &self.observer {
-                    observer.client_sent(&frame);
-                }
-                return Ok(Some(frame));
-            }
-        }
-    }
-}
-
-const READ_BYTES: usize = 64 * 1024;
 const FAILURES: usize = 64;
 
 #[cfg(test)]

@@ -49,9 +49,9 @@ impl BodyBuffer {
         if needed <= self.all.capacity() {
             return;
         }
-        let wanted = capacity_for(needed.max(self.expected));
+        let wanted = capacity_for(needed.max(self.expected), self.all.capacity());
         // Where so much may not even be reserved, it grows as it comes.
-        let _grows = self.all.try_reserve(wanted - self.all.len());
+        let _grows = self.all.try_reserve_exact(wanted - self.all.len());
     }
 
     /// Returns all that has come.
@@ -67,24 +67,40 @@ impl BodyBuffer {
 /// Makes room for `more` bytes behind those that are there.
 #[cfg(feature = "stdio")]
 pub(crate) fn reserve(buffer: &mut BytesMut, more: usize) {
-    let wanted = capacity_for(buffer.len() + more);
+    if buffer.capacity() - buffer.len() >= more {
+        return;
+    }
+    let wanted = capacity_for(buffer.len() + more, buffer.capacity());
     let mut moved = Vec::new();
-    if wanted < NEVER_KEPT_BYTES
-        || buffer.capacity() - buffer.len() >= more
-        || moved.try_reserve_exact(wanted).is_err()
-    {
+    if wanted < NEVER_KEPT_BYTES || moved.try_reserve_exact(wanted).is_err() {
         return buffer.reserve(more);
     }
     moved.extend_from_slice(buffer);
     *buffer = Bytes::from(moved).into();
 }
 
-/// Returns how much room a message of so many bytes gets.
-fn capacity_for(bytes: usize) -> usize {
-    if bytes <= KEPT_BYTES {
-        return bytes;
+/// Takes the first bytes out of a buffer, and gives back the memory of a large one: what is left
+/// would otherwise hold all of it until the next message.
+#[cfg(feature = "stdio")]
+pub(crate) fn take_front(buffer: &mut BytesMut, length: usize) -> Bytes {
+    let was_large = buffer.capacity() > KEPT_BYTES;
+    let front = buffer.split_to(length).freeze();
+    if was_large && buffer.len() <= KEPT_BYTES {
+        *buffer = BytesMut::from(&buffer[..]);
     }
-    bytes.max(NEVER_KEPT_BYTES)
+    front
+}
+
+/// Returns how much room a message of `needed` bytes gets, where there is room for `current`.
+///
+/// At least twice as much as before: however large a message becomes, each of its bytes is moved
+/// less than twice on average.
+fn capacity_for(needed: usize, current: usize) -> usize {
+    let doubled = needed.max(current.saturating_mul(2));
+    if doubled <= KEPT_BYTES {
+        return doubled;
+    }
+    doubled.max(NEVER_KEPT_BYTES)
 }
 
 /// Up to here, memory that was used once is kept for the next.
@@ -97,6 +113,8 @@ const NEVER_KEPT_BYTES: usize = 33 * 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "stdio")]
+    use crate::frame::MAX_FRAME_BYTES;
 
     fn filled(expected: Option<usize>, pieces: &[usize]) -> BodyBuffer {
         let mut body = BodyBuffer::with_expected_len(expected);
@@ -139,6 +157,39 @@ mod tests {
         buffer.extend_from_slice(&vec![0; 5_000_000]);
         reserve(&mut buffer, KEPT_BYTES);
         assert_eq!(buffer.len(), 35_000_005);
+    }
+
+    #[cfg(feature = "stdio")]
+    #[test]
+    fn the_largest_message_is_moved_a_few_times_however_small_its_pieces() {
+        let (piece, mut buffer, mut moves) = (vec![0; 64 * 1024], BytesMut::new(), 0);
+        let (mut body, mut body_moves) = (BodyBuffer::with_expected_len(None), 0);
+        for _ in 0..MAX_FRAME_BYTES / piece.len() {
+            let (before, body_before) = (buffer.as_ptr(), body.all.as_ptr());
+            reserve(&mut buffer, piece.len());
+            buffer.extend_from_slice(&piece);
+            moves += usize::from(buffer.as_ptr() != before);
+            body.push(piece.clone().into());
+            body_moves += usize::from(body.all.as_ptr() != body_before);
+        }
+        assert_eq!((buffer.len(), body.len()), (MAX_FRAME_BYTES, MAX_FRAME_BYTES));
+        assert!(moves <= 8 && body_moves <= 8, "{moves} and {body_moves}");
+    }
+
+    #[cfg(feature = "stdio")]
+    #[test]
+    fn the_memory_of_a_large_line_is_not_kept_for_the_next() {
+        let mut buffer = BytesMut::new();
+        reserve(&mut buffer, 10_000_000);
+        buffer.extend_from_slice(&vec![b'x'; 10_000_000]);
+        buffer.extend_from_slice(b"rest");
+        let line = take_front(&mut buffer, 10_000_000);
+        assert_eq!((line.len(), &buffer[..]), (10_000_000, &b"rest"[..]));
+        assert!(buffer.capacity() < KEPT_BYTES, "{}", buffer.capacity());
+        // Small lines share one buffer.
+        let place = buffer.as_ptr();
+        assert_eq!(&take_front(&mut buffer, 2)[..], b"re");
+        assert_eq!(buffer.as_ptr(), place.wrapping_add(2));
     }
 
     #[test]

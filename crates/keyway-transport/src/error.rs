@@ -132,12 +132,14 @@ pub enum TransportError {
 
 impl From<StreamError> for TransportError {
     fn from(error: StreamError) -> Self {
-        let what = match error {
-            StreamError::LineTooLong => "a line of the event stream exceeds the limit",
-            StreamError::EventTooLarge => "an event of the event stream exceeds the limit",
-            StreamError::FieldTooLong => "a field of the event stream exceeds the limit",
-        };
-        Self::Protocol { what }
+        match error {
+            StreamError::LineTooLong | StreamError::EventTooLarge => {
+                Self::Frame(FrameError::above_limit())
+            }
+            StreamError::FieldTooLong => Self::Protocol {
+                what: "a field of the event stream exceeds the limit",
+            },
+        }
     }
 }
 

@@ -72,6 +72,37 @@ impl Frame {
         }))
     }
 
+    /// Reads the envelope ahead of its first use: here if that takes no time, and on another thread
+    /// if the message is so large that every other connection would wait meanwhile.
+    ///
+    /// Cancel safety: cancel safe; a message that was not read ahead is read when it is used.
+    pub async fn read_ahead(&self) {
+        if self.0.parts.get().is_none() {
+            self.read_with(|frame| drop(frame.envelope())).await;
+        }
+    }
+
+    /// Runs `read` on the message, on another thread if it is large.
+    ///
+    /// Cancel safety: a large message is read to its end, and the result dropped.
+    pub async fn read_with<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> T {
+        if self.0.bytes.len() <= READ_INLINE_BYTES {
+            return read(self);
+        }
+        let frame = self.clone();
+        match tokio::task::spawn_blocking(move || read(&frame)).await {
+            Ok(read) => read,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime is shutting down, and this task with it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
     /// Returns the envelope, read in one pass without copying or interpreting what it carries.
     ///
     /// # Errors
@@ -282,9 +313,9 @@ impl RequestId {
 #[non_exhaustive]
 pub enum FrameError {
     /// Larger than [`MAX_FRAME_BYTES`].
-    #[error("a message of {bytes} bytes is larger than the limit of {MAX_FRAME_BYTES}")]
+    #[error("the message is larger than {} MiB", MAX_FRAME_BYTES >> 20)]
     TooLarge {
-        /// How many bytes it has.
+        /// How many bytes it has at least.
         bytes: usize,
     },
     /// Not one JSON object.
@@ -292,8 +323,19 @@ pub enum FrameError {
     NotJsonRpc,
 }
 
+impl FrameError {
+    /// A message that was not read to its end.
+    pub(crate) const fn above_limit() -> Self {
+        Self::TooLarge {
+            bytes: MAX_FRAME_BYTES + 1,
+        }
+    }
+}
+
 /// The largest message in either direction.
 pub const MAX_FRAME_BYTES: usize = 64 * 1024 * 1024;
+/// Reading so much takes less than a millisecond.
+const READ_INLINE_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -331,6 +373,24 @@ mod tests {
             assert!(envelope.result.is_none() && envelope.error.is_none());
         }
         assert_eq!(first, Frame::new(text).unwrap());
+    }
+
+    #[tokio::test]
+    async fn other_tasks_run_while_a_large_message_is_read() {
+        let large = format!(r#"{{"id":1,"result":"{}"}}"#, "x".repeat(8_000_000));
+        let frame = Frame::new(large).unwrap();
+        let turns = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let other = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        frame.read_ahead().await;
+        other.abort();
+        assert!(frame.0.parts.get().is_some_and(Option::is_some));
+        assert!(turns.load(std::sync::atomic::Ordering::Relaxed) > 0);
     }
 
     #[test]

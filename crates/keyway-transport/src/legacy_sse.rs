@@ -214,6 +214,7 @@ impl Shared {
 
     async fn forward(&self, data: Bytes) -> Result<(), TransportError> {
         let frame = Frame::new(without_line_breaks(data))?;
+        frame.read_ahead().await;
         let (id, is_answer) = {
             let envelope = frame.envelope()?;
             (envelope.id(), envelope.method.is_none())

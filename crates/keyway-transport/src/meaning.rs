@@ -4,6 +4,7 @@
 use keyway_code::{Code, Exit, ServerState};
 
 use crate::error::TransportError;
+use crate::frame::FrameError;
 use crate::network_cause::NetworkCause;
 
 impl TransportError {
@@ -37,7 +38,8 @@ impl TransportError {
             Self::Forbidden { .. } => Code::ForbiddenAddress,
             Self::Redirect { .. } => Code::CrossOriginRedirect,
             Self::Timeout { .. } => Code::Timeout,
-            Self::Protocol { .. } | Self::Frame(_) => Code::ProtocolError,
+            Self::Frame(FrameError::TooLarge { .. }) => Code::MessageTooLarge,
+            Self::Protocol { .. } | Self::Frame(FrameError::NotJsonRpc) => Code::ProtocolError,
             Self::Spawn { .. } => Code::SpawnFailed,
             Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,
             Self::Changed { .. } => Code::PendingTrust,

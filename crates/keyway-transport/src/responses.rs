@@ -26,8 +26,12 @@ pub(crate) enum ServerMessage {
 /// # Errors
 ///
 /// Returns [`FrameError`] for what is no JSON-RPC message.
-pub(crate) fn classify(bytes: Bytes, id: &RequestId) -> Result<ServerMessage, TransportError> {
+pub(crate) async fn classify(
+    bytes: Bytes,
+    id: &RequestId,
+) -> Result<ServerMessage, TransportError> {
     let frame = Frame::new(without_line_breaks(bytes))?;
+    frame.read_ahead().await;
     let envelope = frame.envelope()?;
     if envelope.method.is_some() {
         return Ok(ServerMessage::Other(frame));
@@ -150,8 +154,9 @@ mod tests {
         frame.envelope().unwrap().id().unwrap()
     }
 
-    fn answer(text: &'static str, waiting: &str) -> Option<String> {
-        match classify(Bytes::from_static(text.as_bytes()), &id(waiting)).unwrap() {
+    async fn answer(text: &'static str, waiting: &str) -> Option<String> {
+        let bytes = Bytes::from_static(text.as_bytes());
+        match classify(bytes, &id(waiting)).await.unwrap() {
             ServerMessage::Response(frame) => {
                 Some(String::from_utf8(frame.bytes().to_vec()).unwrap())
             }
@@ -159,10 +164,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn response_is_matched_and_carries_the_id_as_sent() {
+    #[tokio::test]
+    async fn response_is_matched_and_carries_the_id_as_sent() {
         let same = r#"{"id":7,"result":{}}"#;
-        assert_eq!(answer(same, "7").as_deref(), Some(same));
+        assert_eq!(answer(same, "7").await.as_deref(), Some(same));
         for (text, waiting, expected) in [
             (
                 r#"{"id":"a/b","result":{}}"#,
@@ -175,7 +180,7 @@ mod tests {
                 r#"{"result":1, "id" : 1.0 }"#,
             ),
         ] {
-            assert_eq!(answer(text, waiting).as_deref(), Some(expected));
+            assert_eq!(answer(text, waiting).await.as_deref(), Some(expected));
         }
         for (text, waiting) in [
             (r#"{"id":8,"result":{}}"#, "7"),
@@ -184,7 +189,7 @@ mod tests {
             (r#"{"id":7}"#, "7"),
             (r#"{"id":7,"method":"ping"}"#, "7"),
         ] {
-            assert_eq!(answer(text, waiting), None, "{text}");
+            assert_eq!(answer(text, waiting).await, None, "{text}");
         }
     }
 

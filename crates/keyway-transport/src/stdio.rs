@@ -19,7 +19,7 @@ use crate::child_log::{ChildLog, ChildStream, Log, Verify};
 use crate::connection::{Connection, EVENT_QUEUE, Event, EventSender, Link};
 use crate::error::TransportError;
 use crate::exit_status::describe_exit;
-use crate::frame::{Frame, MAX_FRAME_BYTES, RequestId};
+use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{
     IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process, Program,
     StartedChild,
@@ -192,9 +192,9 @@ impl Pump {
         // Ends by itself shortly after the child.
         drop(errors.await);
         let why = || match &outcome {
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => TransportError::Protocol {
-                what: "a line exceeds the message size limit",
-            },
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                FrameError::above_limit().into()
+            }
             _ if was_closed => TransportError::Closed,
             _ => TransportError::ChildEnded {
                 status: status.clone(),
@@ -212,7 +212,7 @@ impl Pump {
     /// Forwards messages until the child closes its output or nobody listens any more.
     async fn forward(&self, mut stdout: Lines) -> io::Result<()> {
         while let Some(line) = stdout.next().await? {
-            let Some(frame) = self.message(line) else {
+            let Some(frame) = self.message(line).await else {
                 continue;
             };
             if !self.events.deliver(Event::Frame(frame)).await {
@@ -223,8 +223,9 @@ impl Pump {
     }
 
     /// Returns the message on a line; anything else is logged and goes no further.
-    fn message(&self, line: Bytes) -> Option<Frame> {
+    async fn message(&self, line: Bytes) -> Option<Frame> {
         let frame = Frame::new(line.clone()).ok()?;
+        frame.read_ahead().await;
         let answered = match frame.envelope() {
             Ok(envelope) => envelope.id().filter(|_| envelope.is_response()),
             Err(_) => {

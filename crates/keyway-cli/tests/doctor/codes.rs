@@ -180,6 +180,11 @@ const PROVOKED: &[Row] = &[
         &["certificate-name"],
     ),
     (
+        "keyway-transport/tests/children/stdio.rs",
+        "line_above_the_limit_ends_the_connection_with_its_own_code",
+        &["message-too-large"],
+    ),
+    (
         "keyway-cli/tests/doctor/plain.rs",
         "a_server_that_does_not_speak_the_protocol_or_answers_with_an_error_is_told",
         &["protocol-error", "server-error"],

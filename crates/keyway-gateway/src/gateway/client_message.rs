@@ -57,7 +57,9 @@ async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
         reply::plain(status, "the body was not read\n")
     })?;
     let too_large = |_| reply::plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n");
-    Frame::new(body).map_err(too_large)
+    let frame = Frame::new(body).map_err(too_large)?;
+    frame.read_ahead().await;
+    Ok(frame)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -8,6 +8,7 @@ use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 
 use futures_util::stream::poll_fn;
+use memchr::memchr2_iter;
 use keyway_mcp::backpressure::with_reservation_of;
 use keyway_mcp::jsonrpc;
 
@@ -101,12 +102,15 @@ pub(super) fn event(frame: &Frame, id: Option<EventId>) -> Bytes {
     if let Some(id) = id {
         text.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
-    for line in bytes.split(|byte| matches!(byte, b'\n' | b'\r')) {
+    let mut begin = 0;
+    for end in memchr2_iter(b'\n', b'\r', bytes).chain([bytes.len()]) {
+        let line = bytes.get(begin..end).unwrap_or_default();
         if !line.is_empty() {
             text.extend_from_slice(b"data: ");
             text.extend_from_slice(line);
             text.extend_from_slice(b"\n");
         }
+        begin = end + 1;
     }
     text.extend_from_slice(b"\n");
     with_reservation_of(frame, text.freeze())

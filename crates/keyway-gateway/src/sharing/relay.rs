@@ -9,9 +9,11 @@ use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
 
 use keyway_mcp::bridge::output::Output;
-use keyway_mcp::bridge::{Input, resume};
+use keyway_mcp::bridge::input::{Incoming, Input};
+use keyway_mcp::bridge::resume;
 
 /// Serves a client through a host, until the client goes away.
 ///
@@ -113,8 +115,17 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
 ) -> io::Result<End> {
     let (from, mut to) = host.into_split();
     let mut from = Input::new(from);
+    let (refusals, mut refused) = mpsc::channel(REFUSALS);
     let upwards = async {
-        while let Some(frame) = input.next().await? {
+        while let Some(incoming) = input.next().await? {
+            let frame = match incoming {
+                Incoming::Message(frame) => frame,
+                Incoming::Refused(refusal) => {
+                    // The other half writes; it is open for as long as this one runs.
+                    let _gone = refusals.send(refusal).await;
+                    continue;
+                }
+            };
             said.note(&frame);
             if send(&mut to, &frame).await.is_err() {
                 return io::Result::Ok(End::Host);
@@ -123,8 +134,20 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         Ok(End::Client)
     };
     let downwards = async {
-        // What cannot be read of the host is its end as well.
-        while let Ok(Some(frame)) = from.next().await {
+        loop {
+            // What cannot be read of the host is its end as well. Both sides are cancel safe.
+            let frame = tokio::select! {
+                Some(refusal) = refused.recv() => {
+                    output.refuse(refusal);
+                    output.flush().await?;
+                    continue;
+                }
+                incoming = from.next() => match incoming {
+                    Ok(Some(Incoming::Message(frame))) => frame,
+                    Ok(Some(Incoming::Refused(_))) => continue,
+                    Ok(None) | Err(_) => break,
+                },
+            };
             said.answered(&frame);
             output.push(Event::Frame(frame));
             while let Some(frame) = from.cached() {
@@ -153,7 +176,10 @@ pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection 
     let (sender, events) = queue(QUEUE);
     drop(tokio::spawn(async move {
         let mut from = Input::new(from);
-        while let Ok(Some(frame)) = from.next().await {
+        while let Ok(Some(incoming)) = from.next().await {
+            let Incoming::Message(frame) = incoming else {
+                continue;
+            };
             if sender.send(Event::Frame(frame)).await.is_err() {
                 return;
             }
@@ -188,3 +214,4 @@ impl Link for SharedLink {
 }
 
 const QUEUE: usize = 256;
+const REFUSALS: usize = 16;

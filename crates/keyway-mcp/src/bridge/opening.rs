@@ -5,7 +5,7 @@ use std::io;
 use keyway_transport::{Connection, Event, Frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{Input, Output};
+use super::{Incoming, Input, Output};
 use crate::negotiation::{Aside, FirstAnswer, FirstRequest, Negotiated, Outcome, negotiate};
 use crate::version::ClientEra;
 
@@ -18,7 +18,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     mut connection: Connection,
 ) -> io::Result<Option<Connection>> {
     let mut early = Vec::new();
-    let mut next = input.next().await?;
+    let mut next = message(input, output).await?;
     let connection = loop {
         let Some(frame) = next else {
             connection.link.close().await;
@@ -27,7 +27,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         let Some(first) = FirstRequest::read(&frame) else {
             // A notification, or nonsense that the server may answer as it likes.
             let _unsent = connection.link.send(frame).await;
-            next = input.next().await?;
+            next = message(input, output).await?;
             continue;
         };
         let interrupt = initialize_or_end(input, &mut early);
@@ -46,22 +46,46 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
             }
         }
     };
-    for frame in early {
-        send(&connection, output, frame).await?;
+    for incoming in early {
+        match incoming {
+            Incoming::Message(frame) => send(&connection, output, frame).await?,
+            Incoming::Refused(refusal) => {
+                output.refuse(refusal);
+                output.flush().await?;
+            }
+        }
     }
     Ok(Some(connection))
+}
+
+/// Waits for a message, and answers lines that are none.
+async fn message<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    input: &mut Input<R>,
+    output: &mut Output<W>,
+) -> io::Result<Option<Frame>> {
+    loop {
+        match input.next().await? {
+            Some(Incoming::Message(frame)) => return Ok(Some(frame)),
+            Some(Incoming::Refused(refusal)) => {
+                output.refuse(refusal);
+                output.flush().await?;
+            }
+            None => return Ok(None),
+        }
+    }
 }
 
 /// Waits until the client sends `initialize` or goes away. What else it sends is kept in `early`;
 /// when that is full the client is not read any further.
 async fn initialize_or_end<R: AsyncRead + Unpin>(
     input: &mut Input<R>,
-    early: &mut Vec<Frame>,
+    early: &mut Vec<Incoming>,
 ) -> io::Result<Option<Frame>> {
     while early.len() < MAX_EARLY {
         match input.next().await? {
-            Some(frame) if !is_initialize(&frame) => early.push(frame),
-            other => return Ok(other),
+            Some(Incoming::Message(frame)) if is_initialize(&frame) => return Ok(Some(frame)),
+            Some(other) => early.push(other),
+            None => return Ok(None),
         }
     }
     std::future::pending().await

@@ -8,10 +8,17 @@ use keyway_transport::{Event, RequestId, TransportError};
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use super::input::Refusal;
 use super::traffic_observer::TrafficObserver;
 use crate::declaration_site::DeclarationSite;
 use crate::explain::{Explained, Explainer, explain};
 use crate::jsonrpc::{self, LOCAL_ERROR};
+
+/// What one half of a bridge gives the other to write.
+pub(super) enum Pushed {
+    Event(Event),
+    Refusal(Refusal),
+}
 
 /// Collects what there is to write and writes it at once.
 pub struct Output<W> {
@@ -80,6 +87,11 @@ impl<W: AsyncWrite + Unpin> Output<W> {
             }
             _ => {}
         }
+    }
+
+    /// Answers a line that is not passed on.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        self.line(refusal.to_json().as_bytes());
     }
 
     /// Writes what was pushed.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 use super::*;
+use keyway_transport::Frame;
 
 /// Echoes the parameters of every request as its result; `fail` fails, `gone` was never sent.
 #[derive(Debug)]
@@ -131,4 +132,23 @@ async fn a_thousand_requests_at_once_get_a_thousand_answers() {
     }
     let (lines, _) = through(&input).await;
     assert_eq!(lines.len(), 1001);
+}
+
+#[tokio::test]
+async fn a_batch_and_a_line_that_is_not_json_are_answered() {
+    // The lines are counted by their ids, which the answers to refused lines have as well.
+    let input = format!("{HELLO}\n[{{\"id\":7,\"method\":\"a\"}}]\nnonsense with \"id\"\n");
+    let (lines, echo) = through(&input).await;
+    let codes: Vec<Value> = lines[1..]
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|answer| json!([answer["id"], answer["error"]["code"]]))
+        .collect();
+    assert_eq!(codes, [json!([null, -32600]), json!([null, -32700])]);
+    assert_eq!(echo.seen.lock().unwrap().len(), 1);
+    let hello = HELLO.replace("{}", r#"{"protocolVersion":"2025-03-26"}"#);
+    let batch = r#"[{"id":7,"method":"a"},{"id":8,"method":"b"}]"#;
+    let (_, echo) = through(&format!("{hello}\n{batch}\n{{\"id\":9}}\n")).await;
+    let seen = echo.seen.lock().unwrap();
+    assert_eq!(seen[1..3], [br#"{"id":7,"method":"a"}"#, br#"{"id":8,"method":"b"}"#]);
 }

@@ -157,7 +157,8 @@ impl Exchange {
             let bytes = Some(frame.bytes()).filter(|bytes| bytes.len() > SMALL_FRAME_BYTES);
             *of.lock().unwrap_or_else(PoisonError::into_inner) = bytes.cloned();
         }
-        result_of(&frame)
+        // On another thread if it is large: the result is read once more and copied.
+        frame.read_with(result_of).await
     }
 
     /// Sends a notification; `params` is JSON.

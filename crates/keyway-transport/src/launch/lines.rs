@@ -17,6 +17,8 @@ pub(crate) struct Lines {
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line break.
     searched: usize,
+    /// How much was read since other tasks last had their turn.
+    unyielded: usize,
 }
 
 /// What happens to a line above the limit.
@@ -38,6 +40,7 @@ impl Lines {
             overflow,
             buffer: BytesMut::new(),
             searched: 0,
+            unyielded: 0,
         }
     }
 
@@ -70,7 +73,7 @@ impl Lines {
     }
 
     fn take(&mut self, length: usize, line_break: usize) -> Bytes {
-        let line = self.buffer.split_to(length).freeze();
+        let line = body_buffer::take_front(&mut self.buffer, length);
         bytes::Buf::advance(&mut self.buffer, line_break);
         self.searched = 0;
         line
@@ -81,11 +84,21 @@ impl Lines {
         body_buffer::reserve(&mut self.buffer, READ_BYTES);
         loop {
             match self.pipe.try_read_buf(&mut self.buffer) {
-                Ok(count) => return Ok(count > 0),
+                Ok(count) => {
+                    self.unyielded += count;
+                    if self.unyielded >= YIELD_BYTES {
+                        self.unyielded = 0;
+                        // A child that writes as fast as it is read keeps the pipe ready, and one
+                        // thread serves every other connection.
+                        tokio::task::yield_now().await;
+                    }
+                    return Ok(count > 0);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
             // A grandchild may hold the pipe open: what comes after the exit is not waited for.
+            self.unyielded = 0;
             tokio::select! {
                 ready = self.pipe.readable() => ready?,
                 () = self.ended.exited_and_drained() => return Ok(false),
@@ -96,3 +109,38 @@ impl Lines {
 
 /// What a pipe holds on Linux.
 const READ_BYTES: usize = 64 * 1024;
+/// Some hundred microseconds of reading.
+const YIELD_BYTES: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn pipe_that_is_never_empty_does_not_keep_other_tasks_from_their_turn() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let held = rustix::pipe::fcntl_setpipe_size(&writer, 1024 * 1024).unwrap();
+        writer.write_all(&vec![b'x'; held - 1]).unwrap();
+        writer.write_all(b"\n").unwrap();
+        let reader = pipe::Receiver::from_owned_fd(reader.into()).unwrap();
+        let (_running, ended) = ExitWatch::of_running();
+        let mut lines = Lines::new(reader, ended, Overflow::Fail(held));
+        // The runtime has to see once that the pipe is ready.
+        lines.pipe.readable().await.unwrap();
+        let mut turns = 0;
+        let mut next = pin!(lines.next());
+        let line = loop {
+            // All of it is there: a reader that did not yield would be ready at once.
+            match next.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(line) => break line.unwrap().unwrap(),
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert_eq!(line.len(), held - 1);
+        assert!(turns >= held / YIELD_BYTES - 1, "{turns} turns");
+    }
+}

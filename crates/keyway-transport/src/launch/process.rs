@@ -126,6 +126,13 @@ impl Drop for Process {
 pub(crate) struct ExitWatch(watch::Receiver<Option<(ExitStatus, Instant)>>);
 
 impl ExitWatch {
+    /// Watches a child that runs for as long as the sender is kept.
+    #[cfg(test)]
+    pub(crate) fn of_running() -> (impl Send, Self) {
+        let (end, ended) = watch::channel(None);
+        (end, Self(ended))
+    }
+
     /// Waits for the end.
     pub(crate) async fn status(&mut self) -> ExitStatus {
         self.outcome().await.0

@@ -224,6 +224,7 @@ impl Shared {
                 continue;
             }
             let frame = Frame::new(without_line_breaks(event.data))?;
+            frame.read_ahead().await;
             let envelope = frame.envelope()?;
             let answered = envelope.id().filter(|_| envelope.method.is_none());
             match (answered, &own) {

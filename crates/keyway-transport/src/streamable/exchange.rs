@@ -153,7 +153,7 @@ impl Shared {
             Media::Json => {
                 let session_id = response.headers().get(SESSION_ID).cloned();
                 let body = response.collect(MAX_FRAME_BYTES).await?;
-                match responses::classify(body, id)? {
+                match responses::classify(body, id).await? {
                     ServerMessage::Response(frame) => {
                         self.deliver(frame, message, session_id.as_ref()).await
                     }
@@ -182,7 +182,7 @@ impl Shared {
                     if event.name.is_some() {
                         continue;
                     }
-                    match responses::classify(event.data, id)? {
+                    match responses::classify(event.data, id).await? {
                         ServerMessage::Response(frame) => {
                             self.deliver(frame, message, session_id.as_ref()).await?;
                             response.finish().await;
@@ -316,7 +316,7 @@ impl Shared {
             let session_id = response.headers().get(SESSION_ID).cloned();
             if response.media() == Media::Json {
                 let body = response.collect(MAX_FRAME_BYTES).await?;
-                return match responses::classify(body, id)? {
+                return match responses::classify(body, id).await? {
                     ServerMessage::Response(frame) => Ok((frame, session_id)),
                     _ => Err(NO_ANSWER),
                 };
@@ -325,7 +325,8 @@ impl Shared {
             while let Some(piece) = response.chunk().await? {
                 stream.push(piece);
                 while let Some(event) = stream.next_event()? {
-                    if let ServerMessage::Response(frame) = responses::classify(event.data, id)? {
+                    let message = responses::classify(event.data, id).await?;
+                    if let ServerMessage::Response(frame) = message {
                         response.finish().await;
                         return Ok((frame, session_id));
                     }

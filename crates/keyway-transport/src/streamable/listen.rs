@@ -161,6 +161,8 @@ impl Shared {
                 let Ok(frame) = Frame::new(without_line_breaks(event.data)) else {
                     continue;
                 };
+                // Boxed like what follows.
+                Box::pin(frame.read_ahead()).await;
                 // Answers belong to the streams of their requests.
                 if frame
                     .envelope()

@@ -121,7 +121,7 @@ impl Reader {
             None => Err(CloseReason::lost()),
             Some(Err(error)) => Err(CloseReason::from_error(&error)),
             Some(Ok(Message::Text(text))) => {
-                let read = self.read(text.into());
+                let read = self.read(text.into()).await;
                 read.map_err(|error| CloseReason::failed(CloseCode::Invalid, error))
             }
             Some(Ok(Message::Binary(_))) => {
@@ -135,8 +135,9 @@ impl Reader {
         }
     }
 
-    fn read(&self, text: Bytes) -> Result<Option<Frame>, TransportError> {
+    async fn read(&self, text: Bytes) -> Result<Option<Frame>, TransportError> {
         let frame = Frame::new(without_line_breaks(text))?;
+        frame.read_ahead().await;
         let (id, is_answer) = {
             let envelope = frame.envelope()?;
             (envelope.id(), envelope.method.is_none())

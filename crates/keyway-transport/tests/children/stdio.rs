@@ -1,5 +1,6 @@
 //! The stdio transport against real children.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use keyway_code::Code;
@@ -120,6 +121,68 @@ async fn ten_mebibytes_pass_in_both_directions() {
     );
     let big = call(&mut connection, "big", json!(SIZE)).await;
     assert_eq!(big.as_str().unwrap().len(), SIZE);
+}
+
+/// The runtime has one thread, as that of the program.
+#[tokio::test]
+async fn calls_of_another_server_go_on_while_one_sends_sixty_megabytes() {
+    let mut large = open(server()).await;
+    let mut other = open(server()).await;
+    let bytes: u64 = 60 * 1024 * 1024;
+    let sent = large.link.send(request(1, "line", &json!(bytes))).await;
+    sent.unwrap();
+    let mut calls = 0;
+    let frame = {
+        let mut receiving = pin!(next(&mut large));
+        loop {
+            // The calls first: they are counted until the line is there.
+            tokio::select! {
+                biased;
+                answer = call(&mut other, "echo", json!(calls)) => {
+                    assert_eq!(answer, json!(calls));
+                    calls += 1;
+                }
+                event = &mut receiving => match event {
+                    Event::Frame(frame) => break frame,
+                    other => panic!("{other:?}"),
+                },
+            }
+        }
+    };
+    assert!(frame.bytes().len() as u64 > bytes);
+    // One in each MiB would do.
+    assert!(calls >= 60, "{calls} calls");
+}
+
+#[tokio::test]
+async fn time_that_a_line_takes_grows_with_its_length_and_not_with_the_square() {
+    let mut connection = open(server()).await;
+    let mut took = [Duration::ZERO; 2];
+    for (took, bytes) in took.iter_mut().zip([6 << 20, 60 << 20]) {
+        let begin = Instant::now();
+        let sent = connection.link.send(request(1, "line", &json!(bytes))).await;
+        sent.unwrap();
+        assert!(matches!(next(&mut connection).await, Event::Frame(_)));
+        *took = begin.elapsed();
+    }
+    let [short, long] = took;
+    // Ten times as much; moving all of it with every read took more than a hundred times as long.
+    assert!(long < short * 50, "{short:?} and {long:?}");
+}
+
+#[tokio::test]
+async fn line_above_the_limit_ends_the_connection_with_its_own_code() {
+    for (method, params) in [("line", json!(90_000_000)), ("endless", json!(0))] {
+        let mut connection = open(server()).await;
+        let sent = connection.link.send(request(1, method, &params)).await;
+        sent.unwrap();
+        let Event::Failed { error, .. } = next(&mut connection).await else {
+            panic!("{method} is answered");
+        };
+        assert_eq!(error.code(), Code::MessageTooLarge, "{method}: {error}");
+        let closed = next(&mut connection).await;
+        assert!(matches!(closed, Event::Closed(Some(_))), "{closed:?}");
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,14 @@ pub(crate) fn run() {
             "env" => environment(),
             "descriptors" => descriptors(),
             "big" => json!("x".repeat(usize::try_from(params.as_u64().unwrap()).unwrap())),
+            "line" => {
+                long_line(&message["id"], params.as_u64().unwrap());
+                continue;
+            }
+            "endless" => loop {
+                // Ends with the pipe.
+                std::io::stdout().write_all(&[b'x'; 64 * 1024]).unwrap();
+            },
             "probe" => probes::run(params),
             "shell" => shell(params.as_str().unwrap()),
             "grandchild" => grandchild(),
@@ -53,6 +61,20 @@ fn answer(id: &Value, result: &Value) {
     line.push('\n');
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(line.as_bytes()).unwrap();
+    stdout.flush().unwrap();
+}
+
+/// Writes an answer of so many bytes as fast as it is read.
+fn long_line(id: &Value, bytes: u64) {
+    let mut stdout = std::io::stdout().lock();
+    stdout
+        .write_all(format!("{{\"id\":{id},\"result\":\"").as_bytes())
+        .unwrap();
+    let piece = [b'x'; 64 * 1024];
+    for _ in 0..bytes / 65536 {
+        stdout.write_all(&piece).unwrap();
+    }
+    stdout.write_all(b"\"}\n").unwrap();
     stdout.flush().unwrap();
 }
 
