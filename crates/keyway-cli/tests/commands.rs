@@ -39,6 +39,7 @@ mod schema;
 mod serve;
 mod service;
 mod settings;
+mod stall;
 mod status;
 mod swap;
 mod threats;

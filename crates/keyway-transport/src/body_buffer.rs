@@ -172,7 +172,10 @@ mod tests {
             body.push(piece.clone().into());
             body_moves += usize::from(body.all.as_ptr() != body_before);
         }
-        assert_eq!((buffer.len(), body.len()), (MAX_FRAME_BYTES, MAX_FRAME_BYTES));
+        assert_eq!(
+            (buffer.len(), body.len()),
+            (MAX_FRAME_BYTES, MAX_FRAME_BYTES)
+        );
         assert!(moves <= 8 && body_moves <= 8, "{moves} and {body_moves}");
     }
 

@@ -8,9 +8,9 @@ use http::{HeaderValue, StatusCode};
 use keyway_transport::{Frame, Reply, RequestId};
 
 use futures_util::stream::poll_fn;
-use memchr::memchr2_iter;
 use keyway_mcp::backpressure::with_reservation_of;
 use keyway_mcp::jsonrpc;
+use memchr::memchr2_iter;
 
 /// Answers with text for a person.
 pub(super) fn plain(status: StatusCode, text: &'static str) -> Reply {

@@ -11,8 +11,8 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
-use keyway_mcp::bridge::output::Output;
 use keyway_mcp::bridge::input::{Incoming, Input};
+use keyway_mcp::bridge::output::Output;
 use keyway_mcp::bridge::resume;
 
 /// Serves a client through a host, until the client goes away.

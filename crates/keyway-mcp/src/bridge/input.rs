@@ -70,7 +70,9 @@ pub fn split_batch(frame: &Frame) -> Option<Vec<Frame>> {
         return None;
     }
     // Copied: one small message must not hold the memory of the whole batch.
-    let frames = messages.into_iter().map(|it| Frame::new(it.get().to_owned()));
+    let frames = messages
+        .into_iter()
+        .map(|it| Frame::new(it.get().to_owned()));
     frames.collect::<Result<_, _>>().ok()
 }
 
@@ -116,8 +118,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
     /// Lets frames come before everything that is still to be read, but after those that were put
     /// back earlier.
     pub fn put_back(&mut self, frames: impl IntoIterator<Item = Frame>) {
-        self.front
-            .extend(frames.into_iter().map(Incoming::Message));
+        self.front.extend(frames.into_iter().map(Incoming::Message));
     }
 
     /// Returns a message that needs no waiting; what has to be answered is left for
@@ -167,7 +168,9 @@ impl<R: AsyncRead + Unpin> Input<R> {
     fn sort(&mut self, frame: Frame) {
         if let Ok(envelope) = frame.envelope() {
             if envelope.method.as_deref() == Some("initialize") {
-                let version = envelope.params.map(|params| requested_version(params.get()));
+                let version = envelope
+                    .params
+                    .map(|params| requested_version(params.get()));
                 self.has_batches = version.is_some_and(|it| it.as_deref() == Some(BATCH_VERSION));
             }
             drop(envelope);
@@ -266,9 +269,7 @@ mod tests {
         let (mut input, mut seen) = (Input::new(text), Vec::new());
         while let Some(incoming) = input.next().await.unwrap() {
             seen.push(match incoming {
-                Incoming::Message(frame) => {
-                    Ok(String::from_utf8(frame.bytes().to_vec()).unwrap())
-                }
+                Incoming::Message(frame) => Ok(String::from_utf8(frame.bytes().to_vec()).unwrap()),
                 Incoming::Refused(refusal) => Err(refusal),
             });
         }
@@ -326,7 +327,8 @@ mod tests {
 
     #[test]
     fn batch_of_too_many_messages_is_not_taken_apart() {
-        let batch = |count: usize| Frame::new(format!("[{}]", vec!["{}"; count].join(","))).unwrap();
+        let batch =
+            |count: usize| Frame::new(format!("[{}]", vec!["{}"; count].join(","))).unwrap();
         assert_eq!(split_batch(&batch(MAX_BATCH)).unwrap().len(), MAX_BATCH);
         for other in [batch(MAX_BATCH + 1), batch(0), Frame::new("[{}").unwrap()] {
             assert!(split_batch(&other).is_none(), "{other:?}");

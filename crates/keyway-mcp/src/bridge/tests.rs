@@ -150,5 +150,8 @@ async fn a_batch_and_a_line_that_is_not_json_are_answered() {
     let batch = r#"[{"id":7,"method":"a"},{"id":8,"method":"b"}]"#;
     let (_, echo) = through(&format!("{hello}\n{batch}\n{{\"id\":9}}\n")).await;
     let seen = echo.seen.lock().unwrap();
-    assert_eq!(seen[1..3], [br#"{"id":7,"method":"a"}"#, br#"{"id":8,"method":"b"}"#]);
+    assert_eq!(
+        seen[1..3],
+        [br#"{"id":7,"method":"a"}"#, br#"{"id":8,"method":"b"}"#]
+    );
 }

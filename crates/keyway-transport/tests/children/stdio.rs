@@ -160,7 +160,10 @@ async fn time_that_a_line_takes_grows_with_its_length_and_not_with_the_square() 
     let mut took = [Duration::ZERO; 2];
     for (took, bytes) in took.iter_mut().zip([6 << 20, 60 << 20]) {
         let begin = Instant::now();
-        let sent = connection.link.send(request(1, "line", &json!(bytes))).await;
+        let sent = connection
+            .link
+            .send(request(1, "line", &json!(bytes)))
+            .await;
         sent.unwrap();
         assert!(matches!(next(&mut connection).await, Event::Frame(_)));
         *took = begin.elapsed();
