@@ -70,7 +70,8 @@ fn calls_of_another_server_go_on_while_one_sends_sixty_megabytes() {
 /// Begins a session and returns the headers of its requests.
 fn session(gateway: &Gateway, token: &str, path: &str) -> String {
     let welcome = gateway.post(path, Some(token), HELLO);
-    let (_, rest) = welcome.split_once("mcp-session-id: ").expect(&welcome);
+    let found = welcome.split_once("mcp-session-id: ");
+    let (_, rest) = found.unwrap_or_else(|| panic!("{welcome}"));
     let id = rest.lines().next().unwrap_or_default();
     format!(
         "authorization: Bearer {token}\r\nmcp-session-id: {id}\r\ncontent-type: application/json\r\naccept: application/json\r\n"

@@ -11,7 +11,8 @@ use memchr::memchr2;
 use thiserror::Error;
 
 use crate::body_buffer::BodyBuffer;
-use crate::frame::MAX_FRAME_BYTES;
+use crate::frame::{FrameError, MAX_FRAME_BYTES};
+use crate::message_memory::MemoryReservation;
 use crate::times::MAX_HOLD;
 
 /// A reader of one event stream.
@@ -30,6 +31,8 @@ pub struct EventStream {
     id: Option<Bytes>,
     last_id: Option<Bytes>,
     retry: Option<Duration>,
+    /// For the event that is being read.
+    reservation: MemoryReservation,
 }
 
 /// One event that carries something.
@@ -57,6 +60,16 @@ impl EventStream {
             joined.extend_from_slice(&piece);
             self.input = joined.freeze();
         }
+    }
+
+    /// Takes the next piece once there is memory for it, if it is part of a large event.
+    ///
+    /// Cancel safety: dropping the future drops the piece.
+    pub(crate) async fn feed(&mut self, piece: Bytes) -> Result<(), FrameError> {
+        let bytes = self.line.len() + self.data.len() + self.input.len() + piece.len();
+        self.reservation.grow_to(bytes).await?;
+        self.push(piece);
+        Ok(())
     }
 
     /// Returns the next event with data, or nothing until more has been pushed.
@@ -171,6 +184,7 @@ impl EventStream {
         }
         let name = self.name.take();
         let data = std::mem::take(&mut self.data).finish();
+        let data = self.reservation.attach(data);
         (!data.is_empty()).then_some(StreamEvent { name, data })
     }
 }
@@ -186,10 +200,9 @@ enum Data {
 
 impl Data {
     fn add(&mut self, value: Bytes) -> Result<(), StreamError> {
-        let so_far = match self {
-            Self::Nothing => 0,
-            Self::OneLine(line) => line.len() + 1,
-            Self::Lines(lines) => lines.len() + 1,
+        let so_far = match self.len() {
+            0 => 0,
+            bytes => bytes + 1,
         };
         if so_far + value.len() > MAX_FRAME_BYTES {
             return Err(StreamError::EventTooLarge);
@@ -204,6 +217,14 @@ impl Data {
             Self::Lines(lines) => Self::Lines(joined(lines, &value)),
         };
         Ok(())
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::OneLine(line) => line.len(),
+            Self::Lines(lines) => lines.len(),
+        }
     }
 
     fn finish(self) -> Bytes {

@@ -318,6 +318,9 @@ pub enum FrameError {
         /// How many bytes it has at least.
         bytes: usize,
     },
+    /// Larger than what is left of the memory for large messages.
+    #[error("too many large messages wait to be read")]
+    NoRoom,
     /// Not one JSON object.
     #[error("not a JSON-RPC message")]
     NotJsonRpc,

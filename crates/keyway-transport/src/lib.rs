@@ -27,6 +27,7 @@ mod launch;
 #[cfg(feature = "sse")]
 mod legacy_sse;
 mod meaning;
+mod message_memory;
 mod network_cause;
 mod oauth_http;
 mod queue;
@@ -68,6 +69,7 @@ pub use self::launch::{
 };
 #[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;
+pub use self::message_memory::MemoryReservation;
 pub use self::network_cause::NetworkCause;
 pub use self::oauth_http::OAuthHttp;
 pub use self::queue::{QueueClosed, QueueReceiver, QueueRefusal, QueueSender, queue};

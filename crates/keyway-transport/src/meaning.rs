@@ -39,6 +39,7 @@ impl TransportError {
             Self::Redirect { .. } => Code::CrossOriginRedirect,
             Self::Timeout { .. } => Code::Timeout,
             Self::Frame(FrameError::TooLarge { .. }) => Code::MessageTooLarge,
+            Self::Frame(FrameError::NoRoom) => Code::Busy,
             Self::Protocol { .. } | Self::Frame(FrameError::NotJsonRpc) => Code::ProtocolError,
             Self::Spawn { .. } => Code::SpawnFailed,
             Self::LauncherNotInitialized { .. } => Code::LauncherNotInitialized,

@@ -195,6 +195,7 @@ impl Pump {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 FrameError::above_limit().into()
             }
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => FrameError::NoRoom.into(),
             _ if was_closed => TransportError::Closed,
             _ => TransportError::ChildEnded {
                 status: status.clone(),

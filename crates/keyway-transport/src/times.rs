@@ -26,6 +26,9 @@ pub(crate) const MAX_HOLD: Duration = Duration::from_secs(300);
 
 // Conversations.
 
+/// For a large message to get memory, while others wait to be read.
+pub(crate) const ROOM_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// From the first request to an open stream or WebSocket, sign-in included.
 #[cfg(any(feature = "sse", feature = "ws"))]
 pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(30);

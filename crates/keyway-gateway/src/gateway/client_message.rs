@@ -51,6 +51,7 @@ async fn read(request: &mut Inbound) -> Result<Frame, Reply> {
         use keyway_transport::BodyError;
         let status = match fault {
             BodyError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::NoRoom => StatusCode::SERVICE_UNAVAILABLE,
             BodyError::TooSlow => StatusCode::REQUEST_TIMEOUT,
             _ => StatusCode::BAD_REQUEST,
         };

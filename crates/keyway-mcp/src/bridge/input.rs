@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use keyway_transport::{Frame, MAX_FRAME_BYTES};
+use bytes::Bytes;
+use keyway_transport::{Frame, MAX_FRAME_BYTES, MemoryReservation};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -32,7 +33,7 @@ pub enum Incoming {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Larger than [`MAX_FRAME_BYTES`]; it was read to its end and dropped.
+    /// Larger than [`MAX_FRAME_BYTES`], or than the memory that is left for large messages; it was read to its end and dropped.
     TooLarge,
     /// Not JSON, or neither an object nor an array.
     NotJson,
@@ -82,6 +83,8 @@ pub struct Input<R> {
     front: VecDeque<Incoming>,
     lines: BufReader<R>,
     line: Vec<u8>,
+    /// For the line that is being read.
+    reservation: MemoryReservation,
     /// The rest of the line is dropped up to its end: it is too long.
     is_skipping: bool,
     /// The client asked for the one version that has batches.
@@ -103,6 +106,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
             front: VecDeque::new(),
             lines: BufReader::with_capacity(READ_BYTES, input),
             line: Vec::new(),
+            reservation: MemoryReservation::default(),
             is_skipping: false,
             has_batches: false,
             observer: None,
@@ -153,7 +157,8 @@ impl<R: AsyncRead + Unpin> Input<R> {
             }
             // Nothing is awaited between here and the end but the reading of a large message, whose
             // loss on cancellation is the loss of a client that is not served any more.
-            let Ok(frame) = Frame::new(std::mem::take(&mut self.line)) else {
+            let line = Bytes::from(std::mem::take(&mut self.line));
+            let Ok(frame) = Frame::new(self.reservation.attach(line)) else {
                 return Ok(Some(Incoming::Refused(Refusal::TooLarge)));
             };
             if frame.bytes().is_empty() {
@@ -206,6 +211,9 @@ impl<R: AsyncRead + Unpin> Input<R> {
     /// Reads up to the end of a line, holding no more of it than a message may have.
     async fn read_line(&mut self) -> io::Result<LineEnd> {
         loop {
+            let length = self.line.len() + READ_BYTES;
+            let room = self.reservation.grow_to(length).await;
+            // Before anything is taken out of the buffer, so that stopping to wait loses nothing.
             let available = self.lines.fill_buf().await?;
             if available.is_empty() {
                 // A last line without a line break counts.
@@ -218,9 +226,11 @@ impl<R: AsyncRead + Unpin> Input<R> {
             let end = memchr::memchr(b'\n', available);
             let piece = available.get(..end.unwrap_or(available.len()));
             let piece = piece.unwrap_or_default();
-            if self.is_skipping || self.line.len() + piece.len() > MAX_FRAME_BYTES + LINE_END {
+            let is_too_long = self.line.len() + piece.len() > MAX_FRAME_BYTES + LINE_END;
+            if self.is_skipping || is_too_long || room.is_err() {
                 self.is_skipping = true;
                 self.line = Vec::new();
+                self.reservation = MemoryReservation::default();
             } else {
                 self.line.extend_from_slice(piece);
             }

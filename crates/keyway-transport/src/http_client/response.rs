@@ -17,6 +17,7 @@ use super::pool::{Exchange, Lease};
 use crate::body_buffer::BodyBuffer;
 use crate::error::TransportError;
 use crate::frame::FrameError;
+use crate::message_memory::MemoryReservation;
 use crate::times::DRAIN_TIMEOUT;
 
 /// A connection that has changed to another protocol.
@@ -144,14 +145,16 @@ impl Response {
             return Err(FrameError::TooLarge { bytes }.into());
         }
         let mut body = BodyBuffer::with_expected_len(length);
+        let mut reservation = MemoryReservation::default();
         while let Some(piece) = self.chunk().await? {
             let bytes = body.len() + piece.len();
             if bytes > limit {
                 return Err(FrameError::TooLarge { bytes }.into());
             }
+            reservation.grow_to(bytes).await?;
             body.push(piece);
         }
-        Ok(body.finish())
+        Ok(reservation.attach(body.finish()))
     }
 
     /// Takes the connection over, after an answer that changes its protocol.

@@ -7,6 +7,7 @@ use tokio::net::unix::pipe;
 
 use super::process::ExitWatch;
 use crate::body_buffer;
+use crate::message_memory::MemoryReservation;
 
 /// The lines of one pipe.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Lines {
     buffer: BytesMut,
     /// How much of the buffer is known to hold no line break.
     searched: usize,
+    /// For the line that is being read.
+    reservation: MemoryReservation,
     /// How much was read since other tasks last had their turn.
     unyielded: usize,
 }
@@ -24,7 +27,8 @@ pub(crate) struct Lines {
 /// What happens to a line above the limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Overflow {
-    /// Reading fails with [`io::ErrorKind::FileTooLarge`].
+    /// Reading fails with [`io::ErrorKind::FileTooLarge`]; with [`io::ErrorKind::OutOfMemory`] if
+    /// there is no room for a large one.
     Fail(usize),
     /// It is handed out in pieces.
     Split(usize),
@@ -40,6 +44,7 @@ impl Lines {
             overflow,
             buffer: BytesMut::new(),
             searched: 0,
+            reservation: MemoryReservation::default(),
             unyielded: 0,
         }
     }
@@ -76,11 +81,14 @@ impl Lines {
         let line = body_buffer::take_front(&mut self.buffer, length);
         bytes::Buf::advance(&mut self.buffer, line_break);
         self.searched = 0;
-        line
+        self.reservation.attach(line)
     }
 
     /// Reads what is there, waiting for something to be; `false` at the end.
     async fn fill(&mut self) -> io::Result<bool> {
+        let length = self.buffer.len() + READ_BYTES;
+        let room = self.reservation.grow_to(length).await;
+        room.map_err(|_| io::ErrorKind::OutOfMemory)?;
         body_buffer::reserve(&mut self.buffer, READ_BYTES);
         loop {
             match self.pipe.try_read_buf(&mut self.buffer) {

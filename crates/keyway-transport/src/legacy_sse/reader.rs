@@ -66,7 +66,8 @@ impl Reader {
                 return Ok(event);
             }
             let piece = self.response.chunk().await?;
-            self.stream.push(piece.ok_or(TransportError::Closed)?);
+            let piece = piece.ok_or(TransportError::Closed)?;
+            self.stream.feed(piece).await?;
         }
     }
 }

@@ -22,6 +22,7 @@ use super::timeouts::ActiveRequest;
 use super::upgraded::UpgradedStream;
 use super::{SocketPair, peer_user};
 use crate::body_buffer::BodyBuffer;
+use crate::message_memory::MemoryReservation;
 use crate::times::BODY_CHUNK_TIMEOUT;
 
 /// A request whose body has not been read yet.
@@ -113,6 +114,7 @@ impl Inbound {
             return Err(BodyError::TooLarge);
         }
         let mut body = BodyBuffer::with_expected_len(told);
+        let mut reservation = MemoryReservation::default();
         while !self.body.is_end_stream() {
             let Some(piece) = self.piece().await? else {
                 break;
@@ -120,9 +122,11 @@ impl Inbound {
             if body.len() + piece.len() > MAX_BODY_BYTES {
                 return Err(BodyError::TooLarge);
             }
+            let room = reservation.grow_to(body.len() + piece.len()).await;
+            room.map_err(|_| BodyError::NoRoom)?;
             body.push(piece);
         }
-        Ok(body.finish())
+        Ok(reservation.attach(body.finish()))
     }
 
     async fn piece(&mut self) -> Result<Option<Bytes>, BodyError> {
@@ -215,6 +219,9 @@ pub enum BodyError {
     /// Larger than [`MAX_BODY_BYTES`].
     #[error("request body too large")]
     TooLarge,
+    /// Too many large messages wait to be read.
+    #[error("too many large messages wait to be read")]
+    NoRoom,
     /// Nothing came for too long.
     #[error("timed out reading the request body")]
     TooSlow,

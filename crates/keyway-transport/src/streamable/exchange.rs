@@ -177,7 +177,7 @@ impl Shared {
         loop {
             let mut stream = EventStream::new();
             while let Ok(Some(piece)) = response.chunk().await {
-                stream.push(piece);
+                stream.feed(piece).await?;
                 while let Some(event) = stream.next_event()? {
                     if event.name.is_some() {
                         continue;
@@ -323,7 +323,7 @@ impl Shared {
             }
             let mut stream = EventStream::new();
             while let Some(piece) = response.chunk().await? {
-                stream.push(piece);
+                stream.feed(piece).await?;
                 while let Some(event) = stream.next_event()? {
                     let message = responses::classify(event.data, id).await?;
                     if let ServerMessage::Response(frame) = message {

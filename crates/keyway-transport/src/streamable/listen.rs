@@ -147,7 +147,9 @@ impl Shared {
         let mut stream = EventStream::new();
         let mut brought = false;
         'stream: while let Ok(Some(piece)) = response.chunk().await {
-            stream.push(piece);
+            if Box::pin(stream.feed(piece)).await.is_err() {
+                break;
+            }
             loop {
                 let event = match stream.next_event() {
                     Ok(Some(event)) => event,

@@ -17,6 +17,7 @@ use super::{Phase, Shared, Socket};
 use crate::connection::{Event, EventSender};
 use crate::error::TransportError;
 use crate::frame::Frame;
+use crate::message_memory::MemoryReservation;
 use crate::responses::{with_id, without_line_breaks};
 use crate::times::CLOSE_TIMEOUT;
 
@@ -136,7 +137,10 @@ impl Reader {
     }
 
     async fn read(&self, text: Bytes) -> Result<Option<Frame>, TransportError> {
-        let frame = Frame::new(without_line_breaks(text))?;
+        // The library has read it as a whole: what waits here is the next one.
+        let mut reservation = MemoryReservation::default();
+        reservation.grow_to(text.len()).await?;
+        let frame = Frame::new(reservation.attach(without_line_breaks(text)))?;
         frame.read_ahead().await;
         let (id, is_answer) = {
             let envelope = frame.envelope()?;

@@ -143,7 +143,10 @@ async fn c11_endless_bodies_end_at_the_limit() {
     );
 
     let (error, _server) = error_for(Reply::stream("").events("data: ").flood(piece.clone())).await;
-    assert!(matches!(error, TransportError::Protocol { .. }), "{error}");
+    assert!(
+        matches!(error, TransportError::Frame(FrameError::TooLarge { .. })),
+        "{error}"
+    );
 
     let announced =
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n";

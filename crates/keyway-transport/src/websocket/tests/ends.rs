@@ -112,7 +112,7 @@ async fn frames_that_are_cut_malformed_or_endless_end_every_request() {
         (b"", "connection-closed"),
         (b"\x81\x7e\x01\x00{\"id\":", "connection-closed"),
         // 64 MiB and one byte, promised by the head of a frame.
-        (b"\x81\x7f\0\0\0\0\x04\0\0\x01{", "protocol-error"),
+        (b"\x81\x7f\0\0\0\0\x04\0\0\x01{", "message-too-large"),
         // Compressed, masked, of no known kind, and not UTF-8.
         (b"\xc1\x02{}", "protocol-error"),
         (b"\x81\x82\x01\x02\x03\x04zz", "protocol-error"),
