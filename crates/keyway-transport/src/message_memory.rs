@@ -194,7 +194,7 @@ mod tests {
             }
         }
         let bytes: usize = held.iter().map(Bytes::len).sum();
-        assert!(bytes <= 2 * POOL_BYTES && bytes >= MEGABYTES, "{bytes}");
+        assert!((MEGABYTES..=2 * POOL_BYTES).contains(&bytes), "{bytes}");
         assert_eq!(held.len() + refused, 40);
         // A part of a message holds its room as all of it does.
         let part = held.pop().map(|bytes| bytes.slice(1..2));
