@@ -137,13 +137,12 @@ impl Document {
 
     /// Returns a time span in whole seconds, such as `expires_in`; none if absent or `null`.
     ///
-    /// Servers send an integer, an integer with a fraction of zero (`3600.0`, `1e3`) or a string
-    /// of digits. More than 100 years is 100 years.
+    /// Servers send an integer, a decimal (`3600.0`, `31.5`, `1e3`) or a string of either. A fraction
+    /// is left out, and more than 100 years is 100 years.
     ///
     /// # Errors
     ///
-    /// Returns [`DocumentError::NotSeconds`] for everything else: what is negative, has a
-    /// fraction, or is no number.
+    /// Returns [`DocumentError::NotSeconds`] for everything else: what is negative or no number.
     pub fn seconds(&self, field: &'static str) -> Result<Option<Duration>, DocumentError> {
         let seconds = match self.value(field) {
             None => return Ok(None),

@@ -16,6 +16,7 @@ mod discovery;
 pub(crate) mod dpop;
 mod dpop_binding;
 mod engine;
+mod exchange;
 mod grant_access;
 mod memory;
 mod metadata;
@@ -48,6 +49,8 @@ mod wire;
 pub use self::account_pin::AccountPin;
 pub use self::authorizer::{OAuth, PromptPolicy};
 pub use self::engine::{Ports, Server};
+pub use self::exchange::exchange;
+pub use self::refresh::{SentRequest, settle};
 pub use self::registration::{client_metadata, is_client_address};
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,

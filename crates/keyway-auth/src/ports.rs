@@ -1,5 +1,6 @@
 //! What authorizers need of the outside world; the transport and the program supply it.
 
+mod carrier;
 mod consent;
 mod http;
 
@@ -13,11 +14,14 @@ use crate::helper_fault::HelperFault;
 
 pub use keyway_store::{DocumentCache, RecordStore};
 
+pub use self::carrier::{CarriedClaim, CarriedExchange, ExchangeCarrier};
 pub use self::consent::{
     Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
     Redirect, ShownCode, Turn,
 };
-pub use self::http::{Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects, Wait};
+pub use self::http::{
+    Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects, SentMark, Wait,
+};
 
 /// Runs a headers helper: one program, bounded in time and output, in a process group of its own.
 pub trait HelperRunner: Send + Sync + Debug {

@@ -20,6 +20,8 @@ pub(crate) const DEVICE_POLL_MAX_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) const CALLER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the answer of a token endpoint is waited for, of the time in which the process runs.
 pub(crate) const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long connecting may take before that, whatever the client allows.
+pub(crate) const CONNECT_ALLOWANCE: Duration = Duration::from_secs(30);
 /// In such steps that time is counted.
 pub(crate) const EXCHANGE_TICK: Duration = Duration::from_secs(1);
 /// After this a claim is overdue. What the exchange leaves of it is for what comes before the
@@ -76,5 +78,6 @@ pub(crate) const ASSERTION_LIFETIME: Duration = Duration::from_secs(60);
 const _: () = {
     assert!(CALLER_TIMEOUT.as_millis() < EXCHANGE_TIMEOUT.as_millis());
     assert!(2 * EXCHANGE_TIMEOUT.as_millis() <= REFRESH_CLAIM_LIFETIME.as_millis());
+    assert!(CONNECT_ALLOWANCE.as_millis() < EXCHANGE_TIMEOUT.as_millis());
     assert!(EXCHANGE_TIMEOUT.as_millis() < CLAIM_WAIT_TIMEOUT.as_millis());
 };

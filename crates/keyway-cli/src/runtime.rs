@@ -75,8 +75,7 @@ async fn finish_renewals(signals_to_hurry: usize) {
         if in_flight.settled(SILENT_RENEWAL).await {
             return;
         }
-        let line =
-            "waiting for the answer of a token endpoint; stopping now may lose the sign-in\n";
+        let line = "waiting for the answer of a token endpoint\n";
         drop(io::stderr().lock().write_all(line.as_bytes()));
         in_flight.settled(LONGEST_RENEWAL).await;
     };

@@ -142,6 +142,21 @@ impl HttpClient {
         self.shared.tls.replace_identity(identity)
     }
 
+    /// Returns what a client in another process needs to reach the same servers the same way: the
+    /// settings with the client certificate that is in force now; `None` if names are looked up by
+    /// code of this process.
+    #[must_use]
+    pub fn settings(&self) -> Option<HttpSettings> {
+        let settings = &self.shared.settings;
+        settings.lookup.is_none().then(|| HttpSettings {
+            root_certificates: settings.root_certificates.clone(),
+            identity: self.shared.tls.identity(),
+            proxies: settings.proxies.clone(),
+            lookup: None,
+            observer: None,
+        })
+    }
+
     /// Reads the address of a server and checks what can be checked without a connection.
     ///
     /// # Errors

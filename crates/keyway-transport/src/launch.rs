@@ -5,6 +5,7 @@
 //! itself in and becomes the program. So nothing secret stands in an argument list, no code runs
 //! between `fork` and `exec`, and standard input is the program's own from the byte after the spec.
 
+mod detached;
 mod exec;
 mod init;
 mod isolation;
@@ -23,6 +24,7 @@ use tokio::net::unix::pipe;
 pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
 
+pub use self::detached::detached;
 pub use self::init::take_over;
 pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};
 pub(crate) use self::process::{ExitWatch, Process};
@@ -203,6 +205,10 @@ async fn write_all(pipe: &pipe::Sender, mut bytes: &[u8]) -> io::Result<()> {
 
 /// The first argument that turns our binary into a launcher.
 const LAUNCH_ARG: &str = "__launch";
+/// The first argument that makes it start itself again in a session of its own.
+const DETACH_ARG: &str = "__detach";
+/// The first argument of what was started so.
+const DETACHED_ARG: &str = "__detached";
 
 /// The longest line of standard error that is kept in one piece.
 const REPORT_BYTES: usize = 8 * 1024;

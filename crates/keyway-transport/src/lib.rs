@@ -65,7 +65,7 @@ pub use self::http_client::{
 #[cfg(feature = "stdio")]
 pub use self::launch::{
     Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LaunchError, LaunchStage,
-    Launcher, Program, take_over,
+    Launcher, Program, detached, take_over,
 };
 #[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;

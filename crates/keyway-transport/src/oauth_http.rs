@@ -135,7 +135,11 @@ async fn fetch(client: &HttpClient, request: &HttpRequest) -> Result<Response, S
     let message = Request {
         method: request.method.clone(),
         url: &request.url,
-        headers: || headers_of(request),
+        // Made once the connection is there, directly before the request leaves.
+        headers: || {
+            request.sent.set();
+            headers_of(request)
+        },
         body,
     };
     let follows = request.redirects == Redirects::SameOrigin && request.method == Method::GET;

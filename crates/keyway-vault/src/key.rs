@@ -21,6 +21,7 @@ use crate::error::VaultError;
 use crate::folders::{Folder, read_foreign};
 use crate::key_source::SourceKind;
 use crate::seal::{Context, KEY_BYTES, Key, KeyId};
+use crate::unlocked_key::UnlockedKey;
 
 pub use self::keyring::{KEYRING_TIME_LIMIT, Keyring, KeyringFailure, KeyringItem};
 pub use self::passphrase::{Passphrase, PassphraseFile, PassphraseUse};
@@ -41,6 +42,8 @@ pub struct KeySources {
     pub passphrase: Option<Arc<dyn Passphrase>>,
     /// What a new vault takes its key from; counts for nothing once there is one.
     pub choice: Option<SourceKind>,
+    /// What another process opened this vault with; asked first, while the key is the same.
+    pub unlocked: Option<UnlockedKey>,
 }
 
 impl KeySources {
@@ -69,6 +72,13 @@ impl KeySources {
     #[must_use]
     pub const fn choosing(mut self, kind: SourceKind) -> Self {
         self.choice = Some(kind);
+        self
+    }
+
+    /// Offers what another process opened the vault with.
+    #[must_use]
+    pub fn with_unlocked(mut self, key: UnlockedKey) -> Self {
+        self.unlocked = Some(key);
         self
     }
 }

@@ -62,6 +62,7 @@ mod key_source;
 mod owner;
 mod seal;
 mod store;
+mod unlocked_key;
 mod verify;
 
 pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
@@ -75,4 +76,5 @@ pub use self::key::{
 pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::seal::KeyId;
 pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
+pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

@@ -195,7 +195,7 @@ pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], VaultError> {
 }
 
 pub(crate) const KEY_BYTES: usize = 32;
-const ID_BYTES: usize = 16;
+pub(crate) const ID_BYTES: usize = 16;
 const NONCE_BYTES: usize = 24;
 const FORMAT: u8 = 1;
 

@@ -23,6 +23,7 @@ use crate::folders::{Folder, Folders};
 use crate::key::{KeySources, Locator, Protection};
 use crate::owner::Owner;
 use crate::seal::{Key, KeyId};
+use crate::unlocked_key::UnlockedKey;
 
 use self::header::Header;
 
@@ -97,6 +98,13 @@ impl Vault {
             vault: header.vault,
         }
         .protection(&header.key)
+    }
+
+    /// Returns what another process of this program can open this vault with.
+    #[must_use]
+    pub fn unlocked_key(&self) -> UnlockedKey {
+        let inner = self.lock();
+        UnlockedKey::new(inner.keys.header.key.id, inner.keys.wrap.clone())
     }
 
     /// Returns where the database is.
@@ -222,7 +230,10 @@ impl Keys {
     }
 
     fn new(connection: &Connection, key: &Key, header: Header) -> Result<Self, VaultError> {
-        let wrap = data_key::wrap_key(key)?;
+        Self::unwrapped(connection, data_key::wrap_key(key)?, header)
+    }
+
+    fn unwrapped(connection: &Connection, wrap: Key, header: Header) -> Result<Self, VaultError> {
         let index = data_key::load(connection, &wrap, &header.key.id, &header.index)?;
         Ok(Self {
             header,
@@ -319,6 +330,10 @@ fn recall(
         config,
         vault: header.vault,
     };
+    let handed_over = sources.unlocked.as_ref();
+    if let Some(wrap) = handed_over.and_then(|key| key.wrap_of(&header.key.id)) {
+        return Keys::unwrapped(connection, wrap.clone(), header);
+    }
     let key = locator.recall(&header.key)?;
     Keys::new(connection, &key, header)
 }

@@ -77,6 +77,9 @@ pub struct Host {
     pub(crate) http: HttpClient,
     #[cfg(feature = "stdio")]
     pub(crate) programs: Programs,
+    /// Whether renewals run in a process of their own.
+    #[cfg(all(feature = "stdio", feature = "vault"))]
+    pub(crate) detached_renewals: bool,
     /// The person's environment, of which children get little.
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     /// Where `${VAR}` comes from.

@@ -58,14 +58,22 @@ pub use keyway_store as store;
 /// runtime or any thread is started.
 ///
 /// Children start through a second process of this program, isolated before it becomes the child.
-/// In that process this function never returns. Without it, starting a program is an error
+/// Renewals that are to survive the end of this process
+/// ([`HostBuilder::detached_renewals`]) run in one as well.
+/// In such a process this function never returns. Without it, starting a program is an error
 /// (`launcher-not-initialized`) and never a second copy of the host.
 #[cfg(feature = "stdio")]
 pub fn init() {
     keyway_transport::take_over();
+    #[cfg(feature = "vault")]
+    if let Some(stream) = keyway_transport::detached() {
+        carrier::work(stream);
+    }
 }
 
 pub mod approval;
+#[cfg(all(feature = "stdio", feature = "vault"))]
+mod carrier;
 pub mod config_files;
 pub mod connect;
 pub mod diagnosis;

@@ -33,21 +33,22 @@ pub(super) enum List {
     Mixed,
 }
 
-/// Returns a number without sign and fraction.
+/// Returns a number that is not negative, without its fraction.
 pub(super) fn whole_number(number: &Number) -> Option<u64> {
     if let Some(whole) = number.as_u64() {
         return Some(whole);
     }
     let number = number.as_f64()?;
-    let is_whole = number.is_finite() && number >= 0.0 && number.fract() == 0.0;
-    // The cast stops at the largest number there is.
-    is_whole.then_some(number as u64)
+    // The cast takes the fraction off, and stops at the largest number there is.
+    (number.is_finite() && number >= 0.0).then_some(number as u64)
 }
 
-/// Returns the number that digits stand for, or the largest there is if they are too many.
+/// Returns the number that digits stand for, or the largest there is if they are too many; digits
+/// behind a point are left out.
 pub(super) fn whole_digits(text: &str) -> Option<u64> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(whole) && is_number(fraction)).then(|| whole.parse().unwrap_or(u64::MAX))
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

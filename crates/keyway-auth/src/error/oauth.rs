@@ -389,6 +389,14 @@ impl OAuthError {
         }
     }
 
+    /// Makes the error of a token endpoint that said no.
+    pub(crate) fn refused(issuer: &str, refusal: Refusal) -> Self {
+        Self::TokenRefused {
+            issuer: shown(issuer),
+            refusal,
+        }
+    }
+
     /// Returns what the server or the authorization server said when it refused, for the `http` of
     /// a diagnostic.
     #[must_use]

@@ -20,7 +20,7 @@ use super::required_scopes::RequiredScopes;
 use super::settings::Settings;
 use super::wire::Wire;
 use crate::observer::ServerObserver;
-use crate::ports::{DocumentCache, HttpClient, Interaction, RecordStore, Tasks};
+use crate::ports::{DocumentCache, ExchangeCarrier, HttpClient, Interaction, RecordStore, Tasks};
 
 /// The server to sign in to.
 #[derive(Clone)]
@@ -63,6 +63,9 @@ pub struct Ports {
     pub observer: ServerObserver,
     /// The conversation that the tokens are for, if they are for one.
     pub account_pin: Option<AccountPin>,
+    /// What renewals are handed to so that they survive the end of this process; without it they
+    /// run here.
+    pub carrier: Option<Arc<dyn ExchangeCarrier>>,
 }
 
 impl fmt::Debug for Ports {
@@ -83,6 +86,7 @@ pub(super) struct OAuthEngine {
     pub(super) tasks: Arc<dyn Tasks>,
     pub(super) observer: ServerObserver,
     pub(super) account_pin: Option<AccountPin>,
+    pub(super) carrier: Option<Arc<dyn ExchangeCarrier>>,
     pub(super) wire: Wire,
     /// What a renewal is waiting for, while there is one.
     pub(super) renewal: RenewalStatus,
@@ -107,6 +111,7 @@ impl OAuthEngine {
             interaction,
             observer,
             account_pin,
+            carrier,
         } = ports;
         let key = server.key.clone();
         let wire = Wire::new(
@@ -134,6 +139,7 @@ impl OAuthEngine {
             tasks,
             observer,
             account_pin,
+            carrier,
             wire,
             renewal: RenewalStatus::default(),
         }

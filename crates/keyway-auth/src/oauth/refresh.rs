@@ -10,12 +10,15 @@
 //! ```
 //!
 //! Callers wait for at most ten seconds ([`CALLER_TIMEOUT`]); the renewal itself goes on, because
-//! its answer may be the only copy of a token that the server has issued.
+//! its answer may be the only copy of a token that the server has issued. Where there is a carrier,
+//! it goes on even if this process ends ([`carrying`]).
 
+mod carrying;
 mod claiming;
 mod commit;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use keyway_code::Code;
 use keyway_store::{Generation, Grant, Marked};
@@ -34,8 +37,12 @@ use super::token::{Issued, TokenEndpoint};
 use super::wire::Form;
 use crate::error::{OAuthError, RejectionCause, RequestTarget, SignInCause, shown};
 use crate::observer::{ServerEvent, Topic};
-use crate::ports::HttpFailure;
-use crate::timeouts::{CALLER_TIMEOUT, EXCHANGE_TIMEOUT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX};
+use crate::ports::{CarriedExchange, ExchangeCarrier, HttpFailure};
+use crate::timeouts::{
+    CALLER_TIMEOUT, CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT, REFRESH_CLAIM_LIFETIME, RETRY_AFTER_MAX,
+};
+
+pub use self::carrying::{SentRequest, settle};
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]
@@ -60,11 +67,22 @@ pub(super) enum Renewed {
     },
 }
 
+/// A sign-in whose refresh token this process has claimed.
+#[derive(Debug, Clone, Copy)]
+struct Claimed<'a> {
+    generation: Generation,
+    /// What is stored with it.
+    before: &'a Details,
+    claim: &'a OwnClaim,
+    origin: Origin,
+}
+
 impl OAuthEngine {
     /// Renews `seen`, or adopts what another process made of it.
     ///
     /// Runs to its end in a task of its own; callers give up waiting, never the renewal.
     pub(super) async fn renew(&self, seen: &Grant, cause: &Cause) -> Result<Renewed, OAuthError> {
+        let mut carrier = self.carrier.as_deref();
         loop {
             let claim = match self.claim_or_wait(seen).await? {
                 ClaimStep::Ours(claim) => claim,
@@ -77,11 +95,12 @@ impl OAuthEngine {
                 ClaimStep::NotRenewable => return Ok(Renewed::SignIn(SignInCause::Ended)),
             };
             self.observer.note(Topic::OAuth, || why(cause).to_owned());
-            let outcome = self.redeem(seen, cause, &claim).await;
+            let outcome = self.redeem(seen, cause, &claim, carrier).await;
             self.renewal.end();
             match outcome {
                 Ok(Some(renewed)) => return Ok(renewed),
-                Ok(None) => {}
+                // Whatever kept it from being sent, the next try depends on nothing but us.
+                Ok(None) => carrier = None,
                 Err(error) => return Err(error),
             }
         }
@@ -100,8 +119,9 @@ impl OAuthEngine {
         seen: &Grant,
         cause: &Cause,
         claim: &OwnClaim,
+        carrier: Option<&dyn ExchangeCarrier>,
     ) -> Result<Option<Renewed>, OAuthError> {
-        let outcome = self.redeem_claimed(seen, cause, claim).await;
+        let outcome = self.redeem_claimed(seen, cause, claim, carrier).await;
         match &outcome {
             Ok(Some(Renewed::Rejected { .. })) => {
                 let code = Code::RefreshFailed;
@@ -117,37 +137,69 @@ impl OAuthEngine {
     }
 
     /// Sends the refresh token and stores the answer; `None` if the claim was given back unused,
-    /// because not enough of it was left.
+    /// because the carrier did not take it or not enough of it was left.
     async fn redeem_claimed(
         &self,
         seen: &Grant,
         cause: &Cause,
         claim: &OwnClaim,
+        carrier: Option<&dyn ExchangeCarrier>,
     ) -> Result<Option<Renewed>, OAuthError> {
         let Some(details) = Details::decode(seen.details.expose()) else {
             self.release(claim).await?;
             return Ok(Some(Renewed::SignIn(SignInCause::Ended)));
         };
+        let claimed = Claimed {
+            generation: seen.generation,
+            before: &details,
+            claim,
+            origin: details.client(&self.settings).origin,
+        };
+        let carried = match carrier {
+            Some(carrier) => match self.carry(&claimed, carrier).await {
+                Some(carried) => Some(carried),
+                // It may have the claim or not: released, it is of no use to either.
+                None => return self.release(claim).await.map(|()| None),
+            },
+            None => None,
+        };
         if let Cause::Refused(hint) = cause
             && self.has_moved(&details, hint.as_deref()).await
         {
             self.release(claim).await?;
+            end(carried).await;
             return Ok(Some(Renewed::SignIn(SignInCause::Moved)));
         }
         // Looked at directly before the request: a slow disk, a suspended process or a slow
         // discovery may have used up the claim, and an answer needs its full time.
-        if self.age(claim) > REFRESH_CLAIM_LIFETIME - EXCHANGE_TIMEOUT {
+        if self.clock.monotonic() > last_start(claim) {
             self.release(claim).await?;
+            end(carried).await;
             return Ok(None);
         }
         self.renewal.enter(RenewalStage::Exchange {
             host: shown(details.token_endpoint.host_str().unwrap_or_default()),
         });
-        let (details, asked) = self.ask_wherever(details, claim).await;
+        let (new_details, asked) = self.ask_wherever(&claimed, carried.as_ref()).await;
+        // On an error the carrier is dropped without a word, and settles what could not be settled
+        // here.
+        let outcome = self.settle(&claimed, &new_details, asked).await?;
+        end(carried).await;
+        outcome.map(Some)
+    }
+
+    /// Ends a claim by what was asked and answered: stores tokens, or records what became of the
+    /// refresh token. Fails if the claim could not be ended.
+    async fn settle(
+        &self,
+        claimed: &Claimed<'_>,
+        details: &Details,
+        asked: Result<Issued, OAuthError>,
+    ) -> Result<Result<Renewed, OAuthError>, OAuthError> {
         match asked {
-            Ok(issued) => self.commit(seen, &details, &issued, claim).await.map(Some),
+            Ok(issued) => self.commit(claimed, details, &issued).await.map(Ok),
             Err(OAuthError::TokenRefused { refusal, .. })
-                if is_final(&refusal.code, details.client(&self.settings).origin) =>
+                if is_final(&refusal.code, claimed.origin) =>
             {
                 if refusal.code.ends_with("_client") {
                     // If that fails, the next sign-in is refused once and registers again.
@@ -156,11 +208,9 @@ impl OAuthEngine {
                         .delete_client(&details.issuer, &details.client_id);
                     drop(deleted.await);
                 }
-                self.reject(seen.generation, &details, claim)
-                    .await
-                    .map(Some)
+                self.reject(claimed, details).await.map(Ok)
             }
-            Err(error) => Err(self.given_back(claim, error).await?),
+            Err(error) => self.given_back(claimed.claim, error).await.map(Err),
         }
     }
 
@@ -187,10 +237,11 @@ impl OAuthEngine {
     /// is exchanged for the one that it names now, once.
     async fn ask_wherever(
         &self,
-        details: Details,
-        claim: &OwnClaim,
+        claimed: &Claimed<'_>,
+        carried: Option<&Arc<dyn CarriedExchange>>,
     ) -> (Details, Result<Issued, OAuthError>) {
-        let asked = self.ask(&details, claim).await;
+        let (claim, details) = (claimed.claim, claimed.before.clone());
+        let asked = self.ask(&details, claim, carried).await;
         // What may have arrived is not sent elsewhere.
         let may_ask_elsewhere = |error: &OAuthError| is_outdated(error) && !is_answer_lost(error);
         if !asked.as_ref().is_err_and(may_ask_elsewhere) {
@@ -202,8 +253,8 @@ impl OAuthEngine {
             None
         };
         match futures_lite::future::or(self.moved(&details), late).await {
-            Some(details) if self.age(claim) <= REFRESH_CLAIM_LIFETIME - EXCHANGE_TIMEOUT => {
-                let asked = self.ask(&details, claim).await;
+            Some(details) if self.clock.monotonic() <= last_start(claim) => {
+                let asked = self.ask(&details, claim, carried).await;
                 (details, asked)
             }
             _ => (details, asked),
@@ -232,7 +283,12 @@ impl OAuthEngine {
         Some(moved)
     }
 
-    async fn ask(&self, details: &Details, claim: &OwnClaim) -> Result<Issued, OAuthError> {
+    async fn ask(
+        &self,
+        details: &Details,
+        claim: &OwnClaim,
+        carried: Option<&Arc<dyn CarriedExchange>>,
+    ) -> Result<Issued, OAuthError> {
         let client = details.client(&self.settings);
         let dpop = match details.dpop() {
             Some(key) => Some(DpopBinding::import(&key, &self.nonces)?),
@@ -244,25 +300,31 @@ impl OAuthEngine {
             client: &client,
             dpop: dpop.as_ref(),
             what: RequestTarget::Token,
+            repeat_until: Some(last_start(claim)),
         };
         let form = Form::new("refresh_token")
             .with_secret("refresh_token", &claim.refresh)
             .with_some("resource", details.resource.as_deref());
-        endpoint.ask(&self.wire, form, self.clock.wall()).await
+        let wire = match carried {
+            Some(carried) => self.wire.carried_by(Arc::clone(carried), details.encode()),
+            None => self.wire.clone(),
+        };
+        endpoint.ask(&wire, form, self.clock.wall()).await
     }
 
     async fn reject(
         &self,
-        generation: Generation,
+        claimed: &Claimed<'_>,
         details: &Details,
-        claim: &OwnClaim,
     ) -> Result<Renewed, OAuthError> {
-        let marked = self.mark_rejected(generation, claim).await?;
+        let marked = self
+            .mark_rejected(claimed.generation, claimed.claim)
+            .await?;
         match marked {
             Marked::Superseded { .. } => self.adopt().await,
             _ => Ok(Renewed::Rejected {
                 issuer: shown(&details.issuer),
-                cause: claim.rejection_cause(),
+                cause: claimed.claim.rejection_cause(),
             }),
         }
     }
@@ -275,6 +337,19 @@ impl OAuthEngine {
         let Ok(Some(found)) = found else { return false };
         !found.issuers.is_empty() && !found.issuers.contains(&details.issuer)
     }
+}
+
+/// Tells a carrier that nothing is left to do.
+async fn end(carried: Option<Arc<dyn CarriedExchange>>) {
+    if let Some(carried) = carried {
+        carried.end().await;
+    }
+}
+
+/// Returns until when a request may be sent: with the full time for its answer before the claim is
+/// overdue.
+fn last_start(claim: &OwnClaim) -> Instant {
+    claim.from() + (REFRESH_CLAIM_LIFETIME - EXCHANGE_TIMEOUT - CONNECT_ALLOWANCE)
 }
 
 const fn why(cause: &Cause) -> &'static str {

@@ -267,6 +267,7 @@ impl OAuthEngine {
             client,
             dpop: prepared.dpop.as_ref(),
             what: RequestTarget::Token,
+            repeat_until: None,
         })
     }
 

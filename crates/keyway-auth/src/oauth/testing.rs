@@ -24,7 +24,7 @@ use super::{AccountPin, OAuth, OAuthError, Ports, PromptPolicy, Server, Settings
 use crate::authorizer::{Authorizer as _, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::observer::ServerObserver;
-use crate::ports::{HttpClient as _, HttpRequest};
+use crate::ports::{ExchangeCarrier, HttpClient as _, HttpRequest};
 
 pub(crate) use self::honest::{Honest, metadata, resource};
 pub(crate) use self::manual_clock::ManualClock;
@@ -57,6 +57,7 @@ pub(crate) struct Kit {
     pub(crate) fixed: Vec<(HeaderName, HeaderValue)>,
     pub(crate) observer: ServerObserver,
     pub(crate) account_pin: Option<AccountPin>,
+    pub(crate) carrier: Option<Arc<dyn ExchangeCarrier>>,
     pub(crate) key: GrantKey,
     folders: Folders,
     _home: TempDir,
@@ -82,6 +83,7 @@ impl Kit {
             fixed: Vec::new(),
             observer: ServerObserver::default(),
             account_pin: None,
+            carrier: None,
             key: GrantKey::new("default").plugin("demo").server("search"),
             folders,
             _home: home,
@@ -106,7 +108,19 @@ impl Kit {
             url: Url::parse(MCP).unwrap(),
             key: self.key.clone(),
         };
-        let ports = Ports {
+        let settings = self.settings.clone();
+        OAuth::new(
+            server,
+            settings,
+            self.ports(shelf),
+            self.prompt_policy,
+            self.fixed.clone(),
+        )
+    }
+
+    /// The world as a process with this handle sees it.
+    pub(crate) fn ports(&self, shelf: &Arc<TestVault>) -> Ports {
+        Ports {
             http: self.world.clone(),
             clock: self.clock.clone(),
             tasks: self.tasks.clone(),
@@ -116,15 +130,8 @@ impl Kit {
             interaction: Some(self.person.clone()),
             observer: self.observer.clone(),
             account_pin: self.account_pin.clone(),
-        };
-        let settings = self.settings.clone();
-        OAuth::new(
-            server,
-            settings,
-            ports,
-            self.prompt_policy,
-            self.fixed.clone(),
-        )
+            carrier: self.carrier.clone(),
+        }
     }
 
     /// What is stored, access token included.

@@ -3,6 +3,7 @@
 
 mod answers;
 mod bodies;
+mod carrying;
 mod claims;
 mod clients;
 mod discovery;

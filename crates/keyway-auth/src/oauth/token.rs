@@ -1,6 +1,6 @@
 //! The token endpoint: one request, one answer (RFC 6749 sections 4.1.3, 5 and 6).
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -26,6 +26,8 @@ pub(super) struct TokenEndpoint<'a> {
     /// The key that tokens are bound to, if they are.
     pub(super) dpop: Option<&'a DpopBinding>,
     pub(super) what: RequestTarget,
+    /// After this the request is not sent once more, even where the server asks for it.
+    pub(super) repeat_until: Option<Instant>,
 }
 
 /// What the token endpoint gave out.
@@ -92,51 +94,68 @@ impl TokenEndpoint<'_> {
                 Answer::Document(document) => return Ok(document),
                 // RFC 9449 section 8: the same once more, with what the server wants in it.
                 Answer::Refused(refusal)
-                    if refusal.code == USE_NONCE && is_new && std::mem::take(&mut may_repeat) => {}
+                    if refusal.code == USE_NONCE
+                        && is_new
+                        && self.has_time(wire)
+                        && std::mem::take(&mut may_repeat) => {}
                 Answer::Refused(refusal) => return Err(self.refused(refusal)),
             }
         }
     }
 
+    fn has_time(&self, wire: &Wire) -> bool {
+        self.repeat_until
+            .is_none_or(|until| wire.monotonic() <= until)
+    }
+
     fn refused(&self, refusal: Refusal) -> OAuthError {
-        OAuthError::TokenRefused {
-            issuer: shown(self.issuer),
-            refusal,
-        }
+        OAuthError::refused(self.issuer, refusal)
     }
 
     fn read(&self, document: &Document) -> Result<Issued, OAuthError> {
-        let what = self.what;
-        let read = || -> Result<Issued, DocumentError> {
-            let access = document
-                .text("access_token")?
-                .filter(|token| is_sendable(token))
-                .ok_or(DocumentError::Missing {
-                    field: "access_token",
-                })?;
-            let kind = match document.text("token_type")? {
-                // Bound to a key that is not ours: of no use (RFC 6749 section 7.1).
-                Some(kind) if kind.eq_ignore_ascii_case(SCHEME) && self.dpop.is_none() => {
-                    return Err(DocumentError::Unexpected {
-                        field: "token_type",
-                    });
-                }
-                Some(kind) if kind.eq_ignore_ascii_case(SCHEME) => TokenKind::Dpop,
-                // Some providers leave it out, or make up a name; what they mean is this.
-                _ => TokenKind::Bearer,
-            };
-            let refresh = document.text("refresh_token")?.filter(|t| !t.is_empty());
-            Ok(Issued {
-                access: Secret::new(access.to_owned()),
-                kind,
-                lifetime: document.seconds("expires_in")?.filter(|t| !t.is_zero()),
-                refresh: refresh.map(|token| Secret::new(token.to_owned())),
-                scopes: document.text("scope")?.map(Scopes::parse),
-                account: document.text("id_token")?.and_then(account),
-            })
-        };
-        read().map_err(|error| OAuthError::Document { what, error })
+        read(self.what, document, self.dpop.is_some())
     }
+}
+
+/// Reads an answer that gives tokens out; `is_bound` if they were asked for with a key.
+pub(super) fn read(
+    what: RequestTarget,
+    document: &Document,
+    is_bound: bool,
+) -> Result<Issued, OAuthError> {
+    let read = || -> Result<Issued, DocumentError> {
+        let access = document
+            .text("access_token")?
+            .filter(|token| is_sendable(token))
+            .ok_or(DocumentError::Missing {
+                field: "access_token",
+            })?;
+        let kind = match document.text("token_type").ok().flatten() {
+            // Bound to a key that is not ours: of no use (RFC 6749 section 7.1).
+            Some(kind) if kind.eq_ignore_ascii_case(SCHEME) && !is_bound => {
+                return Err(DocumentError::Unexpected {
+                    field: "token_type",
+                });
+            }
+            Some(kind) if kind.eq_ignore_ascii_case(SCHEME) => TokenKind::Dpop,
+            // Some providers leave it out, or make up a name; what they mean is this.
+            _ => TokenKind::Bearer,
+        };
+        // What else the answer says must not cost a token that was issued: the server has
+        // replaced the old one.
+        let text = |field| document.text(field).ok().flatten();
+        let refresh = text("refresh_token").filter(|token| !token.is_empty());
+        let lifetime = document.seconds("expires_in").ok().flatten();
+        Ok(Issued {
+            access: Secret::new(access.to_owned()),
+            kind,
+            lifetime: lifetime.filter(|time| !time.is_zero()),
+            refresh: refresh.map(|token| Secret::new(token.to_owned())),
+            scopes: text("scope").map(Scopes::parse),
+            account: text("id_token").and_then(account),
+        })
+    };
+    read().map_err(|error| OAuthError::Document { what, error })
 }
 
 /// Says whether a token can stand in a header (RFC 6750 section 2.1, generously).

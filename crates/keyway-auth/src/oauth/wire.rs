@@ -9,12 +9,12 @@ use keyway_secret::{Clock, Secret};
 use url::{Url, form_urlencoded};
 
 use super::cache_lifetime::lifetime;
+use super::exchange::exchange;
 use crate::document::Document;
 use crate::error::{OAuthError, Refusal, RequestTarget, shown};
 use crate::observer::{ServerObserver, Topic};
-use crate::ports::{HttpClient, HttpFailure, HttpRequest, HttpResponse, Tasks};
+use crate::ports::{CarriedExchange, HttpClient, HttpFailure, HttpRequest, HttpResponse, Tasks};
 use crate::retry_after::retry_after;
-use crate::timeouts::{EXCHANGE_TICK, EXCHANGE_TIMEOUT};
 
 /// Sends the requests of one sign-in.
 #[derive(Debug, Clone)]
@@ -23,6 +23,15 @@ pub(super) struct Wire {
     clock: Arc<dyn Clock>,
     tasks: Arc<dyn Tasks>,
     observer: ServerObserver,
+    carrier: Option<Carrier>,
+}
+
+/// What requests to the token endpoint go through, so that their answers outlive this process.
+#[derive(Debug, Clone)]
+struct Carrier {
+    exchange: Arc<dyn CarriedExchange>,
+    /// What is stored with the tokens if this process does not live to do it.
+    details: Secret<Vec<u8>>,
 }
 
 impl Wire {
@@ -37,7 +46,25 @@ impl Wire {
             clock,
             tasks,
             observer,
+            carrier: None,
         }
+    }
+
+    /// Sends requests to the token endpoint through a carrier.
+    pub(super) fn carried_by(
+        &self,
+        exchange: Arc<dyn CarriedExchange>,
+        details: Secret<Vec<u8>>,
+    ) -> Self {
+        Self {
+            carrier: Some(Carrier { exchange, details }),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the time by which durations are measured.
+    pub(super) fn monotonic(&self) -> Instant {
+        self.clock.monotonic()
     }
 
     /// Returns the time of day by which answers are judged.
@@ -171,26 +198,18 @@ impl Wire {
         answer.map_err(|failure| OAuthError::Http { what, failure })
     }
 
-    /// Sends a request whose answer must not be given up lightly: it may be the only copy of a
-    /// token that the server has issued.
-    ///
-    /// Only time in which this process runs counts: each tick counts once, however long the process
-    /// was stopped in it. The answer is looked for before the tick, the last one included, so one
-    /// that lies in the socket is always taken.
+    /// Sends a request to the token endpoint: by the carrier, which counts the time itself, or from
+    /// here.
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpFailure> {
-        let host = shown(request.url.host_str().unwrap_or_default());
-        let given_up = async {
-            for _ in 0..EXCHANGE_TIMEOUT.as_secs() {
-                self.tasks.sleep(EXCHANGE_TICK).await;
+        match &self.carrier {
+            Some(carrier) => {
+                carrier
+                    .exchange
+                    .send(carrier.details.clone(), request)
+                    .await
             }
-            Err(HttpFailure::Timeout {
-                host,
-                seconds: EXCHANGE_TIMEOUT.as_secs(),
-                sent: true,
-            })
-        };
-        let answer = self.client.send(request.bounded_by_caller());
-        futures_lite::future::or(answer, given_up).await
+            None => exchange(&*self.client, &*self.tasks, request).await,
+        }
     }
 
     /// Notes what is asked for, and when; nothing where nobody listens.

@@ -1,6 +1,8 @@
 //! Requests to authorization servers and for metadata: bounded, guarded, never retried below.
 
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method};
 use keyway_secret::Secret;
@@ -39,6 +41,8 @@ pub struct HttpRequest {
     pub redirects: Redirects,
     /// Who ends the wait for an answer.
     pub wait: Wait,
+    /// Set by the client when the connection is there and the request leaves.
+    pub sent: SentMark,
 }
 
 impl HttpRequest {
@@ -52,6 +56,7 @@ impl HttpRequest {
             body: None,
             redirects: Redirects::SameOrigin,
             wait: Wait::Bounded,
+            sent: SentMark::default(),
         }
     }
 
@@ -65,6 +70,7 @@ impl HttpRequest {
             body: Some(body),
             redirects: Redirects::None,
             wait: Wait::Bounded,
+            sent: SentMark::default(),
         }
     }
 
@@ -75,6 +81,26 @@ impl HttpRequest {
     pub const fn bounded_by_caller(mut self) -> Self {
         self.wait = Wait::ByCaller;
         self
+    }
+}
+
+/// Whether a request has left: what was waited for before that is the connection, not the answer.
+///
+/// Copies share what is marked.
+#[derive(Debug, Clone, Default)]
+pub struct SentMark(Arc<AtomicBool>);
+
+impl SentMark {
+    /// Says that the request leaves now.
+    pub fn set(&self) {
+        // Relaxed: it only decides from when time is counted, and guards no other data.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether the request has left.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -189,6 +189,7 @@ impl ConnectArgs {
         Ok(Host::builder()
             .client(CLIENT_NAME, env!("CARGO_PKG_VERSION"))
             .in_flight(in_flight())
+            .detached_renewals(true)
             .isolation(isolation())
             .events(context.events.clone())
             .settings(settings.clone())

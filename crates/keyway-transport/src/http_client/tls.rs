@@ -88,6 +88,11 @@ impl Tls {
         self.0.identity.replace(identity)
     }
 
+    /// Returns the certificate that is in force.
+    pub(super) fn identity(&self) -> Option<ClientIdentity> {
+        self.0.identity.current().map(|current| current.read)
+    }
+
     /// Returns what to encrypt with, built by the first who asks without blocking the runtime.
     pub(super) async fn configs(&self) -> Result<&Configs, TransportError> {
         if self.0.built.get().is_none() {
@@ -147,7 +152,14 @@ impl RootCertificates {
 #[derive(Debug, Default)]
 struct Identity {
     /// Read at every handshake, written when the files were rotated.
-    current: RwLock<Option<Arc<CertifiedKey>>>,
+    current: RwLock<Option<Current>>,
+}
+
+/// A certificate with its key, as it is used and as it was read.
+#[derive(Debug, Clone)]
+struct Current {
+    pair: Arc<CertifiedKey>,
+    read: ClientIdentity,
 }
 
 impl Identity {
@@ -164,11 +176,14 @@ impl Identity {
         let pair = CertifiedKey::from_der(chain, key, &default_provider())
             .map_err(|_| settings("the client certificate and the client key do not match"))?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some(Arc::new(pair));
+        *current = Some(Current {
+            pair: Arc::new(pair),
+            read: identity.clone(),
+        });
         Ok(())
     }
 
-    fn current(&self) -> Option<Arc<CertifiedKey>> {
+    fn current(&self) -> Option<Current> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.clone()
     }
@@ -176,7 +191,7 @@ impl Identity {
 
 impl ResolvesClientCert for Identity {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.current()
+        self.current().map(|current| current.pair)
     }
 
     fn has_certs(&self) -> bool {

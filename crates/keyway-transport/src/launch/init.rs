@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{LAUNCH_ARG, exec};
+use super::{DETACH_ARG, LAUNCH_ARG, detached, exec};
 
 /// Set once [`take_over`] ran. Process-wide because it is a fact about `main` of this process.
 static INITIALIZED: OnceLock<()> = OnceLock::new();
@@ -25,6 +25,9 @@ pub fn take_over() {
     let first = std::env::args_os().nth(1);
     if first.as_deref() == Some(OsStr::new(LAUNCH_ARG)) {
         exit(exec::run());
+    }
+    if first.as_deref() == Some(OsStr::new(DETACH_ARG)) {
+        exit(detached::detach());
     }
     // A second call changes nothing.
     INITIALIZED.get_or_init(|| ());

@@ -87,6 +87,41 @@ impl Vault {
         claim
     }
 
+    /// Makes this handle the owner of a claim that another process of this program made; tells
+    /// whether the claim still stood.
+    ///
+    /// From here on the claim lives as long as this handle, and has room for its commit, whatever
+    /// becomes of the process that made it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the vault cannot be written; the claim stays with its owner then.
+    pub fn adopt_claim(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, VaultError> {
+        grant.check()?;
+        let me = self.with_owner(|owner| owner.id().clone())?;
+        self.take_reserve(grant)?;
+        let adopted = self.write_scope("adopt a claim", |scope| {
+            scope
+                .tx
+                .execute(
+                    "UPDATE grants SET claim_owner = ?4
+                     WHERE profile = ?1 AND name = ?2 AND claim_epoch = ?3",
+                    params![grant.profile(), grant.name(), claim.get(), me.to_string()],
+                )
+                .map(|rows| rows > 0)
+                .map_err(VaultError::database("adopt a claim"))
+        });
+        if !matches!(adopted, Ok(true)) {
+            self.free_reserve(grant);
+        }
+        adopted
+    }
+
+    /// Gives back the room that was taken with an adopted claim, which another process ended.
+    pub fn leave_claim(&self, grant: &GrantKey) {
+        self.free_reserve(grant);
+    }
+
     /// Returns the claim that stands in the way.
     ///
     /// A living owner keeps its claim whatever the clocks say. One that cannot be seen from here

@@ -501,3 +501,31 @@ fn claim_of_an_earlier_boot_is_overdue_whatever_the_clock_says() {
         "{claim:?}"
     );
 }
+
+/// A claim lives with the process that adopted it, and not with the one that made it.
+#[test]
+fn adopted_claim_survives_the_process_that_made_it() {
+    let home = Home::new();
+    let first = home.open();
+    let seen = first.put(&grant(), &tokens(1)).unwrap();
+    let Claim::Claimed(claimed) = first.claim(&grant(), seen, LONG).unwrap() else {
+        panic!("it is free");
+    };
+    let carrier = home.open();
+    assert!(carrier.adopt_claim(&grant(), claimed.id).unwrap());
+    drop(first);
+    let third = home.open();
+    let Claim::Held { owner, .. } = third.claim(&grant(), seen, LONG).unwrap() else {
+        panic!("its owner lives");
+    };
+    assert_eq!(owner, carrier.owner().unwrap());
+    let committed = carrier.commit(&grant(), seen, &tokens(2)).unwrap();
+    assert!(matches!(committed, Commit::Committed { .. }));
+    let reserves = fs::read_dir(&home.folders.data).unwrap();
+    let mut reserves = reserves.map(|entry| entry.unwrap().file_name());
+    assert!(!reserves.any(|name| name.to_string_lossy().starts_with("reserve-")));
+    assert!(
+        !carrier.adopt_claim(&grant(), claimed.id).unwrap(),
+        "it has ended"
+    );
+}

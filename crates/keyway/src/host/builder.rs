@@ -56,6 +56,8 @@ pub struct HostBuilder {
     redirect_path: Option<String>,
     storage: Storage,
     in_flight: InFlight,
+    #[cfg(all(feature = "stdio", feature = "vault"))]
+    detached_renewals: bool,
     clock: Option<Arc<dyn Clock>>,
     tasks: Option<Arc<dyn Tasks>>,
     events: Option<Events>,
@@ -218,6 +220,18 @@ impl HostBuilder {
     /// Counts here what the process must not end in the middle of.
     pub fn in_flight(mut self, in_flight: InFlight) -> Self {
         self.in_flight = in_flight;
+        self
+    }
+
+    /// Runs each renewal of a token in a process of its own, so that its answer, which may be the
+    /// only copy of a sign-in, survives the end of this process; by default renewals run here.
+    ///
+    /// For programs that others end when they like. The process is this program, started once more:
+    /// `main` must call [`init`](crate::init) first. Where it cannot be started, the renewal runs
+    /// here. Needs a vault; stores of a host's own are not reached from another process.
+    #[cfg(all(feature = "stdio", feature = "vault"))]
+    pub const fn detached_renewals(mut self, detached: bool) -> Self {
+        self.detached_renewals = detached;
         self
     }
 

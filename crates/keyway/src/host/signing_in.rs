@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use keyway_auth::oauth::{OAuth, Ports, Server};
+use keyway_auth::ports::ExchangeCarrier;
 use keyway_config::method::Method;
 use keyway_config::resolve::SpecEndpoint;
 use keyway_transport::OAuthHttp;
 use url::Url;
 
 use super::{Host, oauth_settings};
+#[cfg(all(feature = "stdio", feature = "vault"))]
+use crate::carrier::ProcessCarrier;
 use crate::connect::{Target, header_values};
 use crate::sign_in::{Accounts, SignInGate, fingerprint};
 
@@ -38,6 +41,7 @@ impl Host {
             interaction: accounts.interaction.clone(),
             observer: self.observer(target),
             account_pin: accounts.account_pin.clone(),
+            carrier: self.carrier(accounts, target, &url),
         };
         let settings = oauth_settings::settings(self, accounts, target, remote);
         let fixed = header_values(&remote.headers);
@@ -66,11 +70,56 @@ impl Host {
 
     /// Returns the client for what the server at `url` leads to.
     fn oauth_http(&self, accounts: &Accounts, target: Target<'_>, url: &Url) -> Option<OAuthHttp> {
-        let id = format!("{}:{}", target.plugin, target.spec.name);
-        let own = accounts.settings.server(&id);
-        if own.is_some_and(|own| own.oauth.dangerous_private_issuer) {
+        if may_be_private(accounts, target) {
             return OAuthHttp::dangerous_private(&self.http, url).ok();
         }
         Some(OAuthHttp::new(&self.http, url))
     }
+
+    /// Returns what renewals are handed to, if they are to outlive this process.
+    #[cfg(all(feature = "stdio", feature = "vault"))]
+    fn carrier(
+        &self,
+        accounts: &Accounts,
+        target: Target<'_>,
+        url: &Url,
+    ) -> Option<Arc<dyn ExchangeCarrier>> {
+        let vault = accounts.vault.as_ref().filter(|_| self.detached_renewals)?;
+        let environment = self.environment.iter();
+        let environment = environment.filter(|(name, _)| {
+            let name = name.to_str();
+            name.is_some_and(|name| NETWORK_VARIABLES.contains(&name))
+        });
+        Some(Arc::new(ProcessCarrier {
+            launcher: self.programs.launcher.clone(),
+            environment: environment.cloned().collect(),
+            vault: Arc::clone(vault),
+            client_name: accounts.identity.name.clone(),
+            http: self.http.clone(),
+            server: url.clone(),
+            is_private: may_be_private(accounts, target),
+        }))
+    }
+
+    #[cfg(not(all(feature = "stdio", feature = "vault")))]
+    fn carrier(&self, _: &Accounts, _: Target<'_>, _: &Url) -> Option<Arc<dyn ExchangeCarrier>> {
+        None
+    }
 }
+
+/// Says whether the person allows the server to lead to less public addresses.
+fn may_be_private(accounts: &Accounts, target: Target<'_>) -> bool {
+    let id = format!("{}:{}", target.plugin, target.spec.name);
+    let own = accounts.settings.server(&id);
+    own.is_some_and(|own| own.oauth.dangerous_private_issuer)
+}
+
+/// The variables that decide which certificates are trusted and how names are looked up.
+#[cfg(all(feature = "stdio", feature = "vault"))]
+const NETWORK_VARIABLES: [&str; 5] = [
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "RES_OPTIONS",
+    "LOCALDOMAIN",
+    "HOSTALIASES",
+];

@@ -37,6 +37,33 @@ pub(super) struct OwnClaim {
 }
 
 impl OwnClaim {
+    /// A claim that another process made, from the moment at which this one took it over.
+    pub(super) const fn carried(
+        id: ClaimId,
+        refresh: Secret<String>,
+        fingerprint: Fingerprint,
+        from: Instant,
+    ) -> Self {
+        Self {
+            id,
+            refresh,
+            fingerprint,
+            interrupted: 0,
+            lost_answers: 0,
+            postponed: None,
+            from,
+        }
+    }
+
+    pub(super) const fn id(&self) -> ClaimId {
+        self.id
+    }
+
+    /// Returns when the claim was made, or a little before.
+    pub(super) const fn from(&self) -> Instant {
+        self.from
+    }
+
     /// Says what a rejection of this token probably comes from.
     pub(super) const fn rejection_cause(&self) -> RejectionCause {
         if self.lost_answers > 0 {

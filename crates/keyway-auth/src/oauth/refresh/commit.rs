@@ -1,9 +1,9 @@
 //! Keeping what was redeemed: in the store, else in its journal, else in memory until it fits.
 
-use keyway_store::{Commit, Generation, Grant, Tokens};
+use keyway_store::{Commit, Generation, Tokens};
 
-use super::Renewed;
 use super::claiming::OwnClaim;
+use super::{Claimed, Renewed};
 use crate::error::{OAuthError, SignInCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
@@ -17,13 +17,12 @@ impl OAuthEngine {
     /// Keeps the new tokens before anything uses them.
     pub(super) async fn commit(
         &self,
-        seen: &Grant,
+        claimed: &Claimed<'_>,
         details: &Details,
         issued: &Issued,
-        claim: &OwnClaim,
     ) -> Result<Renewed, OAuthError> {
-        let new = renewed_tokens(seen, details, issued, claim);
-        match self.store(seen.generation, &new, claim).await? {
+        let new = renewed_tokens(claimed, details, issued);
+        match self.store(claimed.generation, &new, claimed.claim).await? {
             // Signed out meanwhile: nothing is stored against a person's will, and no other process
             // knows the new refresh token, so it is revoked here.
             Commit::Superseded { current: None } => {
@@ -32,9 +31,12 @@ impl OAuthEngine {
                 }
                 Ok(Renewed::SignIn(SignInCause::Never))
             }
-            // A new sign-in replaced the one that was renewed; signing out revokes both.
+            // A new sign-in replaced the one that was renewed; signing out revokes both. Unless it
+            // is this very answer, stored from its journal or by the carrier that held a copy.
             Commit::Superseded { .. } => {
-                if let Some(refresh) = issued.refresh.clone() {
+                let stored = self.grant.read().await?;
+                let is_ours = stored.is_some_and(|grant| grant.access.is_same_as(&issued.access));
+                if !is_ours && let Some(refresh) = issued.refresh.clone() {
                     self.replaced_tokens.add(details, refresh).await;
                 }
                 self.adopt().await
@@ -90,13 +92,12 @@ impl OAuthEngine {
 }
 
 /// Makes what is stored of an answer; details only if it says something new.
-fn renewed_tokens(seen: &Grant, details: &Details, issued: &Issued, claim: &OwnClaim) -> Tokens {
-    let before = Details::decode(seen.details.expose());
-    let has_moved = before.is_some_and(|it| it.token_endpoint != details.token_endpoint);
+fn renewed_tokens(claimed: &Claimed<'_>, details: &Details, issued: &Issued) -> Tokens {
+    let has_moved = claimed.before.token_endpoint != details.token_endpoint;
     let new = tokens(issued);
     let lifetime = issued.lifetime.map(|lifetime| lifetime.as_secs());
     let rotated = issued.refresh.as_ref();
-    let has_rotated = rotated.is_some_and(|refresh| !refresh.is_same_as(&claim.refresh));
+    let has_rotated = rotated.is_some_and(|refresh| !refresh.is_same_as(&claimed.claim.refresh));
     // Once is enough: a server that rotates now and then is one that rotates.
     let rotates = Some(has_rotated || details.rotates == Some(true));
     let says_more = issued.scopes.is_some()

@@ -69,6 +69,7 @@ impl OAuthEngine {
             client,
             dpop: None,
             what,
+            repeat_until: None,
         };
         let document = endpoint
             .ask_document(&self.wire, form, self.clock.wall())

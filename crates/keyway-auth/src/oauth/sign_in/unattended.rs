@@ -70,6 +70,7 @@ impl OAuthEngine {
             client: &client,
             dpop: None,
             what: RequestTarget::IdentityProvider,
+            repeat_until: None,
         };
         let now = self.clock.wall();
         let document = endpoint.ask_document(&self.wire, form, now).await?;

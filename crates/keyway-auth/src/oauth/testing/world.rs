@@ -108,6 +108,11 @@ impl Reply {
         })
     }
 
+    /// Says whether it says nothing at all.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.status == 0 && self.failure.is_none()
+    }
+
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).unwrap();
         self.headers.append(HeaderName::from_static(name), value);
@@ -203,7 +208,9 @@ impl HttpClient for World {
             body: String::from_utf8(body.unwrap_or_default()).unwrap(),
             redirects: request.redirects,
         };
+        let sent = request.sent;
         Box::pin(async move {
+            sent.set();
             self.journal.lock().unwrap().push(seen.clone());
             let reply = self.reply(&seen);
             if let Some(gate) = &reply.gate {

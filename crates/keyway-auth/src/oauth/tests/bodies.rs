@@ -225,15 +225,7 @@ fn a11_a_registration_that_cannot_be_read_stops_a_sign_in() {
 fn no_tokens() -> Vec<Vec<u8>> {
     let good = json!({ "access_token": "at-9", "token_type": "Bearer" });
     let mut bodies = no_documents();
-    let members = [
-        "access_token",
-        "token_type",
-        "refresh_token",
-        "scope",
-        "id_token",
-    ];
-    bodies.extend(wrong_kinds(&good, &members));
-    bodies.extend(wrong_seconds(&good, "expires_in"));
+    bodies.extend(wrong_kinds(&good, &["access_token"]));
     for text in [
         "{}",
         "{\"access_token\":null}",
@@ -261,6 +253,24 @@ fn a11_tokens_that_cannot_be_read_end_a_renewal_and_change_nothing() {
     fails_with_each(TOKEN, no_tokens(), |kit, oauth| kit.run(oauth.renew()));
 }
 
+/// The server has replaced the refresh token by then: what was issued must not be thrown away.
+#[test]
+fn a11_token_is_kept_whatever_else_the_answer_says() {
+    let good = json!({ "access_token": "at-9", "refresh_token": "rt-9" });
+    let mut bodies = wrong_kinds(&good, &["token_type", "scope", "id_token"]);
+    bodies.extend(wrong_seconds(&good, "expires_in"));
+    bodies.extend(wrong_kinds(&good, &["refresh_token"]));
+    assert!(bodies.len() >= 20);
+    for body in bodies {
+        let shown = String::from_utf8_lossy(&body).into_owned();
+        let kit = Kit::new();
+        let oauth = kit.signed_in();
+        kit.world.route(TOKEN, [Reply::raw(200, body)]);
+        kit.run(oauth.renew()).expect(&shown);
+        assert_eq!(kit.stored_access(), "at-9", "{shown}");
+    }
+}
+
 #[test]
 fn a11_whatever_a_revocation_is_answered_with_the_sign_in_is_gone() {
     let kit = Kit::new();
@@ -281,6 +291,8 @@ fn a11_lifetimes_that_servers_really_send_are_understood() {
         ("3600", Some(3600)),
         ("\"3600\"", Some(3600)),
         ("3600.0", Some(3600)),
+        ("31.5", Some(31)),
+        ("\"31.5\"", Some(31)),
         ("1e3", Some(1000)),
         ("1e308", Some(3_153_600_000)),
         ("99999999999999999999", Some(3_153_600_000)),

@@ -352,3 +352,24 @@ fn protection_is_described_in_words() {
         "{words}"
     );
 }
+
+/// A process that finishes the work of another asks no source for the key.
+#[test]
+fn vault_opens_with_what_another_process_derived_from_its_key() {
+    let home = Home::new();
+    let key = Secret::new([7; 32]);
+    let sources = KeySources::default().with_explicit(ExplicitKey::Supplied(Arc::new(key)));
+    let first = Vault::open(&home.folders, sources).unwrap();
+    let sent = first.unlocked_key().to_bytes();
+    let received = UnlockedKey::from_bytes(&sent).unwrap();
+    assert!(!format!("{received:?}").contains('7'));
+    let sources = KeySources::default().with_unlocked(received);
+    assert!(Vault::open(&home.folders, sources).is_ok());
+    let source = SourceKind::Explicit;
+    let refused = Vault::open(&home.folders, KeySources::default());
+    assert!(
+        matches!(refused, Err(VaultError::KeySourceUnavailable { recorded }) if recorded == source)
+    );
+    let short = Secret::new(sent.expose()[1..].to_vec());
+    assert!(UnlockedKey::from_bytes(&short).is_none());
+}

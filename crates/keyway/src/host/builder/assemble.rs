@@ -93,6 +93,8 @@ impl HostBuilder {
                 project: self.project.unwrap_or_else(repository_here),
                 home: self.home.or_else(ProcessEnvironment::home),
             },
+            #[cfg(all(feature = "stdio", feature = "vault"))]
+            detached_renewals: self.detached_renewals,
             log: self.log,
             accounts,
             events: self.events.unwrap_or_else(|| Events::new(Vec::new())),

@@ -1,0 +1,198 @@
+//! Claims in the hands of a carrier: what it ends when the process that made them is gone.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use keyway_secret::Secret;
+use keyway_store::{Claim, GrantState, GrantStore as _};
+
+use super::{eventually, is_a_chain, redeemed};
+use crate::BoxFuture;
+use crate::oauth::testing::{Kit, Reply, TOKEN, World};
+use crate::oauth::{SentRequest, settle};
+use crate::ports::{
+    CarriedClaim, CarriedExchange, ExchangeCarrier, HttpClient as _, HttpFailure, HttpRequest,
+    HttpResponse, Tasks as _,
+};
+
+/// A carrier in this process, which keeps what it was handed.
+#[derive(Debug)]
+struct Carrier {
+    world: Arc<World>,
+    claim: Mutex<Option<CarriedClaim>>,
+    sent: Mutex<Option<SentRequest>>,
+    ended: AtomicU32,
+}
+
+/// The two halves that a carrier consists of are one here.
+#[derive(Debug)]
+struct Half(Arc<Carrier>);
+
+impl ExchangeCarrier for Half {
+    fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        *self.0.claim.lock().unwrap() = Some(claim);
+        let exchange: Arc<dyn CarriedExchange> = Arc::new(Self(Arc::clone(&self.0)));
+        Box::pin(std::future::ready(Some(exchange)))
+    }
+}
+
+impl CarriedExchange for Half {
+    fn send(
+        &self,
+        details: Secret<Vec<u8>>,
+        request: HttpRequest,
+    ) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
+        Box::pin(async move {
+            let answer = self.0.world.send(request).await;
+            let sent = SentRequest::new(details, answer.clone());
+            *self.0.sent.lock().unwrap() = Some(sent);
+            answer
+        })
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn carried(kit: &mut Kit) -> Arc<Carrier> {
+    let carrier = Arc::new(Carrier {
+        world: Arc::clone(&kit.world),
+        claim: Mutex::default(),
+        sent: Mutex::default(),
+        ended: AtomicU32::new(0),
+    });
+    kit.carrier = Some(Arc::new(Half(Arc::clone(&carrier))));
+    carrier
+}
+
+/// Signs in, and lets the process die in the moment in which `answer` reaches its carrier.
+fn dies_at(answer: Reply) -> (Kit, Arc<Carrier>) {
+    let mut kit = Kit::new();
+    let carrier = carried(&mut kit);
+    let oauth = kit.signed_in();
+    kit.honest.reset();
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        // Whatever the process does with the answer, it reaches the store no more.
+        shelf.lock(u32::MAX);
+        let issued = honest.token(seen);
+        if answer.is_empty() {
+            issued
+        } else {
+            answer.clone()
+        }
+    });
+    let used = oauth.clone();
+    kit.tasks.spawn(Box::pin(async move {
+        drop(used.renew().await);
+    }));
+    eventually("the answer is there", || {
+        carrier.sent.lock().unwrap().is_some()
+    });
+    (kit, carrier)
+}
+
+/// Lets the carrier do what is left, with its own handle to the vault.
+fn settled(kit: &Kit, carrier: &Carrier) {
+    let shelf = kit.other_shelf();
+    let claim = carrier.claim.lock().unwrap().clone().unwrap();
+    let sent = carrier.sent.lock().unwrap().take();
+    kit.run(settle(&claim, sent, kit.ports(&shelf)));
+}
+
+#[test]
+fn tokens_are_stored_by_the_carrier_if_the_process_is_gone() {
+    let (kit, carrier) = dies_at(Reply::raw(0, ""));
+    assert_eq!(kit.stored_access(), "at-1");
+    settled(&kit, &carrier);
+    assert_eq!(kit.stored_access(), "at-2");
+    assert_eq!(redeemed(&kit), 1);
+    assert_eq!(carrier.ended.load(Ordering::SeqCst), 0);
+    kit.shelf.lock(0);
+    let next = kit.process(&kit.other_shelf());
+    kit.honest.reset();
+    let honest = kit.honest.clone();
+    kit.world.answer(TOKEN, move |seen| honest.token(seen));
+    assert_eq!(kit.call(&next).unwrap(), 200);
+    is_a_chain(&kit);
+}
+
+/// A carrier that takes nothing.
+#[derive(Debug)]
+struct Absent;
+
+impl ExchangeCarrier for Absent {
+    fn take(&self, _: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+#[test]
+fn renewal_runs_here_if_no_carrier_takes_it() {
+    let mut kit = Kit::new();
+    kit.carrier = Some(Arc::new(Absent));
+    let oauth = kit.signed_in();
+    kit.honest.reset();
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    assert_eq!(kit.stored_access(), "at-2");
+    assert_eq!(redeemed(&kit), 1);
+    is_a_chain(&kit);
+}
+
+#[test]
+fn process_that_lives_stores_them_itself_and_says_so() {
+    let mut kit = Kit::new();
+    let carrier = carried(&mut kit);
+    let oauth = kit.signed_in();
+    kit.honest.reset();
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+    assert_eq!(kit.stored_access(), "at-2");
+    assert_eq!(carrier.ended.load(Ordering::SeqCst), 1);
+    // Should it not have heard that, it changes nothing, and no token counts as replaced.
+    settled(&kit, &carrier);
+    assert_eq!(kit.stored_access(), "at-2");
+    kit.world.forget();
+    kit.run(oauth.sign_out()).unwrap();
+    let revoked = kit.world.seen(crate::oauth::testing::REVOKE);
+    let tokens: Vec<String> = revoked.iter().map(|seen| seen.field("token")).collect();
+    assert_eq!(tokens, ["rt-2", "at-2"]);
+}
+
+#[test]
+fn refusal_is_recorded_by_the_carrier_if_the_process_is_gone() {
+    let (kit, carrier) = dies_at(Reply::error(400, "invalid_grant"));
+    settled(&kit, &carrier);
+    assert_eq!(kit.stored().unwrap().state, GrantState::NeedsReauth);
+}
+
+#[test]
+fn lost_answer_is_recorded_by_the_carrier_if_the_process_is_gone() {
+    let (kit, carrier) = dies_at(Reply::times_out());
+    settled(&kit, &carrier);
+    let generation = kit.stored().unwrap().generation;
+    let claim = kit
+        .other_shelf()
+        .claim(&kit.key, generation, Duration::from_secs(1));
+    let Claim::Claimed(claim) = claim.unwrap() else {
+        panic!("it is free");
+    };
+    assert_eq!(claim.lost_answers, 1);
+}
+
+#[test]
+fn claim_of_which_nothing_was_sent_is_given_back() {
+    let (kit, carrier) = dies_at(Reply::error(400, "invalid_grant"));
+    drop(carrier.sent.lock().unwrap().take());
+    settled(&kit, &carrier);
+    let generation = kit.stored().unwrap().generation;
+    let claim = kit
+        .other_shelf()
+        .claim(&kit.key, generation, Duration::from_secs(1));
+    let Claim::Claimed(claim) = claim.unwrap() else {
+        panic!("it is free");
+    };
+    assert_eq!((claim.lost_answers, claim.interrupted), (0, 0));
+}

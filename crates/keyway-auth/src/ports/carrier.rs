@@ -1,0 +1,70 @@
+//! Exchanges that outlive the process that began them.
+//!
+//! A client that ends its bridge kills it within half a second, in the middle of an exchange if it
+//! comes to that. So the request of a refresh can be handed, together with its claim, to a carrier:
+//! a process that no client knows of.
+//!
+//! ```text
+//!   process                                carrier
+//!   claim ── take ──────────────────────▶  adopts the claim
+//!   build the request ── send ──────────▶  sends it, waits for the answer, keeps a copy
+//!   read the answer ◀─────────────────────
+//!   commit, or end the claim ── end ────▶  ends
+//!        ╳ dies anywhere, or is dropped ▶  commits, or ends the claim, by what it has
+//! ```
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use keyway_secret::Secret;
+use keyway_store::{ClaimId, GrantKey};
+
+use super::http::{HttpFailure, HttpRequest, HttpResponse};
+use crate::future::BoxFuture;
+
+/// Takes claims over, so that their exchanges survive the end of this process.
+pub trait ExchangeCarrier: Send + Sync + Debug {
+    /// Hands a claim over: when this returns something, the claim belongs to the carrier.
+    ///
+    /// `None` if that did not succeed. Then it need not be known which of both has the claim; the
+    /// caller gives it back, and sends its request by itself under another.
+    fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>>;
+}
+
+/// A claim that a carrier owns. Dropping this leaves it to the carrier to end the claim.
+pub trait CarriedExchange: Send + Sync + Debug {
+    /// Sends a request and waits for its answer, as long as [`exchange`](crate::oauth::exchange)
+    /// does. `details` go with the tokens if the carrier has to store them.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is no answer.
+    fn send(
+        &self,
+        details: Secret<Vec<u8>>,
+        request: HttpRequest,
+    ) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>>;
+
+    /// Tells the carrier that the claim has ended, so that nothing is left for it to do.
+    fn end(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A claim on a refresh token, with everything that ends it properly.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CarriedClaim {
+    /// Of which sign-in.
+    pub grant: GrantKey,
+    /// The claim.
+    pub id: ClaimId,
+    /// What [`settle`](crate::oauth::settle) needs to know besides; the refresh token is in it.
+    pub state: Secret<Vec<u8>>,
+}
+
+impl CarriedClaim {
+    /// Puts a claim together again on the carrier's side.
+    #[must_use]
+    pub const fn new(grant: GrantKey, id: ClaimId, state: Secret<Vec<u8>>) -> Self {
+        Self { grant, id, state }
+    }
+}

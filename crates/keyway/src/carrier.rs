@@ -1,0 +1,132 @@
+//! Renewals in a process that outlives this one: a client that ends its bridge kills it within half
+//! a second, and with it an answer that may be the only copy of a token.
+//!
+//! The process is this program, started once more, in a session of its own, and no child of ours. It
+//! gets one claim over a socket that only both have, sends the request, and ends when the claim does.
+//! What it does when we are gone is [`keyway_auth::oauth::settle`].
+
+mod message;
+mod process;
+
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::BoxFuture;
+use keyway_auth::ports::{
+    CarriedClaim, CarriedExchange, ExchangeCarrier, HttpFailure, HttpRequest, HttpResponse,
+};
+use keyway_secret::Secret;
+use keyway_transport::{HttpClient, Launcher};
+use tokio::net::UnixStream;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use url::Url;
+
+use self::message::{FromCarrier, Job, Network, ToCarrier, read, write};
+use crate::vault::KeptVault;
+
+pub(crate) use self::process::work;
+
+/// Starts carriers for the renewals of one server.
+#[derive(Debug)]
+pub(crate) struct ProcessCarrier {
+    pub(crate) launcher: Launcher,
+    /// What the network needs of the environment.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) vault: Arc<KeptVault>,
+    /// Under which name clients are registered.
+    pub(crate) client_name: String,
+    pub(crate) http: HttpClient,
+    pub(crate) server: Url,
+    /// Whether the server may lead to less public addresses.
+    pub(crate) is_private: bool,
+}
+
+impl ProcessCarrier {
+    async fn start(&self, claim: CarriedClaim) -> io::Result<CarrierProcess> {
+        let job = self.job(&claim)?;
+        let (launcher, environment) = (self.launcher.clone(), self.environment.clone());
+        // It waits for a process, for some milliseconds.
+        let started = tokio::task::spawn_blocking(move || launcher.start_detached(environment));
+        let stream = started.await.map_err(io::Error::other)??;
+        stream.set_nonblocking(true)?;
+        let mut stream = UnixStream::from_std(stream)?;
+        write(&mut stream, &job).await?;
+        match read(&mut stream).await? {
+            FromCarrier::Ready => Ok(CarrierProcess(Mutex::new(stream))),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    fn job(&self, claim: &CarriedClaim) -> io::Result<Job> {
+        let vault = self.vault.get().map_err(io::Error::other)?;
+        let network = self.http.settings().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Job {
+            folders: self.vault.folders().into(),
+            key: vault.unlocked_key().to_bytes().into(),
+            profile: claim.grant.profile().to_owned(),
+            grant: claim.grant.name(),
+            claim: claim.id.get(),
+            state: claim.state.clone().into(),
+            client_name: self.client_name.clone(),
+            network: Network::from(&network),
+            server: self.server.clone(),
+            is_private: self.is_private,
+        })
+    }
+}
+
+impl ExchangeCarrier for ProcessCarrier {
+    fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>> {
+        Box::pin(async move {
+            let started = timeout(START_TIMEOUT, self.start(claim)).await;
+            let process = started.ok()?.ok()?;
+            Some(Arc::new(process) as Arc<dyn CarriedExchange>)
+        })
+    }
+}
+
+/// A carrier that has taken a claim. The end of the stream tells it that this process is gone.
+#[derive(Debug)]
+struct CarrierProcess(Mutex<UnixStream>);
+
+impl CarriedExchange for CarrierProcess {
+    fn send(
+        &self,
+        details: Secret<Vec<u8>>,
+        request: HttpRequest,
+    ) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>> {
+        Box::pin(async move {
+            let host = request.url.host_str().unwrap_or_default().to_owned();
+            // One request at a time is all that a renewal has.
+            let mut stream = self.0.lock().await;
+            let exchanged = async {
+                write(&mut *stream, &ToCarrier::send(&details, &request)).await?;
+                read(&mut *stream).await
+            };
+            match exchanged.await {
+                Ok(FromCarrier::Answer(answer)) => answer.into_response(&host),
+                Ok(FromCarrier::Failure(failure)) => Err(failure.into()),
+                // It was killed, and nobody knows what it had sent.
+                Ok(FromCarrier::Ready) | Err(_) => Err(HttpFailure::Unreachable {
+                    host,
+                    why: "the process that waited for the answer ended".to_owned(),
+                    sent: true,
+                }),
+            }
+        })
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut stream = self.0.lock().await;
+            // One that does not hear it looks at the vault, and finds that the claim has ended.
+            drop(write(&mut *stream, &ToCarrier::End).await);
+        })
+    }
+}
+
+/// From the start of the process until it has the claim; it needs some ten milliseconds.
+const START_TIMEOUT: Duration = Duration::from_secs(5);

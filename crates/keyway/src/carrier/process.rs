@@ -1,0 +1,151 @@
+//! What the carrier does: takes one claim over, sends what it is asked to, and ends with the claim.
+//!
+//! ```text
+//!   job ── adopt ── Ready ──▶ wait ──Send──▶ exchange ── answer ──▶ wait
+//!            │                 │ End: done            (the answer is kept)
+//!            ▼                 │ end of the stream
+//!          exits               ▼
+//!                       settle: commit the tokens, or end the claim
+//! ```
+
+use std::io;
+use std::os::unix::net::UnixStream as StdStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyway_auth::ServerObserver;
+use keyway_auth::oauth::{ClientIdentity, Ports, SentRequest, exchange, settle};
+use keyway_auth::ports::CarriedClaim;
+use keyway_secret::SystemClock;
+use keyway_store::{ClaimId, GrantKey};
+use keyway_transport::{HttpClient, OAuthHttp, harden_self};
+use keyway_vault::{KeySources, UnlockedKey, Vault};
+use tokio::net::UnixStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+
+use super::message::{FromCarrier, Job, ToCarrier, read, write};
+use crate::runtime::TokioTasks;
+use crate::sign_in::Stores;
+use crate::vault::KeptVault;
+
+/// Works as a carrier until the claim has ended, and exits.
+#[expect(clippy::exit, reason = "a carrier has nobody to return to")]
+pub(crate) fn work(stream: StdStream) -> ! {
+    // Whoever started it notices the end of the stream; there is nobody else to tell.
+    std::process::exit(i32::from(carry(stream).is_err()))
+}
+
+fn carry(stream: StdStream) -> io::Result<()> {
+    harden_self()?;
+    stream.set_nonblocking(true)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(async {
+            let _deaf = ignore_signals()?;
+            let mut stream = UnixStream::from_std(stream)?;
+            let job = timeout(JOB_TIMEOUT, read(&mut stream)).await??;
+            let carrier = Carrier::take(job)?;
+            carrier.serve(&mut stream).await;
+            Ok(())
+        })
+}
+
+/// A service manager that stops its group sends these to every process in it, and waits.
+fn ignore_signals() -> io::Result<[Signal; 4]> {
+    Ok([
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+        signal(SignalKind::quit())?,
+    ])
+}
+
+/// A carrier that owns a claim.
+struct Carrier {
+    claim: CarriedClaim,
+    vault: Arc<Vault>,
+    ports: Ports,
+}
+
+impl Carrier {
+    fn take(job: Job) -> io::Result<Self> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let key = UnlockedKey::from_bytes(&job.key.0).ok_or_else(invalid)?;
+        let grant = GrantKey::parse(&job.profile, &job.grant).ok_or_else(invalid)?;
+        let claim = CarriedClaim::new(grant, ClaimId::new(job.claim), job.state.0);
+        let http = HttpClient::new(job.network.into()).map_err(io::Error::other)?;
+        let http = if job.is_private {
+            OAuthHttp::dangerous_private(&http, &job.server).map_err(io::Error::other)?
+        } else {
+            OAuthHttp::new(&http, &job.server)
+        };
+        let folders = job.folders.into();
+        let open = {
+            let folders = Clone::clone(&folders);
+            move || Vault::open(&folders, KeySources::default().with_unlocked(key.clone()))
+        };
+        let kept = Arc::new(KeptVault::new(folders, Box::new(open)));
+        let vault = kept.get().map_err(io::Error::other)?;
+        let adopted = vault.adopt_claim(&claim.grant, claim.id);
+        if !adopted.map_err(io::Error::other)? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let identity = identity(job.client_name);
+        let stores = Stores::of_vault(&kept, &job.profile, &identity);
+        let ports = Ports {
+            http: Arc::new(http),
+            clock: Arc::new(SystemClock),
+            tasks: Arc::new(TokioTasks),
+            grants: stores.grants,
+            records: stores.registrations,
+            documents: stores.documents,
+            interaction: None,
+            observer: ServerObserver::default(),
+            account_pin: None,
+            carrier: None,
+        };
+        Ok(Self {
+            claim,
+            vault,
+            ports,
+        })
+    }
+
+    /// Does what the process asks for, and what is left to do when it is gone.
+    async fn serve(self, stream: &mut UnixStream) {
+        let mut sent = None;
+        // A process that is gone already is noticed by the read.
+        drop(write(stream, &FromCarrier::Ready).await);
+        loop {
+            match read(stream).await {
+                Ok(ToCarrier::Send { details, request }) => {
+                    let Some(request) = request.into_request() else {
+                        break;
+                    };
+                    // Not raced against the stream: a process that goes away meanwhile does not
+                    // make the answer worth less.
+                    let answer = exchange(&*self.ports.http, &*self.ports.tasks, request).await;
+                    drop(write(stream, &FromCarrier::of(&answer)).await);
+                    sent = Some(SentRequest::new(details.0, answer));
+                }
+                Ok(ToCarrier::End) => return self.vault.leave_claim(&self.claim.grant),
+                Err(_) => break,
+            }
+        }
+        settle(&self.claim, sent, self.ports).await;
+    }
+}
+
+/// Returns who clients are registered as, which says where their records are.
+fn identity(name: String) -> ClientIdentity {
+    let usual = ClientIdentity::default();
+    if usual.name == name {
+        return usual;
+    }
+    ClientIdentity::new(name)
+}
+
+/// For the first message, which is under way when the process starts.
+const JOB_TIMEOUT: Duration = Duration::from_secs(10);
