@@ -4,7 +4,9 @@ mod carrier;
 mod consent;
 mod http;
 
+use std::any::Any;
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_secret::Secret;
@@ -33,6 +35,9 @@ pub trait HelperRunner: Send + Sync + Debug {
     fn run(&self, timeout: Duration) -> BoxFuture<'_, Result<Secret<Vec<u8>>, HelperFault>>;
 }
 
+/// Something that the process should not end in the middle of; see [`Tasks::hold`].
+pub type Hold = Arc<dyn Any + Send + Sync>;
+
 /// Runs work beside whoever asked for it.
 pub trait Tasks: Send + Sync + Debug {
     /// Runs a task to its end, even if nobody waits for it any more.
@@ -43,4 +48,10 @@ pub trait Tasks: Send + Sync + Debug {
 
     /// Waits.
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
+
+    /// Begins something that the process should not end in the middle of: it waits, if it can,
+    /// until the last copy is dropped. By default nothing waits.
+    fn hold(&self) -> Hold {
+        Arc::new(())
+    }
 }

@@ -33,6 +33,8 @@ pub(crate) const COMMIT_MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How early a token is renewed (contract section 5).
 pub(crate) const REFRESH_SKEW: Duration = Duration::from_secs(30);
 
+/// How long storing a new sign-in is tried.
+pub(crate) const SIGN_IN_STORE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longer than storing a sign-in takes.
 pub(crate) const REPLACE_CLAIM_LIFETIME: Duration = Duration::from_secs(15);
 /// Longer than revoking the tokens of a sign-in takes.

@@ -77,7 +77,15 @@ async fn finish_renewals(signals_to_hurry: usize) {
         }
         let line = "waiting for the answer of a token endpoint\n";
         drop(io::stderr().lock().write_all(line.as_bytes()));
-        in_flight.settled(LONGEST_RENEWAL).await;
+        if in_flight.settled(LONGEST_RENEWAL).await {
+            return;
+        }
+        // No exchange takes that long: these are tokens that the disk does not take, and that are
+        // nowhere but here.
+        let line = "new tokens cannot be stored; free space on the disk of the vault, or press \
+                    Ctrl-C to give the sign-in up\n";
+        drop(io::stderr().lock().write_all(line.as_bytes()));
+        while !in_flight.settled(LONGEST_RENEWAL).await {}
     };
     let hurried = async {
         for _ in 0..signals_to_hurry {

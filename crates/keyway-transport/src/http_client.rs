@@ -19,6 +19,7 @@ mod tls;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION, USER_AGENT};
@@ -35,6 +36,7 @@ use self::request_trace::RequestTrace;
 use self::resolver::{GuardedResolver, ScopeHistory, SystemResolver, is_localhost};
 use self::tls::Tls;
 use crate::error::TransportError;
+use crate::times::{EXCHANGE_PING_TIMEOUT, PING_TIMEOUT};
 
 pub use self::address::{AddressPolicy, AddressScope};
 pub(crate) use self::failure::{Retry, SendError};
@@ -73,9 +75,25 @@ pub struct HttpClient {
 enum Purpose {
     /// Requests and answers.
     Exchange,
+    /// The same with authorization servers, whose answers are waited for in any case.
+    Authorization,
     /// Another protocol after the first response: HTTP/1.1, and no redirects.
     #[cfg(feature = "ws")]
     Upgrade,
+}
+
+impl Purpose {
+    /// Returns how long a ping may go unanswered before a connection of HTTP/2 is given up.
+    const fn ping_timeout(self) -> Duration {
+        match self {
+            Self::Authorization => EXCHANGE_PING_TIMEOUT,
+            _ => PING_TIMEOUT,
+        }
+    }
+
+    const fn follows_redirects(self) -> bool {
+        matches!(self, Self::Exchange | Self::Authorization)
+    }
 }
 
 struct Shared {
@@ -104,8 +122,8 @@ impl HttpClient {
         Self::build(shared, AddressPolicy::Configured, Purpose::Exchange)
     }
 
-    /// Returns a client with the same settings for other addresses. It shares connections with
-    /// those of its policy, not with this one.
+    /// Returns a client with the same settings for authorization servers at other addresses. It shares
+    /// connections with those of its policy, not with this one.
     ///
     /// # Errors
     ///
@@ -113,15 +131,14 @@ impl HttpClient {
     pub fn with_policy(&self, policy: AddressPolicy) -> Result<Self, TransportError> {
         let pools = self.shared.by_policy.lock();
         let mut pools = pools.unwrap_or_else(PoisonError::into_inner);
-        let is_it = |pool: &Pool| pool.purpose == self.pool.purpose;
-        if let Some((_, pool)) = pools.iter().find(|(of, pool)| *of == policy && is_it(pool)) {
+        if let Some((_, pool)) = pools.iter().find(|(of, _)| *of == policy) {
             return Ok(Self {
                 pool: Arc::clone(pool),
                 policy,
                 shared: Arc::clone(&self.shared),
             });
         }
-        let client = Self::build(Arc::clone(&self.shared), policy, self.pool.purpose)?;
+        let client = Self::build(Arc::clone(&self.shared), policy, Purpose::Authorization)?;
         pools.push((policy, Arc::clone(&client.pool)));
         Ok(client)
     }
@@ -225,7 +242,7 @@ impl HttpClient {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send_once(&request, &url).await?;
             match redirect_target(&request.method, &url, &response).map_err(SendError::permanent)? {
-                Some(next) if self.pool.purpose == Purpose::Exchange => url = Cow::Owned(next),
+                Some(next) if self.pool.purpose.follows_redirects() => url = Cow::Owned(next),
                 _ => return Ok(response),
             }
         }

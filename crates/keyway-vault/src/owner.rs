@@ -1,11 +1,13 @@
 //! Owners of claims: one lock file per handle, which the kernel frees when its process dies.
 //!
-//! The lock is `flock(2)` on a file in the run-time folder. A file that is gone or can be locked
-//! belongs to no living process. Owners carry the name of their run-time folder: whether an owner
-//! in another one (a container with its own) lives cannot be seen from here, and then only the
-//! lifetime of its claim ends it.
+//! The lock is `flock(2)` on a file below the data folder, which all processes that share a vault
+//! have in common, whatever their run-time folders are. A file that is gone or can be locked belongs
+//! to no living process. Owners carry the name of the folder they lie in: processes of an earlier
+//! version have theirs in the run-time folder, which is looked at as well. Whether an owner in a
+//! third folder lives cannot be seen from here, and then only the lifetime of its claim ends it.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use keyway_store::OwnerId;
 use rustix::fs::{AtFlags, FlockOperation};
@@ -18,27 +20,24 @@ use crate::seal::KeyId;
 /// What the text of an [`OwnerId`] of ours consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LocalOwner {
-    runtime: String,
+    /// The name of the folder that `owners` lies in.
+    place: String,
     name: String,
 }
 
 impl LocalOwner {
     /// Reads a stored identity; `None` if another program wrote it.
     pub(crate) fn parse(id: &OwnerId) -> Option<Self> {
-        let (runtime, name) = id.as_str().split_once('-')?;
+        let (place, name) = id.as_str().split_once('-')?;
         let ours = |part: &str| part.len() == 32 && part.bytes().all(|b| b.is_ascii_hexdigit());
-        (ours(runtime) && ours(name)).then(|| Self {
-            runtime: runtime.to_owned(),
+        (ours(place) && ours(name)).then(|| Self {
+            place: place.to_owned(),
             name: name.to_owned(),
         })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     fn id(&self) -> OwnerId {
-        OwnerId::new(format!("{}-{}", self.runtime, self.name))
+        OwnerId::new(format!("{}-{}", self.place, self.name))
     }
 
     fn file(&self) -> String {
@@ -56,11 +55,11 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn new(runtime: &Folder) -> Result<Self, VaultError> {
-        let folder = runtime.folder(FOLDER)?;
+    pub(crate) fn new(data: &Folder) -> Result<Self, VaultError> {
+        let folder = data.folder(FOLDER)?;
         remove_dead(&folder);
         let owner = LocalOwner {
-            runtime: runtime_name(runtime)?,
+            place: place_name(&folder)?,
             name: KeyId::random()?.to_string(),
         };
         // Locked before it gets its name, so that no other process ever finds it unlocked.
@@ -87,7 +86,7 @@ impl Owner {
         &self.id
     }
 
-    /// Tells whether the lock can still be found by others; a run-time folder may be emptied.
+    /// Tells whether the lock can still be found by others; somebody may have emptied its folder.
     pub(crate) fn is_visible(&self) -> bool {
         is_there(&self.folder, &self.file, &self.lock)
     }
@@ -113,62 +112,78 @@ pub(crate) fn is_there(folder: &Folder, name: &str, file: &OwnedFd) -> bool {
 pub(crate) enum Liveness {
     Alive,
     Dead,
-    /// Its run-time folder is another one.
+    /// Its lock lies in a folder that is not known here.
     Unknown,
 }
 
-/// Looks whether an owner lives; an identity that this crate did not write counts as dead.
-pub(crate) fn liveness(runtime: &Folder, owner: &OwnerId) -> Result<Liveness, VaultError> {
-    let Some(owner) = LocalOwner::parse(owner) else {
-        return Ok(Liveness::Dead);
-    };
-    if owner.runtime != runtime_name(runtime)? {
-        return Ok(Liveness::Unknown);
+/// The folders in which owners can have their locks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnerFolders<'a> {
+    pub(crate) data: &'a Folder,
+    /// Where earlier versions had them; it need not exist any more.
+    pub(crate) runtime: &'a Path,
+}
+
+impl OwnerFolders<'_> {
+    /// Looks whether an owner lives; an identity that this crate did not write counts as dead.
+    pub(crate) fn liveness(&self, owner: &OwnerId) -> Result<Liveness, VaultError> {
+        let Some(owner) = LocalOwner::parse(owner) else {
+            return Ok(Liveness::Dead);
+        };
+        let Some(folder) = self.of(&owner)? else {
+            return Ok(Liveness::Unknown);
+        };
+        let Some(file) = folder.open_file(&owner.file())? else {
+            return Ok(Liveness::Dead);
+        };
+        // Shared, so that two who look at the same moment do not take each other for the owner.
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(Liveness::Dead),
+            Err(Errno::WOULDBLOCK) => Ok(Liveness::Alive),
+            Err(errno) => Err(VaultError::file(
+                "lock",
+                &folder.path().join(owner.file()),
+                errno,
+            )),
+        }
     }
-    let folder = runtime.folder(FOLDER)?;
-    let Some(file) = folder.open_file(&owner.file())? else {
-        return Ok(Liveness::Dead);
-    };
-    // Shared, so that two who look at the same moment do not take each other for the owner.
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(Liveness::Dead),
-        Err(Errno::WOULDBLOCK) => Ok(Liveness::Alive),
-        Err(errno) => Err(VaultError::file(
-            "lock",
-            &folder.path().join(owner.file()),
-            errno,
-        )),
+
+    /// Returns the process of an owner.
+    pub(crate) fn process(&self, owner: &OwnerId) -> Option<u32> {
+        let owner = LocalOwner::parse(owner)?;
+        let folder = self.of(&owner).ok()??;
+        let text = folder.read(&owner.file()).ok()??;
+        std::str::from_utf8(text.expose()).ok()?.trim().parse().ok()
+    }
+
+    /// Returns the folder that an owner has its lock in, if it is one of these.
+    fn of(&self, owner: &LocalOwner) -> Result<Option<Folder>, VaultError> {
+        let folder = self.data.folder(FOLDER)?;
+        if place_name(&folder)? == owner.place {
+            return Ok(Some(folder));
+        }
+        if !self.runtime.join(FOLDER).is_dir() {
+            return Ok(None);
+        }
+        // The name of a run-time folder lies beside its locks.
+        let runtime = Folder::open(self.runtime)?;
+        let name = runtime.read(NAME)?;
+        let is_it = name.is_some_and(|name| name.expose().trim_ascii() == owner.place.as_bytes());
+        is_it.then(|| runtime.folder(FOLDER)).transpose()
     }
 }
 
-/// Tells whether an owner of this run-time folder lives; one that cannot be looked at counts.
-pub(crate) fn is_locked(runtime: &Folder, name: &str) -> bool {
-    let Ok(runtime_name) = runtime_name(runtime) else {
-        return true;
-    };
-    let id = OwnerId::new(format!("{runtime_name}-{name}"));
-    liveness(runtime, &id).map_or(true, |found| found == Liveness::Alive)
-}
-
-/// Returns the process of an owner in this run-time folder.
-pub(crate) fn process(runtime: &Folder, owner: &OwnerId) -> Option<u32> {
-    let owner = LocalOwner::parse(owner)?;
-    let folder = runtime.folder(FOLDER).ok()?;
-    let text = folder.read(&owner.file()).ok()??;
-    std::str::from_utf8(text.expose()).ok()?.trim().parse().ok()
-}
-
-/// Returns the random name of this run-time folder, and gives it one first if need be.
-fn runtime_name(runtime: &Folder) -> Result<String, VaultError> {
+/// Returns the random name of a folder of locks, and gives it one first if need be.
+fn place_name(folder: &Folder) -> Result<String, VaultError> {
     for _ in 0..2 {
-        if let Some(name) = runtime.read(NAME)? {
+        if let Some(name) = folder.read(NAME)? {
             let name = String::from_utf8_lossy(name.expose()).trim().to_owned();
             return Ok(name);
         }
-        runtime.create(NAME, KeyId::random()?.to_string().as_bytes())?;
+        folder.create(NAME, KeyId::random()?.to_string().as_bytes())?;
     }
     let gone = std::io::ErrorKind::NotFound;
-    Err(VaultError::file("read", &runtime.path().join(NAME), gone))
+    Err(VaultError::file("read", &folder.path().join(NAME), gone))
 }
 
 /// Removes the lock files of owners that died. Failing leaves them for the next time.

@@ -21,7 +21,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::VaultError;
 use crate::folders::{Folder, Folders};
 use crate::key::{KeySources, Locator, Protection};
-use crate::owner::Owner;
+use crate::owner::{Owner, OwnerFolders};
 use crate::seal::{Key, KeyId};
 use crate::unlocked_key::UnlockedKey;
 
@@ -159,7 +159,7 @@ impl Vault {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let current = match owner.take().filter(Owner::is_visible) {
             Some(current) => current,
-            None => Owner::new(&self.runtime)?,
+            None => Owner::new(&self.data)?,
         };
         Ok(use_it(owner.insert(current)))
     }
@@ -174,8 +174,17 @@ impl Vault {
         &self.data
     }
 
-    pub(crate) const fn runtime(&self) -> &Folder {
-        &self.runtime
+    /// Opens the run-time folder: it may have been removed and made again since the vault was opened.
+    pub(crate) fn runtime(&self) -> Result<Folder, VaultError> {
+        Folder::open(self.runtime.path())
+    }
+
+    /// Returns where owners of claims have their locks.
+    pub(crate) fn owners(&self) -> OwnerFolders<'_> {
+        OwnerFolders {
+            data: &self.data,
+            runtime: self.runtime.path(),
+        }
     }
 
     /// Opens one more connection to the same file.

@@ -1,15 +1,16 @@
 //! The ports that any process on tokio has: tasks, threads; and a clock that several share.
 
-#[cfg(feature = "stdio")]
 use std::sync::Arc;
 use std::time::Duration;
 #[cfg(feature = "stdio")]
 use std::time::{Instant, SystemTime};
 
 use keyway_auth::BoxFuture;
-use keyway_auth::ports::Tasks;
+use keyway_auth::ports::{Hold, Tasks};
 #[cfg(feature = "stdio")]
 use keyway_secret::Clock;
+
+use crate::in_flight::InFlight;
 
 /// A clock that several share.
 #[cfg(feature = "stdio")]
@@ -24,6 +25,32 @@ impl Clock for SharedClock {
 
     fn wall(&self) -> SystemTime {
         self.0.wall()
+    }
+}
+
+/// Tasks of a process that counts what it must not end in the middle of.
+#[derive(Debug, Clone)]
+pub(crate) struct CountedTasks {
+    pub(crate) tasks: Arc<dyn Tasks>,
+    pub(crate) in_flight: InFlight,
+}
+
+impl Tasks for CountedTasks {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.tasks.spawn(task);
+    }
+
+    fn block(&self, work: Box<dyn FnOnce() + Send>) {
+        self.tasks.block(work);
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        self.tasks.sleep(time)
+    }
+
+    fn hold(&self) -> Hold {
+        // Both: a host's own tasks may count as well.
+        Arc::new((self.tasks.hold(), self.in_flight.storing()))
     }
 }
 

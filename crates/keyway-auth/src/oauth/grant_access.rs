@@ -12,9 +12,7 @@ use crate::error::OAuthError;
 
 /// Reads and changes one grant, on threads that may wait for the disk.
 pub(super) struct GrantAccess {
-    key: GrantKey,
-    store: Arc<dyn GrantStore>,
-    blocking: BlockingTasks,
+    handle: GrantHandle,
     /// Whether other processes are to see that the grant is in use here.
     ///
     /// Relaxed: it only decides whether the next read also marks, and guards no other data.
@@ -27,17 +25,25 @@ type SharedMarker = Arc<Mutex<Option<Box<dyn UseMarker>>>>;
 
 impl GrantAccess {
     pub(super) fn new(key: GrantKey, store: Arc<dyn GrantStore>, blocking: BlockingTasks) -> Self {
-        Self {
+        let handle = GrantHandle {
             key,
             store,
             blocking,
+        };
+        Self {
+            handle,
             is_marked_in_use: AtomicBool::new(false),
             marker: Arc::default(),
         }
     }
 
     pub(super) const fn key(&self) -> &GrantKey {
-        &self.key
+        &self.handle.key
+    }
+
+    /// Returns what a task of its own can change the grant with.
+    pub(super) fn handle(&self) -> GrantHandle {
+        self.handle.clone()
     }
 
     /// Does something with the store and the key of this grant.
@@ -46,9 +52,7 @@ impl GrantAccess {
         T: Clone + Send + Sync + 'static,
         W: FnOnce(&dyn GrantStore, &GrantKey) -> Result<T, StoreError> + Send + 'static,
     {
-        let (store, key) = (Arc::clone(&self.store), self.key.clone());
-        let work = move || work(&*store, &key).map_err(|error| vault_error(&error));
-        self.blocking.run(work).await
+        self.handle.with(work).await
     }
 
     /// Reads the grant; a process that uses it is marked before that.
@@ -85,6 +89,33 @@ impl GrantAccess {
     /// Removes the mark.
     pub(super) fn unmark(&self) {
         drop(lock(&self.marker).take());
+    }
+}
+
+/// One grant in its store.
+#[derive(Clone)]
+pub(super) struct GrantHandle {
+    key: GrantKey,
+    store: Arc<dyn GrantStore>,
+    blocking: BlockingTasks,
+}
+
+impl GrantHandle {
+    /// Does something with the store and the key of this grant.
+    pub(super) async fn with<T, W>(&self, work: W) -> Result<T, OAuthError>
+    where
+        T: Clone + Send + Sync + 'static,
+        W: FnOnce(&dyn GrantStore, &GrantKey) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (store, key) = (Arc::clone(&self.store), self.key.clone());
+        let work = move || work(&*store, &key).map_err(|error| vault_error(&error));
+        self.blocking.run(work).await
+    }
+}
+
+impl fmt::Debug for GrantHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GrantHandle").finish_non_exhaustive()
     }
 }
 

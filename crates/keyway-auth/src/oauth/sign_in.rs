@@ -6,7 +6,7 @@ mod dry_run;
 mod replace;
 mod unattended;
 
-use keyway_store::{Generation, GrantKey, GrantStore, Tokens};
+use keyway_store::{Generation, Tokens};
 use url::Url;
 
 use super::client::{Client, Origin};
@@ -298,16 +298,10 @@ impl OAuthEngine {
         let tokens = tokens(&issued).with_details(details.encode());
         // Before the earlier sign-in is overwritten: a process that dies in between must not lose
         // a refresh token that the authorization server keeps alive.
-        let claim = self
+        let replaced = self
             .remember_before_replacing(issued.refresh.as_ref())
-            .await?;
-        let put = move |store: &dyn GrantStore, key: &GrantKey| store.put(key, &tokens);
-        let stored = self.grant.with(put).await;
-        if let (Err(_), Some(claim)) = (&stored, claim) {
-            let released = self.grant.with(move |store, key| store.release(key, claim));
-            drop(released.await);
-        }
-        let generation = stored?;
+            .await;
+        let generation = self.store_sign_in(&tokens, replaced).await?;
         self.required_scopes.clear().await;
         Ok(generation)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_secret::Secret;
-use keyway_store::{Claim, Grant, GrantKey, GrantStore, StoppedUsers, StoreError};
+use keyway_store::{Claim, ClaimId, Grant, GrantKey, GrantStore, StoppedUsers, StoreError};
 
 use super::details::Details;
 use super::engine::OAuthEngine;
@@ -64,9 +64,13 @@ impl OAuthEngine {
         };
         // Their sessions end with a token that still counts.
         let mut users = self.stop_users(STOP_USERS_TIMEOUT).await;
+        let claim = ending.claim();
         let revoked = match ending {
-            StoredGrant::Known(grant, refresh) => match Details::decode(grant.details.expose()) {
-                Some(details) => self.revoke(&details, refresh.as_ref(), &grant.access).await,
+            StoredGrant::Known(grant, claimed) => match Details::decode(grant.details.expose()) {
+                Some(details) => {
+                    let refresh = claimed.as_ref().map(|claimed| &claimed.refresh);
+                    self.revoke(&details, refresh, &grant.access).await
+                }
                 None => Revoked::Failed,
             },
             // What cannot be read can at least be got rid of.
@@ -76,9 +80,14 @@ impl OAuthEngine {
             Revoked::Done => revoked,
             worse => worse,
         };
-        self.grant
-            .with(|store, key| store.delete(key).map(drop))
-            .await?;
+        let deleted = self.grant.with(|store, key| store.delete(key).map(drop));
+        let deleted = deleted.await;
+        if let (Err(_), Some(claim)) = (&deleted, claim) {
+            // What is still there must not keep other processes waiting.
+            let release = |store: &dyn GrantStore, key: &GrantKey, claim| store.release(key, claim);
+            self.end_claim(claim, release).await.ok();
+        }
+        deleted?;
         // Only now: a sign-out that fails half-way can be repeated, and revoking twice does no harm.
         self.replaced_tokens.clear().await;
         self.required_scopes.clear().await;
@@ -203,7 +212,22 @@ enum StoredGrant {
     Absent,
     Unreadable,
     /// With its refresh token, if there is one that counts.
-    Known(Arc<Grant>, Option<Secret<String>>),
+    Known(Arc<Grant>, Option<ClaimedToken>),
+}
+
+impl StoredGrant {
+    const fn claim(&self) -> Option<ClaimId> {
+        match self {
+            Self::Known(_, Some(claimed)) => Some(claimed.claim),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ClaimedToken {
+    claim: ClaimId,
+    refresh: Secret<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -223,7 +247,11 @@ fn next_step(grants: &dyn GrantStore, key: &GrantKey) -> Result<SignOutStep, Sto
     Ok(
         match grants.claim(key, grant.generation, SIGN_OUT_CLAIM_LIFETIME)? {
             Claim::Claimed(claimed) => {
-                SignOutStep::Over(StoredGrant::Known(grant, Some(claimed.refresh)))
+                let claimed = ClaimedToken {
+                    claim: claimed.id,
+                    refresh: claimed.refresh,
+                };
+                SignOutStep::Over(StoredGrant::Known(grant, Some(claimed)))
             }
             Claim::Held { .. } | Claim::Moved { .. } => SignOutStep::Held(grant),
             Claim::Absent => SignOutStep::Over(StoredGrant::Absent),

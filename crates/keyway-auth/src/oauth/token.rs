@@ -16,6 +16,7 @@ use super::scope::Scopes;
 use super::wire::{Answer, Form, Wire};
 use crate::document::{Document, DocumentError};
 use crate::error::{OAuthError, Refusal, RequestTarget, shown};
+use crate::ports::Hold;
 
 /// Where tokens are asked for, and as whom.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ pub(super) struct Issued {
     pub(super) scopes: Option<Scopes>,
     /// Who signed in, if the server says so.
     pub(super) account: Option<String>,
+    /// Keeps the process from ending before the tokens are stored.
+    pub(super) hold: Option<Hold>,
 }
 
 /// How a token is sent.
@@ -68,8 +71,11 @@ impl TokenEndpoint<'_> {
         form: Form,
         now: SystemTime,
     ) -> Result<Issued, OAuthError> {
+        let hold = wire.hold();
         let document = self.ask_document(wire, form, now).await?;
-        self.read(&document)
+        let mut issued = self.read(&document)?;
+        issued.hold = Some(hold);
+        Ok(issued)
     }
 
     /// Asks, and returns the answer as it is.
@@ -153,6 +159,7 @@ pub(super) fn read(
             refresh: refresh.map(|token| Secret::new(token.to_owned())),
             scopes: text("scope").map(Scopes::parse),
             account: text("id_token").and_then(account),
+            hold: None,
         })
     };
     read().map_err(|error| OAuthError::Document { what, error })

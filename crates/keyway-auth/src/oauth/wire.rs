@@ -13,7 +13,9 @@ use super::exchange::exchange;
 use crate::document::Document;
 use crate::error::{OAuthError, Refusal, RequestTarget, shown};
 use crate::observer::{ServerObserver, Topic};
-use crate::ports::{CarriedExchange, HttpClient, HttpFailure, HttpRequest, HttpResponse, Tasks};
+use crate::ports::{
+    CarriedExchange, Hold, HttpClient, HttpFailure, HttpRequest, HttpResponse, Tasks,
+};
 use crate::retry_after::retry_after;
 
 /// Sends the requests of one sign-in.
@@ -60,6 +62,11 @@ impl Wire {
             carrier: Some(Carrier { exchange, details }),
             ..self.clone()
         }
+    }
+
+    /// Begins something that the process should not end in the middle of.
+    pub(super) fn hold(&self) -> Hold {
+        self.tasks.hold()
     }
 
     /// Returns the time by which durations are measured.

@@ -73,12 +73,13 @@ fn still_signed_in(desk: &Desk, what: &str) {
 
 /// Every process that owned a claim has removed its lock.
 fn carriers_have_ended(desk: &Desk) {
-    let locks = || {
-        let found = desk.folder.files();
-        let found = found.iter().filter(|file| file.contains("/owners/"));
-        found.count()
-    };
-    eventually("the carrier has ended", || locks() == 0);
+    eventually("the carrier has ended", || locks(desk).is_empty());
+}
+
+fn locks(desk: &Desk) -> Vec<String> {
+    let mut found = desk.folder.files();
+    found.retain(|file| file.contains("/owners/") && file.ends_with(".lock"));
+    found
 }
 
 /// As Claude Code ends a server: each signal a moment after the one before.
@@ -151,8 +152,8 @@ fn carrier_needs_neither_a_working_folder_nor_streams() {
 fn carrier_does_not_end_with_a_signal() {
     let desk = desk(Duration::from_secs(3));
     let (mut run, _stdin) = renewing(&desk);
-    let owner = desk.folder.files();
-    let owners = owner.iter().filter(|file| file.contains("/owners/"));
+    let owners = locks(&desk);
+    let owners = owners.iter();
     let processes = owners.map(|file| fs::read_to_string(desk.folder.at(file)).unwrap());
     let bridge = run.child.id().to_string();
     let carriers: Vec<String> = processes.filter(|process| *process != bridge).collect();

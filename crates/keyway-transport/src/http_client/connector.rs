@@ -55,7 +55,7 @@ impl Connector {
             None => self.direct(origin).await.map(Stream::Plain)?,
         };
         let config = match self.purpose {
-            Purpose::Exchange => &configs.any,
+            Purpose::Exchange | Purpose::Authorization => &configs.any,
             #[cfg(feature = "ws")]
             Purpose::Upgrade => &configs.http1,
         };

@@ -175,7 +175,7 @@ impl Pool {
         }
         let stream = self.connector.connect(&origin.address).await?;
         let sender = if stream.speaks_h2() {
-            let sender = http2_handshake(stream).await?;
+            let sender = http2_handshake(stream, self.purpose).await?;
             origin.lock().shared = Some(sender.clone());
             Sender::Http2(sender)
         } else {
@@ -319,7 +319,7 @@ async fn http1_handshake(
         .await
         .map_err(|error| ConnectFailure::Broken(error.into()))?;
     match purpose {
-        Purpose::Exchange => drop(tokio::spawn(connection)),
+        Purpose::Exchange | Purpose::Authorization => drop(tokio::spawn(connection)),
         #[cfg(feature = "ws")]
         Purpose::Upgrade => drop(tokio::spawn(connection.with_upgrades())),
     }
@@ -330,11 +330,15 @@ async fn http1_handshake(
     clippy::disallowed_methods,
     reason = "this is the guarded client that everybody else uses"
 )]
-async fn http2_handshake(stream: Stream) -> Result<http2::SendRequest<FullBody>, ConnectFailure> {
+async fn http2_handshake(
+    stream: Stream,
+    purpose: Purpose,
+) -> Result<http2::SendRequest<FullBody>, ConnectFailure> {
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .adaptive_window(true)
         .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(purpose.ping_timeout())
         .max_header_list_size(MAX_HEADER_BYTES as u32)
         .handshake(TokioIo::new(stream))
         .await

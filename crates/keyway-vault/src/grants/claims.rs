@@ -8,7 +8,7 @@ use keyway_store::{
 use rusqlite::params;
 
 use crate::error::VaultError;
-use crate::owner::{self, Liveness, LocalOwner};
+use crate::owner::Liveness;
 use crate::store::{Scope, Vault};
 
 use super::reserve;
@@ -138,7 +138,7 @@ impl Vault {
         };
         let owner = OwnerId::new(&claim.owner);
         let is_overdue = age(claim, now, uptime) >= claim.lifetime;
-        let is_free = match owner::liveness(self.runtime(), &owner)? {
+        let is_free = match self.owners().liveness(&owner)? {
             Liveness::Dead => true,
             Liveness::Unknown => is_overdue,
             Liveness::Alive => is_overdue && overdue == OverdueClaim::IsReplaced,
@@ -200,25 +200,24 @@ impl Vault {
 
     /// Takes room for a commit; tells whether there was none yet.
     fn take_reserve(&self, grant: &GrantKey) -> Result<bool, VaultError> {
-        let Some(me) = self.owner_name() else {
+        let Some(me) = self.owner_if_any() else {
             return Ok(false);
         };
-        let runtime = self.runtime();
-        reserve::sweep(self.data(), |name| owner::is_locked(runtime, name));
+        // One that cannot be looked at counts as living.
+        let is_dead = |owner: &OwnerId| {
+            let found = self.owners().liveness(owner);
+            found.is_ok_and(|found| found == Liveness::Dead)
+        };
+        reserve::sweep(self.data(), is_dead);
         reserve::take(self.data(), &me, grant)
     }
 
     /// Ends what a claim reserved; every way out of a claim comes by here.
     pub(super) fn free_reserve(&self, grant: &GrantKey) {
         // A handle that never claimed has no owner, and reserved nothing.
-        if let Some(me) = self.owner_name() {
+        if let Some(me) = self.owner_if_any() {
             reserve::free(self.data(), &me, grant);
         }
-    }
-
-    fn owner_name(&self) -> Option<String> {
-        let me = LocalOwner::parse(&self.owner_if_any()?)?;
-        Some(me.name().to_owned())
     }
 }
 

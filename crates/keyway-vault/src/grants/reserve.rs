@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use keyway_store::GrantKey;
+use keyway_store::{GrantKey, OwnerId};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
@@ -13,7 +13,7 @@ use crate::folders::Folder;
 ///
 /// A file system that cannot reserve room is not an error: there the journal and the retries of the
 /// commit have to do.
-pub(super) fn take(data: &Folder, owner: &str, grant: &GrantKey) -> Result<bool, VaultError> {
+pub(super) fn take(data: &Folder, owner: &OwnerId, grant: &GrantKey) -> Result<bool, VaultError> {
     let name = name(owner, grant);
     if data.inspect(&name)? {
         return Ok(false);
@@ -29,30 +29,29 @@ pub(super) fn take(data: &Folder, owner: &str, grant: &GrantKey) -> Result<bool,
 }
 
 /// Gives the room back, so that the database gets it.
-pub(super) fn free(data: &Folder, owner: &str, grant: &GrantKey) {
+pub(super) fn free(data: &Folder, owner: &OwnerId, grant: &GrantKey) {
     // Failing leaves a small file, which is swept when its owner is gone.
     drop(data.remove(&name(owner, grant)));
 }
 
 /// Removes the reserves of owners that do not live any more.
-pub(super) fn sweep(data: &Folder, is_alive: impl Fn(&str) -> bool) {
+pub(super) fn sweep(data: &Folder, is_dead: impl Fn(&OwnerId) -> bool) {
     let Ok(entries) = std::fs::read_dir(data.path()) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let owner = name
-            .strip_prefix(PREFIX)
-            .and_then(|it| it.split('-').next());
-        if owner.is_some_and(|owner| !is_alive(owner)) {
+        // The owner, and behind the last hyphen the grant.
+        let owner = name.strip_prefix(PREFIX).and_then(|it| it.rsplit_once('-'));
+        if owner.is_some_and(|(owner, _)| is_dead(&OwnerId::new(owner))) {
             drop(data.remove(name));
         }
     }
 }
 
 /// One handle may hold several claims, each with room of its own.
-fn name(owner: &str, grant: &GrantKey) -> String {
+fn name(owner: &OwnerId, grant: &GrantKey) -> String {
     let mut hasher = DefaultHasher::new();
     grant.hash(&mut hasher);
     format!("{PREFIX}{owner}-{:016x}", hasher.finish())

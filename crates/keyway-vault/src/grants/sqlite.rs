@@ -9,7 +9,7 @@ use keyway_store::{
 };
 
 use crate::error::VaultError;
-use crate::owner::{self, Liveness};
+use crate::owner::Liveness;
 use crate::store::{DataKey, Manifest, Scope, Vault};
 
 use super::change_feed::SqliteChangeFeed;
@@ -138,11 +138,11 @@ impl GrantStore for Vault {
     }
 
     fn owner_alive(&self, owner: &OwnerId) -> Result<bool, StoreError> {
-        Ok(owner::liveness(self.runtime(), owner)? != Liveness::Dead)
+        Ok(self.owners().liveness(owner)? != Liveness::Dead)
     }
 
     fn owner_process(&self, owner: &OwnerId) -> Option<u32> {
-        owner::process(self.runtime(), owner)
+        self.owners().process(owner)
     }
 
     fn orphans(&self) -> Result<Vec<OrphanedClaim>, StoreError> {
@@ -162,13 +162,13 @@ impl GrantStore for Vault {
 
     fn mark_in_use(&self, grant: &GrantKey) -> Result<Option<Box<dyn UseMarker>>, StoreError> {
         grant.check()?;
-        let marker = LockFileMarker::new(self.runtime(), grant)?;
+        let marker = LockFileMarker::new(&self.runtime()?, grant)?;
         Ok(Some(Box::new(marker)))
     }
 
     fn stop_users(&self, grant: &GrantKey, timeout: Duration) -> Result<StoppedUsers, StoreError> {
         grant.check()?;
-        Ok(use_marker::stop_users(self.runtime(), grant, timeout)?)
+        Ok(use_marker::stop_users(&self.runtime()?, grant, timeout)?)
     }
 
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {

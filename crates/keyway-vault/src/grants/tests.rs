@@ -156,12 +156,12 @@ fn reading_does_not_need_the_refresh_token_to_open() {
 }
 
 #[test]
-fn emptied_runtime_folder_does_not_make_a_later_claim_look_dead() {
+fn emptied_folder_of_locks_does_not_make_a_later_claim_look_dead() {
     let home = Home::new();
     let (first, second) = (home.open(), home.open());
     let generation = first.put(&grant(), &tokens(1)).unwrap();
     first.owner().unwrap();
-    fs::remove_dir_all(home.folders.runtime.join("owners")).unwrap();
+    fs::remove_dir_all(home.folders.data.join("owners")).unwrap();
     assert!(matches!(
         first.claim(&grant(), generation, LONG),
         Ok(Claim::Claimed(_))
@@ -172,30 +172,89 @@ fn emptied_runtime_folder_does_not_make_a_later_claim_look_dead() {
     ));
 }
 
+/// One process has `XDG_RUNTIME_DIR` and the other has not; what they share is the vault.
 #[test]
-fn owner_in_a_runtime_folder_of_its_own_is_given_its_time() {
+fn owner_with_another_runtime_folder_is_seen_to_live_and_to_be_dead() {
     let home = Home::new();
     let mut apart = home.folders.clone();
     apart.runtime = home.folders.runtime.join("../other-runtime");
     let first = Vault::open(&apart, crate::KeySources::default()).unwrap();
     let generation = first.put(&grant(), &tokens(1)).unwrap();
-    assert!(matches!(
-        first.claim(&grant(), generation, LONG),
-        Ok(Claim::Claimed(_))
-    ));
+    let claim = first.claim(&grant(), generation, Duration::ZERO).unwrap();
+    assert!(matches!(claim, Claim::Claimed(_)));
     let second = home.open();
-    assert!(matches!(
-        second.claim(&grant(), generation, LONG),
-        Ok(Claim::Held { .. })
-    ));
+    let claim = second.claim(&grant(), generation, LONG).unwrap();
+    assert!(
+        matches!(
+            claim,
+            Claim::Held {
+                is_overdue: true,
+                ..
+            }
+        ),
+        "{claim:?}"
+    );
     assert!(second.orphans().unwrap().is_empty());
+    drop(first);
+    assert_eq!(second.orphans().unwrap().len(), 1);
+    let claim = second.claim(&grant(), generation, LONG).unwrap();
+    assert!(matches!(claim, Claim::Claimed(_)), "{claim:?}");
+}
+
+/// Where processes of an earlier version have their locks.
+#[test]
+fn owner_that_has_its_lock_in_the_runtime_folder_is_seen_to_live() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    let (place, name) = ("1".repeat(32), "2".repeat(32));
+    let runtime = Folder::open(&home.folders.runtime).unwrap();
+    runtime.create("id", place.as_bytes()).unwrap();
+    let folder = runtime.folder("owners").unwrap();
+    folder.create(&format!("{name}.lock"), b"").unwrap();
+    let lock = folder.open_file(&format!("{name}.lock")).unwrap().unwrap();
+    let exclusive = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::flock(&lock, exclusive).unwrap();
+    drop(
+        home.open()
+            .claim(&grant(), generation, Duration::ZERO)
+            .unwrap(),
+    );
+    home.edit(&format!("UPDATE grants SET claim_owner = '{place}-{name}'"));
+    let claim = vault.claim(&grant(), generation, LONG).unwrap();
+    assert!(matches!(claim, Claim::Held { .. }), "{claim:?}");
+    drop(lock);
+    let claim = vault.claim(&grant(), generation, LONG).unwrap();
+    assert!(matches!(claim, Claim::Claimed(_)), "{claim:?}");
+}
+
+#[test]
+fn removed_runtime_folder_is_made_again() {
+    let home = Home::new();
+    let vault = home.open();
+    vault.put(&grant(), &tokens(1)).unwrap();
+    fs::remove_dir_all(&home.folders.runtime).unwrap();
+    assert!(vault.mark_in_use(&grant()).unwrap().is_some());
+    assert!(vault.stop_users(&grant(), Duration::ZERO).is_ok());
+}
+
+#[test]
+fn room_of_an_owner_that_cannot_be_seen_is_not_taken_away() {
+    let home = Home::new();
+    let vault = home.open();
+    let generation = vault.put(&grant(), &tokens(1)).unwrap();
+    let data = Folder::open(&home.folders.data).unwrap();
+    let unknown = format!("reserve-{}-{}-00", "0".repeat(32), "1".repeat(32));
+    data.create(&unknown, b"").unwrap();
+    vault.claim(&grant(), generation, LONG).unwrap();
+    assert!(data.inspect(&unknown).unwrap());
 }
 
 #[test]
 fn lock_files_of_the_dead_are_cleared_away() {
     let home = Home::new();
     let first = home.open();
-    let folder = Folder::open(&home.folders.runtime)
+    let folder = Folder::open(&home.folders.data)
         .unwrap()
         .folder("owners")
         .unwrap();
@@ -205,21 +264,30 @@ fn lock_files_of_the_dead_are_cleared_away() {
     first.owner().unwrap();
     let second = home.open();
     second.owner().unwrap();
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    let locks = || {
+        let all = fs::read_dir(folder.path()).unwrap();
+        let names = all.map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name != "id").count()
+    };
+    assert_eq!(locks(), 2);
     drop((first, second));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(locks(), 0);
 }
 
 /// `threats.md` D13.
 #[test]
-fn planted_links_in_the_runtime_folder_lead_nowhere() {
-    for name in ["id", "owners"] {
+fn planted_links_among_the_locks_lead_nowhere() {
+    for name in ["owners/id", "owners"] {
         let home = Home::new();
         let vault = home.open();
         let generation = vault.put(&grant(), &tokens(1)).unwrap();
         let victim = home.folders.runtime.join("../victim");
         fs::File::create(&victim).unwrap();
-        std::os::unix::fs::symlink(&victim, home.folders.runtime.join(name)).unwrap();
+        let link = home.folders.data.join(name);
+        if name != "owners" {
+            Folder::open(link.parent().unwrap()).unwrap();
+        }
+        std::os::unix::fs::symlink(&victim, link).unwrap();
         let error = vault.claim(&grant(), generation, LONG).unwrap_err();
         let error = VaultError::from(error);
         assert!(matches!(error, VaultError::Exposed { .. }), "{error}");

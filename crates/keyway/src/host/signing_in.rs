@@ -13,6 +13,7 @@ use super::{Host, oauth_settings};
 #[cfg(all(feature = "stdio", feature = "vault"))]
 use crate::carrier::ProcessCarrier;
 use crate::connect::{Target, header_values};
+use crate::runtime::CountedTasks;
 use crate::sign_in::{Accounts, SignInGate, fingerprint};
 
 impl Host {
@@ -34,7 +35,10 @@ impl Host {
         let ports = Ports {
             http: Arc::new(self.oauth_http(accounts, target, &url)?),
             clock: Arc::clone(&self.clock),
-            tasks: Arc::clone(&self.tasks),
+            tasks: Arc::new(CountedTasks {
+                tasks: Arc::clone(&self.tasks),
+                in_flight: accounts.in_flight.clone(),
+            }),
             grants: Arc::clone(&accounts.stores.grants),
             records: Arc::clone(&accounts.stores.registrations),
             documents: Arc::clone(&accounts.stores.documents),

@@ -141,15 +141,16 @@ impl GrantStore for KeptVault {
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
-        let released = self.get()?.release(grant, claim)?;
+        let released = self.get()?.release(grant, claim);
+        // Whether or not that succeeded: a claim that brought nothing ends with the process as well.
         self.in_flight.claimed().remove(grant);
-        Ok(released)
+        released
     }
 
     fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
-        let ended = self.get()?.answer_lost(grant, claim)?;
+        let ended = self.get()?.answer_lost(grant, claim);
         self.in_flight.claimed().remove(grant);
-        Ok(ended)
+        ended
     }
 
     fn postpone(
@@ -158,9 +159,9 @@ impl GrantStore for KeptVault {
         claim: ClaimId,
         wait: Duration,
     ) -> Result<bool, StoreError> {
-        let ended = self.get()?.postpone(grant, claim, wait)?;
+        let ended = self.get()?.postpone(grant, claim, wait);
         self.in_flight.claimed().remove(grant);
-        Ok(ended)
+        ended
     }
 
     fn journal(

@@ -1,5 +1,6 @@
 //! Getting the right to redeem a refresh token, or waiting for the process that has it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use keyway_secret::Secret;
@@ -11,7 +12,9 @@ use keyway_store::{
 use crate::error::{OAuthError, RejectionCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
-use crate::timeouts::{CALLER_TIMEOUT, CLAIM_POLL_INTERVAL, REFRESH_CLAIM_LIFETIME};
+use crate::timeouts::{
+    CALLER_TIMEOUT, CLAIM_POLL_INTERVAL, COMMIT_MAX_PAUSE, REFRESH_CLAIM_LIFETIME,
+};
 
 /// What came of wanting to renew.
 #[derive(Debug)]
@@ -145,12 +148,12 @@ impl OAuthEngine {
 
     /// Gives a claim back for which nothing was sent.
     pub(super) async fn release(&self, claim: &OwnClaim) -> Result<(), OAuthError> {
-        self.end_claim(claim, |store, key, claim| store.release(key, claim))
+        self.end_claim(claim.id, |store, key, claim| store.release(key, claim))
             .await
     }
 
     pub(super) async fn answer_lost(&self, claim: &OwnClaim) -> Result<(), OAuthError> {
-        self.end_claim(claim, |store, key, claim| store.answer_lost(key, claim))
+        self.end_claim(claim.id, |store, key, claim| store.answer_lost(key, claim))
             .await
     }
 
@@ -159,7 +162,7 @@ impl OAuthEngine {
         claim: &OwnClaim,
         wait: Duration,
     ) -> Result<(), OAuthError> {
-        self.end_claim(claim, move |store, key, claim| {
+        self.end_claim(claim.id, move |store, key, claim| {
             store.postpone(key, claim, wait)
         })
         .await
@@ -190,26 +193,40 @@ impl OAuthEngine {
         marked.await
     }
 
-    /// Tries a few times: a claim that stays keeps all processes waiting until this one ends.
-    async fn end_claim(
+    /// Tries a few times, and then aside for as long as this process lives: a claim that stays keeps
+    /// all processes waiting until then.
+    pub(in crate::oauth) async fn end_claim(
         &self,
-        claim: &OwnClaim,
+        claim: ClaimId,
         end: impl Fn(&dyn GrantStore, &GrantKey, ClaimId) -> Result<bool, StoreError>
         + Clone
         + Send
+        + Sync
         + 'static,
     ) -> Result<(), OAuthError> {
         let mut tries = 0;
-        loop {
-            let (claim, end) = (claim.id, end.clone());
+        let error = loop {
+            let end = end.clone();
             let ended = self.grant.with(move |store, key| end(store, key, claim));
-            let ended = ended.await;
-            match ended {
-                Err(_) if tries < END_TRIES => tries += 1,
-                ended => return ended.map(drop),
+            match ended.await {
+                Ok(_) => return Ok(()),
+                Err(error) if tries == END_TRIES => break error,
+                Err(_) => tries += 1,
             }
             self.tasks.sleep(CLAIM_POLL_INTERVAL).await;
-        }
+        };
+        let (grant, tasks) = (self.grant.handle(), Arc::clone(&self.tasks));
+        self.tasks.spawn(Box::pin(async move {
+            loop {
+                tasks.sleep(END_PAUSE).await;
+                let end = end.clone();
+                let ended = grant.with(move |store, key| end(store, key, claim));
+                if ended.await.is_ok() {
+                    return;
+                }
+            }
+        }));
+        Err(error)
     }
 }
 
@@ -245,3 +262,4 @@ impl ClaimAnswer {
 
 const READS_PER_CLAIM: u32 = 10;
 const END_TRIES: u32 = 5;
+const END_PAUSE: Duration = COMMIT_MAX_PAUSE;

@@ -72,12 +72,7 @@ impl OAuthEngine {
             };
             tries += 1;
             if tries >= TRIES_BEFORE_JOURNAL && !is_in_journal {
-                let tokens = new.clone();
-                let journaled = self
-                    .grant
-                    .with(move |store, key| store.journal(key, generation, &tokens))
-                    .await;
-                is_in_journal = journaled.is_ok();
+                is_in_journal = self.journal(generation, new).await.is_ok();
             }
             if is_in_journal && self.age(claim) > REFRESH_CLAIM_LIFETIME {
                 return Err(error);
@@ -88,6 +83,19 @@ impl OAuthEngine {
             self.tasks.sleep(pause).await;
             pause = (pause * 2).min(COMMIT_MAX_PAUSE);
         }
+    }
+
+    /// Writes tokens to the journal, which survives this process.
+    pub(in crate::oauth) async fn journal(
+        &self,
+        generation: Generation,
+        new: &Tokens,
+    ) -> Result<(), OAuthError> {
+        let tokens = new.clone();
+        let journal = self
+            .grant
+            .with(move |store, key| store.journal(key, generation, &tokens));
+        journal.await
     }
 }
 
@@ -121,4 +129,5 @@ fn renewed_tokens(claimed: &Claimed<'_>, details: &Details, issued: &Issued) -> 
     new.with_details(details.encode())
 }
 
-const TRIES_BEFORE_JOURNAL: u32 = 5;
+/// How often a store is tried before tokens also go to its journal.
+pub(in crate::oauth) const TRIES_BEFORE_JOURNAL: u32 = 5;

@@ -182,10 +182,13 @@ fn c7_old_tokens_are_also_kept_when_the_exchange_fails_or_the_store_is_locked() 
     kit.run(oauth.sign_in(None)).unwrap_err();
     assert_eq!(kit.stored_access(), "at-1");
     kit.world.answer(TOKEN, move |seen| honest.token(seen));
-    kit.shelf.lock(1);
+    // Longer than storing it is tried.
+    kit.shelf.lock(u32::MAX);
+    kit.clock.let_pass(1000);
     let error = kit.run(oauth.sign_in(None)).unwrap_err();
     assert_eq!(error.code(), Code::Vault);
     assert_eq!(kit.stored_access(), "at-1");
+    kit.shelf.lock(0);
     assert_eq!(kit.call(&oauth).unwrap(), 200);
 }
 

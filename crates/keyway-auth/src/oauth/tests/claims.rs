@@ -7,7 +7,7 @@ use keyway_store::{Claim, GrantStore as _};
 
 use super::{eventually, redeemed, refused};
 use crate::Authorizer as _;
-use crate::oauth::testing::{Kit, TOKEN, cause};
+use crate::oauth::testing::{Kit, REVOKE, Reply, TOKEN, cause};
 use crate::oauth::{OAuthError, PromptPolicy, RejectionCause};
 
 #[test]
@@ -134,5 +134,43 @@ fn a_sign_in_by_another_process_is_noticed_within_a_second() {
         assert!(!noticing.is_finished(), "time stands still");
         kit.clock.advance(Duration::from_secs(1));
         eventually("it is noticed", || noticing.is_finished());
+    });
+}
+
+/// A person would have to sign in once more.
+#[test]
+fn new_sign_in_is_stored_although_the_store_is_locked_for_a_while() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let (honest, shelf) = (kit.honest.clone(), kit.shelf.clone());
+    kit.world.answer(TOKEN, move |seen| {
+        // The claim on the earlier sign-in fails as well, and then five tries and the journal.
+        shelf.lock(8);
+        honest.token(seen)
+    });
+    kit.clock.let_pass(500);
+    kit.run(oauth.sign_in(None)).unwrap();
+    assert_eq!(kit.stored_access(), "at-2");
+    assert_eq!(kit.call(&oauth).unwrap(), 200);
+}
+
+/// Whether it succeeds or not, nobody has to wait for it afterwards.
+#[test]
+fn sign_out_that_cannot_delete_leaves_no_claim() {
+    let kit = Kit::new();
+    let oauth = kit.signed_in();
+    let shelf = kit.shelf.clone();
+    kit.world.answer(REVOKE, move |_| {
+        shelf.lock(12);
+        Reply::raw(200, "")
+    });
+    kit.clock.let_pass(500);
+    kit.run(oauth.sign_out()).unwrap_err();
+    let generation = kit.stored().unwrap().generation;
+    let other = kit.other_shelf();
+    eventually("it is given back", || {
+        kit.clock.advance(Duration::from_millis(500));
+        let claim = other.claim(&kit.key, generation, Duration::from_secs(1));
+        matches!(claim.unwrap(), Claim::Claimed(_))
     });
 }
