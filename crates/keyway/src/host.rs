@@ -77,9 +77,8 @@ pub struct Host {
     pub(crate) http: HttpClient,
     #[cfg(feature = "stdio")]
     pub(crate) programs: Programs,
-    /// Whether renewals run in a process of their own.
     #[cfg(all(feature = "stdio", feature = "vault"))]
-    pub(crate) detached_renewals: bool,
+    pub(crate) renewals: Renewals,
     /// The person's environment, of which children get little.
     pub(crate) environment: Arc<[(OsString, OsString)]>,
     /// Where `${VAR}` comes from.
@@ -98,6 +97,17 @@ pub struct Host {
     pub(crate) client: ClientInfo,
     pub(crate) approvals: Approvals,
     pub(crate) settings: Arc<Settings>,
+}
+
+/// Where tokens are renewed.
+#[cfg(all(feature = "stdio", feature = "vault"))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Renewals {
+    /// In this process.
+    #[default]
+    Here,
+    /// In a process of their own, which outlives this one.
+    Detached,
 }
 
 /// How entries come to be approved.

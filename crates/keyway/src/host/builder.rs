@@ -17,6 +17,8 @@ use keyway_transport::{Isolation, Launcher};
 #[cfg(feature = "vault")]
 use keyway_vault::{Folders, KeySources};
 
+#[cfg(all(feature = "stdio", feature = "vault"))]
+use super::Renewals;
 use super::approving::{ApprovalPrompt, ApprovalStore};
 use crate::events::Events;
 use crate::identity::Files;
@@ -57,7 +59,7 @@ pub struct HostBuilder {
     storage: Storage,
     in_flight: InFlight,
     #[cfg(all(feature = "stdio", feature = "vault"))]
-    detached_renewals: bool,
+    renewals: Renewals,
     clock: Option<Arc<dyn Clock>>,
     tasks: Option<Arc<dyn Tasks>>,
     events: Option<Events>,
@@ -231,7 +233,11 @@ impl HostBuilder {
     /// here. Needs a vault; stores of a host's own are not reached from another process.
     #[cfg(all(feature = "stdio", feature = "vault"))]
     pub const fn detached_renewals(mut self, detached: bool) -> Self {
-        self.detached_renewals = detached;
+        self.renewals = if detached {
+            Renewals::Detached
+        } else {
+            Renewals::Here
+        };
         self
     }
 

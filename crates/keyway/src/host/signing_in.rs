@@ -9,6 +9,8 @@ use keyway_config::resolve::SpecEndpoint;
 use keyway_transport::OAuthHttp;
 use url::Url;
 
+#[cfg(all(feature = "stdio", feature = "vault"))]
+use super::Renewals;
 use super::{Host, oauth_settings};
 #[cfg(all(feature = "stdio", feature = "vault"))]
 use crate::carrier::ProcessCarrier;
@@ -88,7 +90,10 @@ impl Host {
         target: Target<'_>,
         url: &Url,
     ) -> Option<Arc<dyn ExchangeCarrier>> {
-        let vault = accounts.vault.as_ref().filter(|_| self.detached_renewals)?;
+        let vault = accounts
+            .vault
+            .as_ref()
+            .filter(|_| self.renewals == Renewals::Detached)?;
         let environment = self.environment.iter();
         let environment = environment.filter(|(name, _)| {
             let name = name.to_str();

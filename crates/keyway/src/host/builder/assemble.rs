@@ -94,7 +94,7 @@ impl HostBuilder {
                 home: self.home.or_else(ProcessEnvironment::home),
             },
             #[cfg(all(feature = "stdio", feature = "vault"))]
-            detached_renewals: self.detached_renewals,
+            renewals: self.renewals,
             log: self.log,
             accounts,
             events: self.events.unwrap_or_else(|| Events::new(Vec::new())),
