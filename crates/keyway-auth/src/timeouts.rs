@@ -30,6 +30,8 @@ pub(crate) const REFRESH_CLAIM_LIFETIME: Duration = Duration::from_secs(120);
 /// Between two tries to store new tokens, doubled each time.
 pub(crate) const COMMIT_FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) const COMMIT_MAX_PAUSE: Duration = Duration::from_secs(1);
+/// How often storing is tried before the tokens also go to the journal.
+pub(crate) const TRIES_BEFORE_JOURNAL: u32 = 5;
 /// How early a token is renewed (contract section 5).
 pub(crate) const REFRESH_SKEW: Duration = Duration::from_secs(30);
 

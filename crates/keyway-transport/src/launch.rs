@@ -14,7 +14,9 @@ mod process;
 mod report;
 mod spec;
 
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use keyway_secret::Secret;
@@ -80,6 +82,22 @@ impl Launcher {
         };
         let started = self.start(&nothing, LaunchMode::Probe).await?;
         Ok(started.level)
+    }
+
+    /// Starts this binary as a process that outlives this one, and returns a stream to it. `main` of
+    /// that process gets the other end from [`detached`].
+    ///
+    /// It starts in `/`, with `environment` and nothing else, and with `/dev/null` for output. Takes
+    /// some milliseconds, in which it blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns what kept it from starting.
+    pub fn start_detached(&self, environment: Vec<(OsString, OsString)>) -> io::Result<UnixStream> {
+        if !init::may_start(&self.program) {
+            return Err(LaunchError::NotInitialized.into());
+        }
+        detached::start(&self.program, environment)
     }
 
     /// Starts a program and waits until nothing but its own `exec` is left to do.

@@ -43,7 +43,6 @@ use crate::timeouts::{
 };
 
 pub use self::carrying::{SentRequest, settle};
-pub(super) use self::commit::TRIES_BEFORE_JOURNAL;
 
 /// Why a sign-in is renewed.
 #[derive(Debug, Clone)]

@@ -21,36 +21,25 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::init::own_binary;
-use super::{DETACH_ARG, DETACHED_ARG, Launcher};
+use super::{DETACH_ARG, DETACHED_ARG};
 
-impl Launcher {
-    /// Starts this binary as a process that outlives this one, and returns a stream to it. `main` of
-    /// that process gets the other end from [`detached`].
-    ///
-    /// It starts in `/`, with `environment` and nothing else, and with `/dev/null` for output. Takes
-    /// some milliseconds, in which it blocks.
-    ///
-    /// # Errors
-    ///
-    /// Returns what kept it from starting.
-    pub fn start_detached(&self, environment: Vec<(OsString, OsString)>) -> io::Result<UnixStream> {
-        if !super::init::may_start(&self.program) {
-            return Err(super::LaunchError::NotInitialized.into());
-        }
-        let (ours, theirs) = UnixStream::pair()?;
-        let mut command = command(&self.program, DETACH_ARG, theirs.into());
-        let status = command
-            .env_clear()
-            .envs(environment)
-            .current_dir("/")
-            .spawn()?
-            .wait()?;
-        if !status.success() {
-            return Err(io::Error::other("the process could not be detached"));
-        }
-        Ok(ours)
+/// Starts `program` as a process that outlives this one, and returns a stream to it.
+pub(super) fn start(
+    program: &Path,
+    environment: Vec<(OsString, OsString)>,
+) -> io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = command(program, DETACH_ARG, theirs.into());
+    let status = command
+        .env_clear()
+        .envs(environment)
+        .current_dir("/")
+        .spawn()?
+        .wait()?;
+    if !status.success() {
+        return Err(io::Error::other("the process could not be detached"));
     }
+    Ok(ours)
 }
 
 /// Returns the stream to the process that started this one as a detached process; `None` in any
@@ -66,12 +55,12 @@ pub fn detached() -> Option<UnixStream> {
 }
 
 /// What the first copy does: begins a session and starts the second copy in it.
-pub(super) fn detach() -> u8 {
+pub(super) fn detach(own_binary: &Path) -> u8 {
     let second = || -> io::Result<()> {
         rustix::process::setsid()?;
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         // It ends when its work is done; there is nobody to wait for it but the system.
-        drop(command(&own_binary()?, DETACHED_ARG, stdin).spawn()?);
+        drop(command(own_binary, DETACHED_ARG, stdin).spawn()?);
         Ok(())
     };
     u8::from(second().is_err())

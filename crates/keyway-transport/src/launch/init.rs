@@ -27,7 +27,8 @@ pub fn take_over() {
         exit(exec::run());
     }
     if first.as_deref() == Some(OsStr::new(DETACH_ARG)) {
-        exit(detached::detach());
+        let program = own_binary().unwrap_or_default();
+        exit(detached::detach(&program));
     }
     // A second call changes nothing.
     INITIALIZED.get_or_init(|| ());

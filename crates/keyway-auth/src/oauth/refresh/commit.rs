@@ -11,7 +11,9 @@ use crate::oauth::renewal_status::RenewalStage;
 use crate::oauth::sign_in::tokens;
 use crate::oauth::token::Issued;
 use crate::observer::ServerEvent;
-use crate::timeouts::{COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE, REFRESH_CLAIM_LIFETIME};
+use crate::timeouts::{
+    COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE, REFRESH_CLAIM_LIFETIME, TRIES_BEFORE_JOURNAL,
+};
 
 impl OAuthEngine {
     /// Keeps the new tokens before anything uses them.
@@ -128,6 +130,3 @@ fn renewed_tokens(claimed: &Claimed<'_>, details: &Details, issued: &Issued) -> 
     }
     new.with_details(details.encode())
 }
-
-/// How often a store is tried before tokens also go to its journal.
-pub(in crate::oauth) const TRIES_BEFORE_JOURNAL: u32 = 5;

@@ -9,10 +9,9 @@ use keyway_store::{Claim, ClaimId, Generation, Grant, GrantKey, GrantStore, Stor
 use crate::error::OAuthError;
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
-use crate::oauth::refresh::TRIES_BEFORE_JOURNAL;
 use crate::timeouts::{
     CLAIM_POLL_INTERVAL, CLAIM_WAIT_TIMEOUT, COMMIT_FIRST_PAUSE, COMMIT_MAX_PAUSE,
-    REPLACE_CLAIM_LIFETIME, SIGN_IN_STORE_TIMEOUT,
+    REPLACE_CLAIM_LIFETIME, SIGN_IN_STORE_TIMEOUT, TRIES_BEFORE_JOURNAL,
 };
 
 impl OAuthEngine {
