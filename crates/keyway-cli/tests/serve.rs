@@ -181,6 +181,44 @@ fn a_token_is_made_once_under_a_name_and_a_bare_server_is_that_of_this_plugin() 
     );
 }
 
+#[test]
+fn a_token_that_could_not_be_printed_is_not_in_force() {
+    let folder = Folder::with_entries(r#"{"s": {"type": "http", "url": "http://127.0.0.1:9/"}}"#);
+    // A pipe whose only reader is gone.
+    let closed_pipe = "mkfifo p && exec 3<>p 4>p 3<&- && \"$0\" \"$@\" >&4; echo $? >&2";
+    for (name, script) in [
+        ("full", "\"$0\" \"$@\" >/dev/full; echo $? >&2"),
+        ("null", "\"$0\" \"$@\" >/dev/null; echo $? >&2"),
+        ("closed", "\"$0\" \"$@\" >&-; echo $? >&2"),
+        ("pipe", closed_pipe),
+    ] {
+        let made = keyway(&folder)
+            .args(["token", "new", "--name", name])
+            .started_by(["/bin/sh", "-c", script])
+            .run();
+        assert_eq!(
+            made.stderr.lines().last(),
+            Some("1"),
+            "{name}: {}",
+            made.stderr
+        );
+        let list = keyway(&folder).args(["token", "list"]).run();
+        assert!(!list.stdout.contains(name), "{name}: {}", list.stdout);
+    }
+    let tokens = || -> serde_json::Value {
+        let list = keyway(&folder).args(["token", "list", "--format", "json"]);
+        let list: serde_json::Value = serde_json::from_str(&list.run().stdout).unwrap();
+        list["tokens"].clone()
+    };
+    assert_eq!(tokens(), json!([]));
+    token(&folder, &["--name", "seen"]);
+    let created = tokens()[0]["created_at"].clone();
+    assert!(
+        created.as_str().is_some_and(|it| it.ends_with('Z')),
+        "{created}"
+    );
+}
+
 /// `serve` prints a server as a path, and a token names it otherwise.
 #[test]
 fn a_path_is_no_name_of_a_server_and_the_right_name_is_said() {

@@ -39,9 +39,8 @@ use tokio::time::{Instant, interval};
 pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
-pub use self::gateway_token::{GatewayToken, IssueError, TokenScope, TokenStore};
+pub use self::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope, TokenStore};
 use self::metrics::Metrics;
-pub use self::principal::TokenReader;
 use self::principal::TokenTable;
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;

@@ -61,6 +61,14 @@ impl GrantKey {
         format!("{}:{}{}", self.profile.len(), self.profile, self.name())
     }
 
+    /// Reads what [`GrantKey::index`] returned; `None` for any other text.
+    #[must_use]
+    pub fn parse_index(index: &str) -> Option<Self> {
+        let (length, rest) = index.split_once(':')?;
+        let (profile, name) = rest.split_at_checked(length.parse().ok()?)?;
+        Self::parse(profile, name)
+    }
+
     /// Checks that there is a profile and that the key is not longer than 16 KiB.
     ///
     /// # Errors
@@ -121,6 +129,8 @@ mod tests {
             .server("")
             .resource("ü:3")
             .account("x\0y");
+        assert_eq!(GrantKey::parse_index(&key.index()).as_ref(), Some(&key));
+        assert_eq!(GrantKey::parse_index("9:p"), None);
         assert_eq!(GrantKey::parse("p", &key.name()), Some(key));
     }
 

@@ -16,6 +16,7 @@ pub struct Keyway {
     variables: Vec<(String, OsString)>,
     stdin: Vec<u8>,
     memory_kib: Option<u64>,
+    wrapper: Vec<OsString>,
 }
 
 impl Keyway {
@@ -29,6 +30,7 @@ impl Keyway {
             variables: Vec::new(),
             stdin: Vec::new(),
             memory_kib: None,
+            wrapper: Vec::new(),
         }
     }
 
@@ -57,6 +59,13 @@ impl Keyway {
     #[must_use]
     pub const fn memory_kib(mut self, limit: u64) -> Self {
         self.memory_kib = Some(limit);
+        self
+    }
+
+    /// Has another program start this one: its own arguments come first, then the call.
+    #[must_use]
+    pub fn started_by<A: Into<OsString>>(mut self, wrapper: impl IntoIterator<Item = A>) -> Self {
+        self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
     }
 
@@ -107,9 +116,14 @@ impl Keyway {
         reason = "tests start the program as its user does"
     )]
     fn command(&self, own: &Path) -> Command {
-        let mut command = match self.memory_kib {
-            None => Command::new(&self.program),
-            Some(limit) => {
+        let mut command = match (self.memory_kib, self.wrapper.split_first()) {
+            (None, None) => Command::new(&self.program),
+            (None, Some((wrapper, arguments))) => {
+                let mut command = Command::new(wrapper);
+                command.args(arguments).arg(&self.program);
+                command
+            }
+            (Some(limit), _) => {
                 let mut shell = Command::new("/bin/sh");
                 let script = format!("ulimit -v {limit} && exec \"$0\" \"$@\"");
                 shell.arg("-c").arg(script).arg(&self.program);

@@ -3,6 +3,9 @@
 //!
 //! `cost make HOME` makes a vault, and `cost read HOME` opens it in a process of its own, reads and
 //! prints how many microseconds that took: `cargo xtask bench vault` compares them with others.
+//!
+//! `cost scale` fills vaults with 10, 1,000 and 10,000 sign-ins and prints what single operations and
+//! lists take in each.
 
 #![expect(
     clippy::print_stdout,
@@ -16,11 +19,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use keyway_secret::Secret;
-use keyway_store::{GrantKey, GrantStore as _, Tokens};
-use keyway_vault::{Folders, KeySources, Vault};
+use keyway_store::{Claim, GrantKey, GrantStore as _, Tokens};
+use keyway_vault::{Folders, KeySources, Namespace, Vault};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1);
+    if std::env::args_os().nth(1).is_some_and(|it| it == "scale") {
+        return [10, 1_000, 10_000].into_iter().try_for_each(scale);
+    }
     if let (Some(what), Some(home)) = (arguments.next(), arguments.next()) {
         let home = Path::new(&home);
         if what == "make" {
@@ -71,11 +77,60 @@ fn make(home: &Path) -> Result<Duration, Box<dyn Error>> {
     let vault = open(home)?;
     let making = start.elapsed();
     for number in 0..SIGN_INS {
-        let token = Secret::new(format!("{number:0>1200}"));
-        let tokens = Tokens::new(token.clone()).with_refresh(token);
-        vault.put(&grant().account(number.to_string()), &tokens)?;
+        vault.put(&grant().account(number.to_string()), &tokens(number))?;
     }
     Ok(making)
+}
+
+/// Measures one vault with `many` sign-ins and as many sealed rows.
+fn scale(many: usize) -> Result<(), Box<dyn Error>> {
+    let home = tempfile::tempdir()?;
+    let vault = open(&home.path().join("keyway"))?;
+    let rows = vault.sealed(Namespace::new("scale")?);
+    for number in 0..many {
+        vault.put(&grant().account(number.to_string()), &tokens(number))?;
+        rows.put(&format!("row {number}"), b"value")?;
+    }
+    println!(
+        "\n{:<34}{:>8}{:>8}{:>8}",
+        format!("{many} sign-ins: milliseconds"),
+        "best",
+        "median",
+        "p95"
+    );
+    measure("read a token", || found(&vault))?;
+    measure("claim and commit", || {
+        let one = grant().account("7");
+        let seen = vault.read(&one)?.ok_or("it is not there")?.generation;
+        let claim = vault.claim(&one, seen, Duration::from_secs(600))?;
+        if !matches!(claim, Claim::Claimed(_)) {
+            return Err("it is claimed".into());
+        }
+        vault.commit(&one, seen, &tokens(7))?;
+        Ok(())
+    })?;
+    measure("get a row", || Ok(rows.get("row 7").map(drop)?))?;
+    measure("put a row", || Ok(rows.put("row 7", b"value").map(drop)?))?;
+    let start = Instant::now();
+    vault.list("default")?;
+    println!(
+        "{:<34}{:>8.3}",
+        "list sign-ins",
+        milliseconds(start.elapsed())
+    );
+    let start = Instant::now();
+    rows.read_all()?;
+    println!(
+        "{:<34}{:>8.3}",
+        "read all rows",
+        milliseconds(start.elapsed())
+    );
+    Ok(())
+}
+
+fn tokens(number: usize) -> Tokens {
+    let token = Secret::new(format!("{number:0>1200}"));
+    Tokens::new(token.clone()).with_refresh(token)
 }
 
 fn open(home: &Path) -> Result<Vault, Box<dyn Error>> {

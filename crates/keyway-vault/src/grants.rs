@@ -11,6 +11,8 @@ mod uptime;
 mod use_marker;
 
 pub(crate) use self::list::examine;
+#[cfg(test)]
+pub(crate) use self::sqlite::fill;
 
 #[cfg(test)]
 mod tests;

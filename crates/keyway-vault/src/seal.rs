@@ -82,6 +82,8 @@ impl Key {
     }
 
     pub(crate) fn seal(&self, plain: &[u8], context: &Context) -> Result<Vec<u8>, VaultError> {
+        #[cfg(test)]
+        work::count(plain.len());
         let nonce = random_bytes::<NONCE_BYTES>()?;
         let sealed = self
             .cipher()
@@ -103,6 +105,8 @@ impl Key {
     }
 
     pub(crate) fn open(&self, sealed: &[u8], context: &Context) -> Result<Secret<Vec<u8>>, Damage> {
+        #[cfg(test)]
+        work::count(sealed.len());
         let (format, rest) = sealed.split_first().ok_or(Damage::Altered)?;
         if *format != FORMAT {
             return Err(Damage::UnknownFormat);
@@ -198,6 +202,28 @@ pub(crate) const KEY_BYTES: usize = 32;
 pub(crate) const ID_BYTES: usize = 16;
 const NONCE_BYTES: usize = 24;
 const FORMAT: u8 = 1;
+
+/// How much this thread sealed and opened.
+#[cfg(test)]
+pub(crate) mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        static BYTES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count(bytes: usize) {
+        BYTES.set(BYTES.get() + bytes);
+    }
+
+    pub(crate) fn reset() {
+        BYTES.set(0);
+    }
+
+    pub(crate) fn bytes() -> usize {
+        BYTES.get()
+    }
+}
 
 #[cfg(test)]
 mod tests {

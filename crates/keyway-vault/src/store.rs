@@ -28,7 +28,7 @@ use crate::unlocked_key::UnlockedKey;
 use self::header::Header;
 
 pub(crate) use self::data_key::DataKey;
-pub(crate) use self::manifest::Manifest;
+pub(crate) use self::manifest::Listing;
 
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
@@ -63,11 +63,13 @@ impl Vault {
         let runtime = Folder::open(&folders.runtime)?;
         let connection = connection::open(&data)?;
         let keys = unlock(&connection, &config, &sources)?;
-        let inner = Mutex::new(Inner {
+        let mut inner = Inner {
             connection,
             keys,
             sources,
-        });
+        };
+        upgrade(&mut inner, &config)?;
+        let inner = Mutex::new(inner);
         let vault = Self {
             data,
             config,
@@ -129,13 +131,7 @@ impl Vault {
         work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
     ) -> Result<T, VaultError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        transact(
-            &mut self.lock(),
-            &self.config,
-            TransactionBehavior::Deferred,
-            action,
-            work,
-        )
+        transact(&mut self.lock(), &self.config, Access::Read, action, work)
     }
 
     /// Runs `work` while nobody else writes; what it changed is on disk when this returns.
@@ -145,13 +141,7 @@ impl Vault {
         work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
     ) -> Result<T, VaultError> {
         self.writes.fetch_add(1, Ordering::Relaxed);
-        transact(
-            &mut self.lock(),
-            &self.config,
-            TransactionBehavior::Immediate,
-            action,
-            work,
-        )
+        transact(&mut self.lock(), &self.config, Access::Write, action, work)
     }
 
     /// Lends this handle's lock, made anew if others can no longer find it.
@@ -272,27 +262,48 @@ impl Scope<'_> {
     }
 }
 
+/// What a transaction is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    /// Writes although the tables are those of an older version.
+    Upgrade,
+}
+
 /// Runs `work` in a transaction, with the key that the header names at that moment.
 fn transact<T>(
     inner: &mut Inner,
     config: &Folder,
-    behavior: TransactionBehavior,
+    access: Access,
     action: &'static str,
     work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
 ) -> Result<T, VaultError> {
+    let behavior = match access {
+        Access::Read => TransactionBehavior::Deferred,
+        Access::Write | Access::Upgrade => TransactionBehavior::Immediate,
+    };
     for _ in 0..KEY_CHANGES {
         let tx = inner
             .connection
             .transaction_with_behavior(behavior)
             .map_err(VaultError::database(action))?;
-        if matches!(behavior, TransactionBehavior::Immediate) {
+        if access == Access::Write {
             connection::check_schema(&tx, action)?;
         }
         if header::key_id(&tx)? == inner.keys.header.key.id {
-            let out = work(&Scope {
+            let scope = Scope {
                 tx: &tx,
                 keys: &inner.keys,
-            })?;
+            };
+            let out = match work(&scope) {
+                // A newer version seals other things: then nothing is damaged.
+                Err(damaged @ VaultError::Corrupt { .. }) => {
+                    connection::check_schema(&tx, action)?;
+                    return Err(damaged);
+                }
+                out => out?,
+            };
             tx.commit().map_err(VaultError::database(action))?;
             return Ok(out);
         }
@@ -301,6 +312,30 @@ fn transact<T>(
         inner.keys = unlock(&inner.connection, config, &inner.sources)?;
     }
     Err(VaultError::Busy)
+}
+
+/// Brings the vault of an older version to the present schema, in one transaction.
+fn upgrade(inner: &mut Inner, config: &Folder) -> Result<(), VaultError> {
+    let failed = || VaultError::database(connection::PREPARE);
+    let found = connection::schema_of(&inner.connection).map_err(failed())?;
+    if found == connection::SCHEMA {
+        return Ok(());
+    }
+    transact(
+        inner,
+        config,
+        Access::Upgrade,
+        connection::PREPARE,
+        |scope| {
+            // Looked at again: another process may have been first.
+            let found = connection::schema_of(scope.tx).map_err(failed())?;
+            if found >= connection::SCHEMA {
+                return Ok(());
+            }
+            connection::apply_steps(scope.tx, found).map_err(failed())?;
+            manifest::split_into_buckets(scope)
+        },
+    )
 }
 
 /// Fetches the key that the header names, and makes header and key first in an empty database.

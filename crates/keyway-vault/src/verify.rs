@@ -32,13 +32,13 @@ impl Vault {
         self.read_scope("be verified", |scope| {
             let mut problems = pages(scope)?;
             let mut entries = 0;
-            let mut names: BTreeSet<String> = scope.root()?.keys().map(str::to_owned).collect();
+            let mut names: BTreeSet<String> = scope.namespaces()?.into_iter().collect();
             names.extend(column(scope, "SELECT DISTINCT namespace FROM records")?);
             // The grants stand under a name that is none of a namespace.
             for namespace in names.iter().filter_map(|name| Namespace::new(name).ok()) {
-                let (found, wrong) = Sealed::new(self, namespace).examine(scope)?;
-                entries += found.len();
-                problems.extend(wrong);
+                let examined = Sealed::new(self, namespace).examine(scope)?;
+                entries += examined.rows;
+                problems.extend(examined.problems);
             }
             let (grants, wrong) = grants::examine(scope)?;
             problems.extend(wrong);

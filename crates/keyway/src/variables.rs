@@ -138,17 +138,14 @@ impl<'a> KeptVariables<'a> {
     pub fn list(&self) -> Result<Vec<KeptVariable>, VaultError> {
         let rows = self.vault.sealed(self.namespace.clone());
         let mut listed = Vec::new();
-        for entry in rows.list()? {
-            let Some(record) = rows.get(&entry.key)? else {
-                continue;
-            };
+        for (name, record) in rows.read_all()? {
             let Some((time, value)) = record.value.expose().split_first_chunk::<TIME_BYTES>()
             else {
                 continue;
             };
             let since = Duration::from_secs(u64::from_le_bytes(*time));
             listed.push(KeptVariable {
-                name: entry.key,
+                name,
                 set_at: UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH),
                 bytes: value.len(),
             });
@@ -164,13 +161,10 @@ impl<'a> KeptVariables<'a> {
     pub fn all(&self) -> Result<Variables, VaultError> {
         let rows = self.vault.sealed(self.namespace.clone());
         let mut pairs = Vec::new();
-        for entry in rows.list()? {
-            let record = rows.get(&entry.key)?;
-            let value = record.and_then(|record| {
-                let (_, value) = record.value.expose().split_first_chunk::<TIME_BYTES>()?;
-                String::from_utf8(value.to_vec()).ok()
-            });
-            pairs.extend(value.map(|value| (entry.key, value)));
+        for (name, record) in rows.read_all()? {
+            let value = record.value.expose().split_first_chunk::<TIME_BYTES>();
+            let value = value.and_then(|(_, value)| String::from_utf8(value.to_vec()).ok());
+            pairs.extend(value.map(|value| (name, value)));
         }
         Ok(Variables::from_pairs(pairs))
     }

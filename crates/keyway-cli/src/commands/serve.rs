@@ -13,9 +13,7 @@ use keyway::{Host, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::path_segment;
 use keyway_gateway::dashboard::Dashboard;
-use keyway_gateway::gateway::{
-    Gateway, ListenError, Listener, ServedServer, TokenReader, TokenStore, serve,
-};
+use keyway_gateway::gateway::{Gateway, ListenError, Listener, ServedServer, TokenStore, serve};
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, shared_gateway, sharing};
@@ -80,10 +78,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         backend.set_plugins(plugins.loaded());
         let servers = plugins.servers();
         let routes: Vec<String> = servers.iter().map(route).collect();
-        let reader: TokenReader = {
-            let vault = Arc::clone(&vault);
-            Arc::new(move || TokenStore::new(&vault)?.list())
-        };
+        let reader = TokenStore::reader(Arc::clone(&vault))?;
         let (activity, export) = traces::begin(backend.host())?;
         let activity = Arc::new(activity);
         let dashboard = Dashboard::new(Arc::clone(&backend) as _, Arc::clone(&activity));

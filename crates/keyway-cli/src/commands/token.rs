@@ -1,13 +1,19 @@
 //! `keyway token`: what clients show to the gateway.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use clap::{Args, Subcommand};
+use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::{of_path_segment, path_segment};
 use keyway_gateway::gateway::{GatewayToken, TokenScope, TokenStore};
-use keyway_secret::{printable, shell_word};
+use keyway_secret::{Clock as _, SystemClock, printable, shell_word};
 use serde_json::json;
 
 use super::tools::Format;
@@ -108,17 +114,50 @@ fn make(
     let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
     let scopes_given = scopes.clone();
     let vault = open_vault()?;
-    let token = TokenStore::new(&vault)?.issue(name, scopes)?;
+    refuse_null_device()?;
+    let store = TokenStore::new(&vault)?;
+    let token = store.issue(name, scopes, SystemClock.wall())?;
     for note in servers.iter().filter_map(|name| absence(name, config)) {
         if context.verbosity != Verbosity::Quiet {
             context.print_aside(&format!("note: {note}\n"));
         }
     }
-    context.print(&format!("{}\n", token.expose()), Exit::Done)?;
+    // A token that was never shown would be in force without anyone who has it.
+    if let Err(unseen) = context.print(&format!("{}\n", token.expose()), Exit::Failed) {
+        let outcome = match store.revoke(name) {
+            Ok(_) => "so it was revoked".to_owned(),
+            Err(error) => {
+                let name = shell_word(name);
+                format!("and could not be revoked ({error}): `keyway token revoke {name}`")
+            }
+        };
+        context.print_aside(&format!("the token could not be printed, {outcome}\n"));
+        return Err(unseen);
+    }
     if context.verbosity != Verbosity::Quiet {
         context.print_aside(&how_to_use(name, scopes_given.as_deref()));
     }
     Ok(Exit::Done)
+}
+
+/// Refuses to print where nothing is kept: standard output that is closed, or the null device.
+///
+/// The runtime opens the null device in place of a closed output, so both look alike.
+fn refuse_null_device() -> Result<(), CliError> {
+    let device = |file: io::Result<File>| -> Option<u64> {
+        let metadata = file.ok()?.metadata().ok()?;
+        metadata
+            .file_type()
+            .is_char_device()
+            .then(|| metadata.rdev())
+    };
+    let output = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    match (device(output), device(File::open("/dev/null"))) {
+        (Some(output), Some(null)) if output == null => Err(CliError::Output {
+            source: io::Error::other("standard output is closed or the null device"),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Says how a client shows the token: at the server's own path if it opens only one, else at that of
@@ -209,7 +248,8 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
         Format::Json => {
             let object = |it: &GatewayToken| {
                 let servers = it.servers.as_deref().map(words);
-                json!({ "name": it.name, "servers": servers })
+                let created = created(it);
+                json!({ "name": it.name, "servers": servers, "created_at": created })
             };
             let tokens: Vec<_> = all.iter().map(object).collect();
             let all = json!({ "schema_version": 1, "diagnostics": [], "tokens": tokens });
@@ -217,17 +257,24 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
         }
         Format::Human if all.is_empty() => "no tokens\n".to_owned(),
         Format::Human => {
-            let mut table = Table::new(["NAME", "SERVERS"]);
+            let mut table = Table::new(["NAME", "CREATED", "SERVERS"]);
             for it in all {
                 let servers = it.servers.as_deref().map(words);
                 let servers = servers.map_or_else(|| "all".to_owned(), |it| it.join(", "));
-                table.push([printable(&it.name), printable(&servers)]);
+                let created = created(&it).unwrap_or_else(|| "-".to_owned());
+                table.push([printable(&it.name), created, printable(&servers)]);
             }
             table.render(context.width(), context.head_style())
         }
     };
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
+}
+
+/// Returns when a token was made; earlier versions did not record it.
+fn created(token: &GatewayToken) -> Option<String> {
+    let since = token.created_at()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(rfc3339(i64::try_from(since.as_secs()).ok()?))
 }
 
 fn revoke(context: &CommandContext, name: &str) -> Result<Exit, CliError> {

@@ -1,11 +1,13 @@
 //! What a client has to show: a capability, kept as a hash, with the servers that it opens.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use keyway_secret::{Secret, random};
-use keyway_vault::{Namespace, Vault, VaultError};
+use keyway_vault::{Generation, Namespace, Vault, VaultError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -17,6 +19,9 @@ pub struct GatewayToken {
     /// What it opens; everything if there is no list.
     pub servers: Option<Vec<TokenScope>>,
     hash: TokenHash,
+    /// Seconds since 1970; earlier versions did not record it.
+    #[serde(default)]
+    created: Option<u64>,
 }
 
 impl GatewayToken {
@@ -25,6 +30,12 @@ impl GatewayToken {
     pub fn opens(&self, plugin: &str, server: &str) -> bool {
         let scopes = self.servers.as_deref();
         scopes.is_none_or(|scopes| scopes.iter().any(|scope| scope.covers(plugin, server)))
+    }
+
+    /// Returns when it was made, if that was recorded.
+    #[must_use]
+    pub fn created_at(&self) -> Option<SystemTime> {
+        UNIX_EPOCH.checked_add(Duration::from_secs(self.created?))
     }
 
     /// Returns what the gateway tells apart its holders by.
@@ -40,6 +51,7 @@ impl GatewayToken {
             name: "test".to_owned(),
             servers: servers.map(|all| all.iter().map(scope).collect()),
             hash: TokenHash::of(token),
+            created: None,
         }
     }
 }
@@ -105,6 +117,9 @@ impl TokenHash {
     }
 }
 
+/// Reads all capabilities; may block.
+pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + Send + Sync>;
+
 /// The capabilities in one vault.
 #[derive(Debug)]
 pub struct TokenStore<'a> {
@@ -132,6 +147,7 @@ impl<'a> TokenStore<'a> {
         &self,
         name: &str,
         servers: Option<Vec<TokenScope>>,
+        now: SystemTime,
     ) -> Result<Secret<String>, IssueError> {
         let rows = self.vault.sealed(self.namespace.clone());
         if rows.get(name)?.is_some() {
@@ -144,6 +160,7 @@ impl<'a> TokenStore<'a> {
             name: name.to_owned(),
             servers,
             hash: TokenHash::of(token.expose()),
+            created: now.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs()),
         };
         let bytes = serde_json::to_vec(&kept).map_err(|_| IssueError::NoRandomness)?;
         rows.put(name, &bytes)?;
@@ -156,13 +173,33 @@ impl<'a> TokenStore<'a> {
     ///
     /// Returns a [`VaultError`] if the vault cannot be read, or was tampered with.
     pub fn list(&self) -> Result<Vec<GatewayToken>, VaultError> {
-        let rows = self.vault.sealed(self.namespace.clone());
-        let mut all = Vec::new();
-        for entry in rows.list()? {
-            let record = rows.get(&entry.key)?;
-            all.extend(record.and_then(|it| serde_json::from_slice(it.value.expose()).ok()));
-        }
-        Ok(all)
+        let rows = self.vault.sealed(self.namespace.clone()).read_all()?;
+        let token = |record: &[u8]| serde_json::from_slice(record).ok();
+        let tokens = rows.iter().filter_map(|(_, it)| token(it.value.expose()));
+        Ok(tokens.collect())
+    }
+
+    /// Makes a reader of all of them, which goes through them only after a change.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenStore::new`].
+    pub fn reader(vault: Arc<Vault>) -> Result<TokenReader, VaultError> {
+        let namespace = TokenStore::new(&vault)?.namespace;
+        let seen: Mutex<Option<(Option<Generation>, Vec<GatewayToken>)>> = Mutex::new(None);
+        Ok(Arc::new(move || {
+            // Before the list: a change in between is found at the next call.
+            let revision = vault.sealed(namespace.clone()).revision()?;
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((of, tokens)) = &*seen
+                && *of == revision
+            {
+                return Ok(tokens.clone());
+            }
+            let tokens = TokenStore::new(&vault)?.list()?;
+            *seen = Some((revision, tokens.clone()));
+            Ok(tokens)
+        }))
     }
 
     /// Takes one back; says whether there was one.
@@ -230,6 +267,38 @@ mod tests {
         for text in ["a:s", "a:*", "a:b:c"] {
             assert_eq!(TokenScope::read(text).unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn reader_sees_what_other_processes_issue_and_revoke() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = keyway_vault::Folders::below(home.path().join("k"));
+        let open = || Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+        let reader = TokenStore::reader(Arc::new(open())).unwrap();
+        let names = || -> Vec<String> {
+            let tokens = reader().unwrap().into_iter();
+            tokens.map(|token| token.name).collect()
+        };
+        assert!(names().is_empty());
+        let other = open();
+        let store = TokenStore::new(&other).unwrap();
+        let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        for name in ["a", "b"] {
+            store.issue(name, None, now).unwrap();
+        }
+        assert_eq!(names(), ["a", "b"]);
+        assert_eq!(reader().unwrap()[0].created_at(), Some(now));
+        assert!(store.revoke("a").unwrap());
+        assert_eq!(names(), ["b"]);
+        assert_eq!(names(), ["b"]);
+    }
+
+    #[test]
+    fn token_of_a_version_that_recorded_no_date_is_read() {
+        let mut kept = serde_json::to_value(GatewayToken::for_test("t", None)).unwrap();
+        kept.as_object_mut().unwrap().remove("created");
+        let read: GatewayToken = serde_json::from_value(kept).unwrap();
+        assert_eq!(read.created_at(), None);
     }
 
     #[test]

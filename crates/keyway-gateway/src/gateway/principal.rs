@@ -7,14 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use keyway_transport::Peer;
-use keyway_vault::VaultError;
 use tokio::time::Instant;
 
-use super::gateway_token::{GatewayToken, TokenHash};
+use super::gateway_token::{GatewayToken, TokenHash, TokenReader};
 use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
-
-/// Reads all capabilities; may block.
-pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + Send + Sync>;
 
 /// Who sends a request.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use crate::owner::Liveness;
 use crate::store::{Scope, Vault};
 
 use super::reserve;
-use super::row::{self, ClaimRow, END_CLAIM, Row, manifest};
+use super::row::{self, ClaimRow, END_CLAIM, Row};
 use super::uptime::Uptime;
 
 /// What happens to the claim of a living owner that is older than its lifetime.
@@ -45,7 +45,7 @@ impl Vault {
         // Before the claim is recorded: without room for the answer nothing may be sent.
         let has_reserved = self.take_reserve(grant)?;
         let claim = self.write_scope("claim a refresh", |scope| {
-            let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
+            let Some(row) = Row::load(scope, grant)? else {
                 return Ok(Claim::Absent);
             };
             if row.generation != generation {

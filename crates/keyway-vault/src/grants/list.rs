@@ -1,7 +1,5 @@
 //! Going through all grants: for a list, for the claims of the dead, for verification.
 
-use std::collections::HashSet;
-
 use keyway_store::{
     Damage, Fingerprint, Generation, GrantKey, GrantSummary, OrphanedClaim, OwnerId, Timestamp,
 };
@@ -9,7 +7,7 @@ use keyway_store::{
 use crate::error::VaultError;
 use crate::store::Scope;
 
-use super::row::{self, Row, manifest};
+use super::row::{self, NAMESPACE, Row};
 
 /// Lists all grants, and what does not agree with the list of contents.
 pub(super) fn summaries(
@@ -27,8 +25,8 @@ pub(super) fn summaries(
         .query_map([], summary)
         .and_then(Iterator::collect)
         .map_err(failed())?;
-    let manifest = manifest(scope)?;
-    let (mut all, mut problems, mut known) = (Vec::new(), Vec::new(), HashSet::new());
+    let mut contents = scope.contents(NAMESPACE)?;
+    let (mut all, mut problems) = (Vec::new(), Vec::new());
     for row in rows {
         let Some(summary) = row else {
             problems.push(VaultError::corrupt("a sign-in", Damage::Unexpected));
@@ -36,12 +34,17 @@ pub(super) fn summaries(
         };
         let index = summary.grant.index();
         let what = || row::what(&summary.grant);
-        problems.extend(manifest.check(&index, Some(summary.generation), what).err());
-        known.insert(index);
+        problems.extend(contents.see(&index, summary.generation, what).err());
         all.push(summary);
     }
-    let missing = manifest.keys().filter(|key| !known.contains(*key));
-    problems.extend(missing.map(|_| VaultError::corrupt("a sign-in", Damage::Missing)));
+    let (missing, damaged) = contents.finish();
+    problems.extend(damaged);
+    let named = |index: &String| match GrantKey::parse_index(index) {
+        Some(grant) => row::what(&grant),
+        None => "a sign-in".to_owned(),
+    };
+    let lost = |index| VaultError::corrupt(named(&index), Damage::Missing);
+    problems.extend(missing.into_iter().map(lost));
     Ok((all, problems))
 }
 

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, params};
 
 use crate::error::VaultError;
 use crate::seal::Context;
-use crate::store::{DataKey, Manifest, Scope};
+use crate::store::{DataKey, Listing, Scope};
 
 use super::uptime::Uptime;
 
@@ -39,14 +39,20 @@ pub(super) struct ClaimRow {
 
 impl Row {
     /// Reads a row and checks it against the list of contents.
-    pub(super) fn load(
+    pub(super) fn load(scope: &Scope<'_>, grant: &GrantKey) -> Result<Option<Self>, VaultError> {
+        let index = grant.index();
+        Self::load_listed(scope, &listing(scope, &index)?, grant)
+    }
+
+    /// As [`Row::load`], for callers that change the list of contents as well.
+    pub(super) fn load_listed(
         scope: &Scope<'_>,
-        manifest: &Manifest,
+        listing: &Listing<'_>,
         grant: &GrantKey,
     ) -> Result<Option<Self>, VaultError> {
         let row = Self::load_unchecked(scope, grant)?;
         let found = row.as_ref().map(|row| row.generation);
-        manifest.check(&grant.index(), found, || what(grant))?;
+        listing.check(found, || what(grant))?;
         Ok(row)
     }
 
@@ -244,13 +250,9 @@ pub(super) fn fingerprint(
     key.key().mac(&context).map(Fingerprint::new)
 }
 
-/// Reads the list of contents of all grants.
-pub(super) fn manifest(scope: &Scope<'_>) -> Result<Manifest, VaultError> {
-    scope.manifest(NAMESPACE)
-}
-
-pub(super) fn save_manifest(scope: &Scope<'_>, manifest: &Manifest) -> Result<(), VaultError> {
-    scope.save_manifest(NAMESPACE, manifest)
+/// Reads the part of the list of contents that has the grant of this [index](GrantKey::index).
+pub(super) fn listing<'a>(scope: &Scope<'_>, index: &'a str) -> Result<Listing<'a>, VaultError> {
+    scope.listing(NAMESPACE, index)
 }
 
 pub(super) const fn state(needs_reauth: bool) -> GrantState {
@@ -270,7 +272,7 @@ const ACCESS: &str = "access";
 const REFRESH: &str = "refresh";
 const DETAILS: &str = "details";
 /// No namespace of records can have this name: it begins with a capital letter.
-const NAMESPACE: &str = "Grants";
+pub(super) const NAMESPACE: &str = "Grants";
 pub(super) const END_CLAIM: &str = "UPDATE grants SET claim_epoch = NULL, claim_owner = NULL,
     claim_fingerprint = NULL, claimed_at = NULL, claimed_until = NULL, claim_boot = NULL,
     claimed_uptime = NULL";

@@ -10,19 +10,19 @@ use keyway_store::{
 
 use crate::error::VaultError;
 use crate::owner::Liveness;
-use crate::store::{DataKey, Manifest, Scope, Vault};
+use crate::store::{DataKey, Listing, Scope, Vault};
 
 use super::change_feed::SqliteChangeFeed;
 use super::claims::{ClaimEnd, OverdueClaim};
 use super::list;
-use super::row::{self, ColumnContext, END_CLAIM, Row, manifest, save_manifest};
+use super::row::{self, ColumnContext, END_CLAIM, Row};
 use super::use_marker::{self, LockFileMarker};
 
 impl GrantStore for Vault {
     fn read(&self, grant: &GrantKey) -> Result<Option<Grant>, StoreError> {
         grant.check()?;
         self.read_scope("read a sign-in", |scope| {
-            let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
+            let Some(row) = Row::load(scope, grant)? else {
                 return Ok(None);
             };
             let key = scope.load_data_key(&row.data_key)?;
@@ -102,7 +102,7 @@ impl GrantStore for Vault {
     ) -> Result<Marked, StoreError> {
         grant.check()?;
         let marked = self.write_scope("mark a sign-in", |scope| {
-            let Some(row) = Row::load(scope, &manifest(scope)?, grant)? else {
+            let Some(row) = Row::load(scope, grant)? else {
                 return Ok(Marked::Superseded { current: None });
             };
             let superseded = Marked::Superseded {
@@ -173,14 +173,15 @@ impl GrantStore for Vault {
 
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         grant.check()?;
+        let index = grant.index();
         let put = |scope: &Scope<'_>| {
-            let mut manifest = manifest(scope)?;
-            let old = Row::load(scope, &manifest, grant)?;
+            let listing = row::listing(scope, &index)?;
+            let old = Row::load_listed(scope, &listing, grant)?;
             if let Some(old) = &old {
                 scope.destroy_data_key(&old.data_key)?;
             }
             let key = scope.create_data_key()?;
-            let generation = store(scope, &mut manifest, (grant, &key), tokens)?;
+            let generation = store(scope, listing, (grant, &key), tokens)?;
             notify(scope)?;
             Ok((generation, old.is_some()))
         };
@@ -194,11 +195,12 @@ impl GrantStore for Vault {
 
     fn delete(&self, grant: &GrantKey) -> Result<Deleted, StoreError> {
         grant.check()?;
+        let index = grant.index();
         let delete = |scope: &Scope<'_>| {
-            let mut manifest = manifest(scope)?;
+            let listing = row::listing(scope, &index)?;
             // Not checked: what was tampered with can at least be got rid of.
             let row = Row::load_unchecked(scope, grant)?;
-            if row.is_none() && manifest.expected(&grant.index()).is_none() {
+            if row.is_none() && listing.expected().is_none() {
                 return Ok(false);
             }
             scope
@@ -211,8 +213,7 @@ impl GrantStore for Vault {
             if let Some(row) = row {
                 scope.destroy_data_key(&row.data_key)?;
             }
-            manifest.forget(&grant.index());
-            save_manifest(scope, &manifest)?;
+            listing.forget(scope)?;
             notify(scope)?;
             Ok(true)
         };
@@ -245,9 +246,10 @@ impl Vault {
         generation: Generation,
         tokens: &Tokens,
     ) -> Result<Commit, VaultError> {
+        let index = grant.index();
         self.write_scope("keep refreshed tokens", |scope| {
-            let mut manifest = manifest(scope)?;
-            let row = Row::load(scope, &manifest, grant)?;
+            let listing = row::listing(scope, &index)?;
+            let row = Row::load_listed(scope, &listing, grant)?;
             let Some(row) = row.as_ref().filter(|row| row.generation == generation) else {
                 return Ok(Commit::Superseded {
                     current: row.map(|row| row.generation),
@@ -268,7 +270,7 @@ impl Vault {
                 scope.destroy_data_key(&row.data_key)?;
                 scope.create_data_key()?
             };
-            let generation = store(scope, &mut manifest, (grant, &key), &tokens)?;
+            let generation = store(scope, listing, (grant, &key), &tokens)?;
             if row.state == GrantState::NeedsReauth {
                 notify(scope)?;
             }
@@ -280,11 +282,11 @@ impl Vault {
 /// Writes the next generation of a grant, and the list of contents with it.
 fn store(
     scope: &Scope<'_>,
-    manifest: &mut Manifest,
+    listing: Listing<'_>,
     (grant, key): (&GrantKey, &DataKey),
     tokens: &Tokens,
 ) -> Result<Generation, VaultError> {
-    let generation = manifest.advance(&grant.index());
+    let generation = listing.advance(scope)?;
     row::write(
         scope,
         &ColumnContext {
@@ -294,7 +296,6 @@ fn store(
         },
         tokens,
     )?;
-    save_manifest(scope, manifest)?;
     Ok(generation)
 }
 
@@ -305,4 +306,25 @@ fn notify(scope: &Scope<'_>) -> Result<(), VaultError> {
         .execute("UPDATE header SET notices = notices + 1", [])
         .map(drop)
         .map_err(VaultError::database("note a change"))
+}
+
+/// Stores many sign-ins in one transaction, and the list of contents once.
+#[cfg(test)]
+pub(crate) fn fill(vault: &Vault, all: &[GrantKey], tokens: &Tokens) {
+    let fill = |scope: &Scope<'_>| {
+        let indexes: Vec<String> = all.iter().map(GrantKey::index).collect();
+        let listed = indexes.iter().zip(1..);
+        let listed = listed.map(|(index, number)| (index.as_str(), Generation::new(number)));
+        for (grant, (_, generation)) in all.iter().zip(listed.clone()) {
+            let key = &scope.create_data_key()?;
+            let column = ColumnContext {
+                grant,
+                generation,
+                key,
+            };
+            row::write(scope, &column, tokens)?;
+        }
+        scope.list_anew(row::NAMESPACE, listed)
+    };
+    vault.write_scope("be filled", fill).unwrap();
 }

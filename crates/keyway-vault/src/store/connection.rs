@@ -8,13 +8,13 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::error::VaultError;
 use crate::folders::Folder;
 
-/// Opens the database in `folder` and brings it to the current schema.
+/// Opens the database in `folder`, of this version or an older one.
 pub(super) fn open(folder: &Folder) -> Result<Connection, VaultError> {
     let deadline = Instant::now() + BUSY;
     loop {
         // Changing to the log mode and recovering a log take a lock without waiting for it.
         match try_open(folder).and_then(|mut connection| {
-            migrate(folder, &mut connection)?;
+            prepare(folder, &mut connection)?;
             Ok(connection)
         }) {
             Err(VaultError::Busy) if Instant::now() < deadline => {
@@ -80,7 +80,8 @@ fn wait_for_others(attempt: i32) -> bool {
     u128::from(attempt.unsigned_abs()) * AVERAGE_MS < BUSY.as_millis()
 }
 
-fn migrate(folder: &Folder, connection: &mut Connection) -> Result<(), VaultError> {
+/// Makes the tables of a new database; those of an older version are changed once its key is there.
+fn prepare(folder: &Folder, connection: &mut Connection) -> Result<(), VaultError> {
     let path = folder.path().join(NAME);
     let found = schema_of(connection).map_err(VaultError::database(OPEN))?;
     if found > SCHEMA {
@@ -90,26 +91,34 @@ fn migrate(folder: &Folder, connection: &mut Connection) -> Result<(), VaultErro
             supported: SCHEMA,
         });
     }
-    if found == SCHEMA || apply(connection).map_err(VaultError::database("prepare its tables"))? {
+    if found > 0 || create_tables(connection).map_err(VaultError::database(PREPARE))? {
         return Ok(());
     }
     Err(VaultError::NotAVault { path })
 }
 
-/// Applies the steps that are missing; tells whether the database is ours.
-fn apply(connection: &mut Connection) -> rusqlite::Result<bool> {
+/// Makes all tables; tells whether the database is ours.
+fn create_tables(connection: &mut Connection) -> rusqlite::Result<bool> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = schema_of(&tx)?;
+    if schema_of(&tx)? > 0 {
+        // Another process was first.
+        return Ok(true);
+    }
     let tables: i64 = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if found == 0 && tables > 0 {
+    if tables > 0 {
         return Ok(false);
     }
-    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-        tx.execute_batch(step)?;
-    }
-    tx.pragma_update(None, "user_version", SCHEMA)?;
+    apply_steps(&tx, 0)?;
     tx.commit()?;
     Ok(true)
+}
+
+/// Changes the tables of schema `found` to the present ones.
+pub(super) fn apply_steps(connection: &Connection, found: i64) -> rusqlite::Result<()> {
+    for step in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        connection.execute_batch(step)?;
+    }
+    connection.pragma_update(None, "user_version", SCHEMA)
 }
 
 /// Refuses to write if a newer version changed the tables since the file was opened.
@@ -136,11 +145,16 @@ pub(super) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
 pub(super) const NAME: &str = "vault.db";
 const SIDE_FILES: [&str; 3] = ["vault.db-wal", "vault.db-shm", "vault.db-journal"];
 const OPEN: &str = "be opened";
+pub(super) const PREPARE: &str = "prepare its tables";
 /// How long to wait for other processes.
 const BUSY: Duration = Duration::from_secs(5);
 const AVERAGE_MS: u128 = 3;
 /// How long to wait where it can as well be done later.
 const MOMENT: Duration = Duration::from_millis(250);
-const SCHEMA: i64 = MIGRATIONS.len() as i64;
+pub(super) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 /// One step per schema version; a step that was released never changes.
-const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+];

@@ -12,7 +12,6 @@ use rusqlite::{OptionalExtension as _, params};
 use crate::error::VaultError;
 use crate::seal::{Context, KeyId};
 
-use super::manifest::Manifest;
 use super::{Namespace, Scope, Vault};
 
 /// The sealed rows of one namespace.
@@ -38,8 +37,8 @@ impl<'a> Sealed<'a> {
             let row = self.row(scope, key)?;
             let found = row.as_ref().map(|row| row.generation);
             scope
-                .manifest(self.name())?
-                .check(key, found, || self.what(key))?;
+                .listing(self.name(), key)?
+                .check(found, || self.what(key))?;
             let Some(row) = row else { return Ok(None) };
             // The time of expiry is part of the seal, so it counts only once the seal is open.
             let record = self.open(scope, key, row)?;
@@ -82,14 +81,13 @@ impl<'a> Sealed<'a> {
     pub fn delete(&self, key: &str) -> Result<Deleted, VaultError> {
         check_key(key)?;
         let existed = self.vault.write_scope("delete an entry", |scope| {
-            let mut manifest = scope.manifest(self.name())?;
+            let listing = scope.listing(self.name(), key)?;
             let row = self.row(scope, key)?;
-            if row.is_none() && manifest.expected(key).is_none() {
+            if row.is_none() && listing.expected().is_none() {
                 return Ok(false);
             }
             self.remove(scope, key, row)?;
-            manifest.forget(key);
-            scope.save_manifest(self.name(), &manifest)?;
+            listing.forget(scope)?;
             Ok(true)
         })?;
         Ok(if existed {
@@ -105,38 +103,78 @@ impl<'a> Sealed<'a> {
     ///
     /// Returns [`VaultError::Corrupt`] if rows were altered, added, removed or rolled back.
     pub fn list(&self) -> Result<Vec<Entry>, VaultError> {
+        let entry = |(key, record): (String, Record)| Entry {
+            key,
+            generation: record.generation,
+            expires_at: record.expires_at,
+        };
+        Ok(self.read_all()?.into_iter().map(entry).collect())
+    }
+
+    /// Returns all values with their keys, in the order of these; expired ones are left out.
+    ///
+    /// Each row is read once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sealed::list`].
+    pub fn read_all(&self) -> Result<Vec<(String, Record)>, VaultError> {
         self.vault.read_scope("list entries", |scope| {
-            let (mut entries, problems) = self.examine(scope)?;
-            if let Some(problem) = problems.into_iter().next() {
-                return Err(problem);
+            let mut examined = self.examine(scope)?;
+            if !examined.problems.is_empty() {
+                return Err(examined.problems.swap_remove(0));
             }
             let now = scope.now()?;
-            entries.retain(|entry| !has_passed(entry.expires_at, now));
-            Ok(entries)
+            examined
+                .records
+                .retain(|(_, record)| !has_passed(record.expires_at, now));
+            Ok(examined.records)
         })
     }
 
-    /// Opens every row; returns what is there and what is wrong with it.
-    pub(crate) fn examine(
-        &self,
-        scope: &Scope<'_>,
-    ) -> Result<(Vec<Entry>, Vec<VaultError>), VaultError> {
-        let mut problems = Vec::new();
-        let entries = self.entries(scope)?;
-        let manifest = scope.manifest(self.name())?;
-        for entry in &entries {
-            let key = entry.key.as_str();
-            let opened = manifest
-                .check(key, Some(entry.generation), || self.what(key))
-                .and_then(|()| self.row(scope, key))
-                .and_then(|row| row.map(|row| self.open(scope, key, row)).transpose());
-            problems.extend(opened.err());
+    /// Returns a number that every change to these rows increments, without reading them; `None`
+    /// before the first.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Corrupt`] if the vault's list of contents was tampered with.
+    pub fn revision(&self) -> Result<Option<Generation>, VaultError> {
+        let revision = |scope: &Scope<'_>| scope.revision(self.name());
+        self.vault.read_scope("list entries", revision)
+    }
+
+    /// Opens every row once; returns what is there and what is wrong with it.
+    pub(crate) fn examine(&self, scope: &Scope<'_>) -> Result<Examined, VaultError> {
+        let failed = || VaultError::database("list entries");
+        let mut contents = scope.contents(self.name())?;
+        let mut statement = scope
+            .tx
+            .prepare(
+                "SELECT generation, expires_at, data_key, sealed, key FROM records
+                 WHERE namespace = ?1 ORDER BY key",
+            )
+            .map_err(failed())?;
+        let mut rows = statement.query([self.name()]).map_err(failed())?;
+        let mut examined = Examined::default();
+        while let Some(row) = rows.next().map_err(failed())? {
+            let key: String = row.get(4).map_err(failed())?;
+            let row = Row::from_sql(row).map_err(failed())?;
+            examined.rows += 1;
+            let opened = contents
+                .see(&key, row.generation, || self.what(&key))
+                .and_then(|()| self.open(scope, &key, row));
+            match opened {
+                Ok(record) => examined.records.push((key, record)),
+                Err(problem) => examined.problems.push(problem),
+            }
         }
-        let missing = manifest
-            .keys()
-            .filter(|key| entries.iter().all(|entry| entry.key != *key));
-        problems.extend(missing.map(|key| VaultError::corrupt(self.what(key), Damage::Missing)));
-        Ok((entries, problems))
+        let (missing, damaged) = contents.finish();
+        let missing = missing
+            .iter()
+            .map(|key| VaultError::corrupt(self.what(key), Damage::Missing));
+        examined.problems.extend(damaged);
+        examined.problems.extend(missing);
+        Ok(examined)
     }
 
     fn put_row(
@@ -146,36 +184,40 @@ impl<'a> Sealed<'a> {
         lifetime: Option<Duration>,
     ) -> Result<Generation, VaultError> {
         check_key(key)?;
-        let (generation, replaced) = self.vault.write_scope("keep an entry", |scope| {
-            let mut manifest = scope.manifest(self.name())?;
-            let old = self.row(scope, key)?;
-            manifest.check(key, old.as_ref().map(|row| row.generation), || {
-                self.what(key)
-            })?;
-            let replaced = old.is_some();
-            self.remove(scope, key, old)?;
-            let replaced = self.prune(scope, &mut manifest)? || replaced;
-            let generation = manifest.advance(key);
-            let expires_at = match lifetime {
-                Some(lifetime) => Some(scope.now()?.after(lifetime)),
-                None => None,
-            };
-            self.insert(
-                scope,
-                &Place {
-                    key,
-                    generation,
-                    expires_at,
-                },
-                value,
-            )?;
-            scope.save_manifest(self.name(), &manifest)?;
-            Ok((generation, replaced))
-        })?;
+        let put = |scope: &Scope<'_>| self.put_in(scope, key, value, lifetime);
+        let (generation, replaced) = self.vault.write_scope("keep an entry", put)?;
         if replaced {
             self.vault.erase_now_or_later();
         }
         Ok(generation)
+    }
+
+    /// Writes a row; tells its generation, and whether another one was destroyed.
+    fn put_in(
+        &self,
+        scope: &Scope<'_>,
+        key: &str,
+        value: &[u8],
+        lifetime: Option<Duration>,
+    ) -> Result<(Generation, bool), VaultError> {
+        let pruned = self.prune(scope)?;
+        let listing = scope.listing(self.name(), key)?;
+        let old = self.row(scope, key)?;
+        listing.check(old.as_ref().map(|row| row.generation), || self.what(key))?;
+        let replaced = old.is_some() || pruned;
+        self.remove(scope, key, old)?;
+        let generation = listing.advance(scope)?;
+        let expires_at = match lifetime {
+            Some(lifetime) => Some(scope.now()?.after(lifetime)),
+            None => None,
+        };
+        let place = Place {
+            key,
+            generation,
+            expires_at,
+        };
+        self.insert(scope, &place, value)?;
+        Ok((generation, replaced))
     }
 
     fn insert(&self, scope: &Scope<'_>, place: &Place<'_>, value: &[u8]) -> Result<(), VaultError> {
@@ -233,23 +275,17 @@ impl<'a> Sealed<'a> {
                 "SELECT generation, expires_at, data_key, sealed FROM records
                  WHERE namespace = ?1 AND key = ?2",
                 [self.name(), key],
-                |row| {
-                    Ok(Row {
-                        generation: Generation::new(row.get(0)?),
-                        expires_at: row
-                            .get::<_, Option<i64>>(1)?
-                            .map(Timestamp::from_unix_millis),
-                        data_key: row.get(2)?,
-                        sealed: row.get(3)?,
-                    })
-                },
+                Row::from_sql,
             )
             .optional()
             .map_err(VaultError::database("read an entry"))
     }
 
     fn remove(&self, scope: &Scope<'_>, key: &str, row: Option<Row>) -> Result<(), VaultError> {
-        let Some(row) = row else { return Ok(()) };
+        row.map_or(Ok(()), |row| self.delete_row(scope, key, &row.data_key))
+    }
+
+    fn delete_row(&self, scope: &Scope<'_>, key: &str, data_key: &[u8]) -> Result<(), VaultError> {
         scope
             .tx
             .execute(
@@ -257,56 +293,47 @@ impl<'a> Sealed<'a> {
                 [self.name(), key],
             )
             .map_err(VaultError::database("delete an entry"))?;
-        scope.destroy_data_key(&row.data_key)
+        scope.destroy_data_key(data_key)
     }
 
     /// Removes what has expired; tells whether there was any. What does not open stays for
     /// [`Vault::verify`] to find.
-    fn prune(&self, scope: &Scope<'_>, manifest: &mut Manifest) -> Result<bool, VaultError> {
-        let now = scope.now()?;
+    fn prune(&self, scope: &Scope<'_>) -> Result<bool, VaultError> {
         let mut any = false;
-        for Entry {
-            key,
-            generation,
-            expires_at,
-        } in self.entries(scope)?
-        {
-            if !has_passed(expires_at, now) || manifest.expected(&key) != Some(generation) {
-                continue;
-            }
-            let sealed_says_so = self
-                .row(scope, &key)?
-                .is_some_and(|row| self.open(scope, &key, row).is_ok());
-            if sealed_says_so {
-                let row = self.row(scope, &key)?;
-                self.remove(scope, &key, row)?;
-                manifest.forget(&key);
-                any = true;
+        for key in self.expired(scope)? {
+            match self.prune_row(scope, &key) {
+                Ok(pruned) => any |= pruned,
+                Err(VaultError::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(any)
     }
 
-    fn entries(&self, scope: &Scope<'_>) -> Result<Vec<Entry>, VaultError> {
+    fn prune_row(&self, scope: &Scope<'_>, key: &str) -> Result<bool, VaultError> {
+        let listing = scope.listing(self.name(), key)?;
+        let Some(row) = self.row(scope, key)? else {
+            return Ok(false);
+        };
+        listing.check(Some(row.generation), || self.what(key))?;
+        // The column says that it has expired; only the seal proves it.
+        let (data_key, _) = (row.data_key.clone(), self.open(scope, key, row)?);
+        self.delete_row(scope, key, &data_key)?;
+        listing.forget(scope)?;
+        Ok(true)
+    }
+
+    fn expired(&self, scope: &Scope<'_>) -> Result<Vec<String>, VaultError> {
         let failed = || VaultError::database("list entries");
+        let now = scope.now()?.unix_millis();
         let mut statement = scope
             .tx
-            .prepare(
-                "SELECT key, generation, expires_at FROM records WHERE namespace = ?1 ORDER BY key",
-            )
+            .prepare("SELECT key FROM records WHERE namespace = ?1 AND expires_at <= ?2 LIMIT ?3")
             .map_err(failed())?;
-        let rows = statement
-            .query_map([self.name()], |row| {
-                Ok(Entry {
-                    key: row.get(0)?,
-                    generation: Generation::new(row.get(1)?),
-                    expires_at: row
-                        .get::<_, Option<i64>>(2)?
-                        .map(Timestamp::from_unix_millis),
-                })
-            })
-            .map_err(failed())?;
-        rows.collect::<Result<_, _>>().map_err(failed())
+        statement
+            .query_map(params![self.name(), now, PRUNED_AT_ONCE], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(failed())
     }
 
     fn context(&self, place: &Place<'_>, data_key: &KeyId) -> Context {
@@ -331,6 +358,27 @@ impl<'a> Sealed<'a> {
 
     fn name(&self) -> &str {
         self.namespace.as_str()
+    }
+}
+
+#[cfg(test)]
+impl Sealed<'_> {
+    /// Stores many rows in one transaction, and the list of contents once.
+    pub(super) fn fill(&self, keys: &[String], value: &[u8]) {
+        let fill = |scope: &Scope<'_>| {
+            let listed = keys.iter().zip(1..);
+            let listed = listed.map(|(key, number)| (key.as_str(), Generation::new(number)));
+            for (key, generation) in listed.clone() {
+                let place = Place {
+                    key,
+                    generation,
+                    expires_at: None,
+                };
+                self.insert(scope, &place, value)?;
+            }
+            scope.list_anew(self.name(), listed)
+        };
+        self.vault.write_scope("be filled", fill).unwrap();
     }
 }
 
@@ -404,6 +452,27 @@ struct Row {
     sealed: Vec<u8>,
 }
 
+impl Row {
+    fn from_sql(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let expires_at: Option<i64> = row.get(1)?;
+        Ok(Self {
+            generation: Generation::new(row.get(0)?),
+            expires_at: expires_at.map(Timestamp::from_unix_millis),
+            data_key: row.get(2)?,
+            sealed: row.get(3)?,
+        })
+    }
+}
+
+/// All rows of a namespace, opened.
+#[derive(Debug, Default)]
+pub(crate) struct Examined {
+    /// How many rows there are.
+    pub(crate) rows: usize,
+    records: Vec<(String, Record)>,
+    pub(crate) problems: Vec<VaultError>,
+}
+
 fn has_passed(at: Option<Timestamp>, now: Timestamp) -> bool {
     at.is_some_and(|at| at <= now)
 }
@@ -417,3 +486,6 @@ fn check_key(key: &str) -> Result<(), VaultError> {
 }
 
 const LONGEST_KEY: usize = 4096;
+/// A write removes at most this many expired entries, so that it costs the same however many there
+/// are.
+const PRUNED_AT_ONCE: u32 = 16;

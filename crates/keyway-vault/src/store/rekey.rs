@@ -3,14 +3,14 @@
 //! Only the data keys are wrapped anew, in one transaction with the header. Every other handle
 //! finds another key named there at its next call and asks its source again.
 
-use rusqlite::{TransactionBehavior, params};
+use rusqlite::params;
 
 use crate::error::VaultError;
 use crate::key::{KeyRecord, KeySources, Locator, Protection};
 use crate::key_source::SourceKind;
 use crate::seal::Key;
 
-use super::{Keys, Scope, Vault, data_key, header, transact};
+use super::{Access, Keys, Scope, Vault, data_key, header, transact};
 
 /// What [`Vault::rekey`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Vault {
         };
         let (key, record) = locator.make(kind)?;
         let wrap = data_key::wrap_key(&key)?;
-        let write = TransactionBehavior::Immediate;
+        let write = Access::Write;
         let exchanged = transact(inner, &self.config, write, "change its key", |scope| {
             exchange(scope, &wrap, &record)
         });

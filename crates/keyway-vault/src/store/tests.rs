@@ -2,8 +2,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use keyway_secret::Secret;
-use keyway_store::{GrantKey, GrantStore as _, Tokens};
 use tempfile::TempDir;
 
 use super::*;
@@ -12,7 +10,9 @@ use crate::{Damage, Deleted};
 mod erasing;
 mod keys;
 mod rekeying;
+mod scale;
 mod tampering;
+mod upgrading;
 
 /// A vault in a temporary home, which can be opened again and edited from outside.
 pub(crate) struct Home {
@@ -298,30 +298,4 @@ fn schema_that_changes_under_a_running_process_stops_its_writes() {
         "{error}"
     );
     assert_eq!(rows.get("a").unwrap().unwrap().value.expose(), b"1");
-}
-
-#[test]
-fn vault_of_the_first_schema_is_brought_to_the_present_one_and_keeps_its_rows() {
-    let home = Home::new();
-    let vault = home.open();
-    let rows = vault.sealed(Namespace::new("tests").unwrap());
-    rows.put("a", b"1").unwrap();
-    drop(vault);
-    for column in [
-        "claim_boot",
-        "claimed_uptime",
-        "lost_answers",
-        "postponed_boot",
-        "postponed_uptime",
-    ] {
-        home.edit(&format!("ALTER TABLE grants DROP COLUMN {column}"));
-    }
-    home.edit("PRAGMA user_version = 1");
-    let vault = home.open();
-    let rows = vault.sealed(Namespace::new("tests").unwrap());
-    assert_eq!(rows.get("a").unwrap().unwrap().value.expose(), b"1");
-    let grant = GrantKey::new("default").server("s");
-    vault
-        .put(&grant, &Tokens::new(Secret::new("at".to_owned())))
-        .unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use keyway_vault::{Namespace, Vault, VaultError};
+use keyway_vault::{Namespace, Record, Vault, VaultError};
 
 use super::{Approval, Question};
 
@@ -100,13 +100,10 @@ impl<'a> Ledger<'a> {
     ///
     /// Returns a [`VaultError`] if the vault cannot be read, or a record was tampered with.
     pub fn list(&self) -> Result<Vec<Approval>, VaultError> {
-        let sealed = self.vault.sealed(self.namespace.clone());
-        let mut approvals = Vec::new();
-        for entry in sealed.list()? {
-            let record = sealed.get(&entry.key)?;
-            approvals.extend(record.and_then(|r| Approval::from_bytes(r.value.expose())));
-        }
-        Ok(approvals)
+        let rows = self.vault.sealed(self.namespace.clone()).read_all()?;
+        let approval = |record: &Record| Approval::from_bytes(record.value.expose());
+        let approvals = rows.iter().filter_map(|(_, record)| approval(record));
+        Ok(approvals.collect())
     }
 
     fn put(&self, source: &Path, approval: &Approval) -> Result<(), VaultError> {

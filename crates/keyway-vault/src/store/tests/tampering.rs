@@ -115,6 +115,66 @@ fn namespace_put_back_together_with_its_manifest_is_noticed() {
 }
 
 #[test]
+fn part_of_the_list_put_back_together_with_its_row_is_noticed() {
+    let (home, vault) = two_entries();
+    let attacker = home.attacker();
+    attacker.execute_batch(SAVE).unwrap();
+    attacker
+        .execute_batch("CREATE TABLE b AS SELECT * FROM buckets")
+        .unwrap();
+    trust(&vault).put("a", b"changed").unwrap();
+    attacker.execute_batch(RESTORE).unwrap();
+    attacker
+        .execute_batch("DELETE FROM buckets; INSERT INTO buckets SELECT * FROM b")
+        .unwrap();
+    assert_eq!(damage(trust(&vault).get("a")), Damage::RolledBack);
+    assert_eq!(damage(trust(&vault).put("a", b"x")), Damage::RolledBack);
+    assert_eq!(
+        value(&trust(&vault), "b").unwrap(),
+        b"2",
+        "the others stay usable"
+    );
+}
+
+#[test]
+fn directory_put_back_with_its_parts_and_rows_is_noticed() {
+    let (home, vault) = two_entries();
+    let attacker = home.attacker();
+    let tables = ["records", "data_keys", "buckets", "manifests"];
+    for table in tables {
+        let save = format!("CREATE TABLE old_{table} AS SELECT * FROM {table}");
+        attacker.execute_batch(&save).unwrap();
+    }
+    trust(&vault).put("a", b"changed").unwrap();
+    attacker
+        .execute_batch("DELETE FROM old_manifests WHERE namespace = ''")
+        .unwrap();
+    for table in tables {
+        let put_back = format!("INSERT OR REPLACE INTO {table} SELECT * FROM old_{table}");
+        attacker.execute_batch(&put_back).unwrap();
+    }
+    assert_eq!(damage(trust(&vault).get("a")), Damage::RolledBack);
+    assert_eq!(damage(trust(&vault).list()), Damage::RolledBack);
+}
+
+#[test]
+fn damaged_part_of_the_list_is_one_problem_and_leaves_the_others_usable() {
+    let home = Home::new();
+    let vault = home.open();
+    for number in 0..40 {
+        trust(&vault).put(&format!("k{number}"), b"v").unwrap();
+    }
+    home.edit(
+        "UPDATE buckets SET sealed = zeroblob(length(sealed))
+         WHERE bucket = (SELECT min(bucket) FROM buckets)",
+    );
+    let problems = vault.verify().unwrap().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let readable = (0..40).filter(|n| trust(&vault).get(&format!("k{n}")).is_ok());
+    assert!(readable.count() >= 30);
+}
+
+#[test]
 fn removed_rows_are_noticed() {
     let (home, vault) = two_entries();
     home.attacker()
@@ -128,7 +188,7 @@ fn removed_rows_are_noticed() {
         "and can be let go"
     );
     assert_eq!(trust(&vault).list().unwrap().len(), 1);
-    for table in ["manifests", "data_keys"] {
+    for table in ["manifests", "buckets", "data_keys"] {
         let (home, vault) = two_entries();
         home.attacker()
             .execute(&format!("DELETE FROM {table}"), [])
@@ -168,6 +228,7 @@ fn flipped_bits_in_any_sealed_column_are_noticed() {
         ("records", "data_key"),
         ("data_keys", "wrapped"),
         ("manifests", "sealed"),
+        ("buckets", "sealed"),
         ("header", "check_value"),
     ] {
         let (home, vault) = two_entries();
