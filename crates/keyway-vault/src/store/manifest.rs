@@ -205,8 +205,7 @@ fn rebuild(
         bucket.counter = all.counter;
         bucket.insert(key, generation);
     }
-    let mut directory = Directory::default();
-    directory.counter = all.counter;
+    let mut directory = Directory::new(all.counter);
     for (number, bucket) in &buckets {
         directory.set(*number, Some(bucket.counter));
         save_bucket(connection, index, namespace, *number, bucket)?;

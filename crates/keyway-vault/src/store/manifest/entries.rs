@@ -73,6 +73,13 @@ pub(super) struct Directory {
 }
 
 impl Directory {
+    pub(super) const fn new(counter: i64) -> Self {
+        Self {
+            counter,
+            buckets: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn get(&self, bucket: u8) -> Option<i64> {
         self.buckets.get(&bucket).copied()
     }
@@ -117,8 +124,10 @@ mod tests {
 
     #[test]
     fn entries_read_back_as_they_were_written() {
-        let mut entries = Entries::default();
-        entries.counter = 4;
+        let mut entries = Entries {
+            counter: 4,
+            ..Entries::default()
+        };
         entries.insert("a", 1);
         entries.insert("ü\0b", 2);
         entries.insert("", 3);
@@ -130,8 +139,7 @@ mod tests {
 
     #[test]
     fn directory_reads_back_as_it_was_written() {
-        let mut directory = Directory::default();
-        directory.counter = 9;
+        let mut directory = Directory::new(9);
         directory.set(0, Some(7));
         directory.set(255, Some(9));
         directory.set(3, Some(8));

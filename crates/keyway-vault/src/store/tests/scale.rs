@@ -18,6 +18,8 @@ struct Work {
     bytes: usize,
 }
 
+type Operation<'a> = (&'a str, &'a dyn Fn(&Vault));
+
 struct Filled {
     _home: Home,
     vault: Vault,
@@ -92,7 +94,7 @@ fn one_sign_in_costs_the_same_among_10_and_among_10000() {
     let look_up = |vault: &Vault| assert!(value(&trust(vault), "plugin:server-8").is_some());
     let orphans = |vault: &Vault| assert!(vault.orphans().unwrap().is_empty());
     let revision = |vault: &Vault| assert!(trust(vault).revision().unwrap().is_some());
-    let operations: [(&str, &dyn Fn(&Vault)); 7] = [
+    let operations: [Operation<'_>; 7] = [
         ("read", &read),
         ("claim and commit", &renew),
         ("sign in", &sign_in),
@@ -121,7 +123,7 @@ fn lists_are_linear() {
     let grants = |vault: &Vault| assert!(vault.list("default").unwrap().len() >= 100);
     let records = |vault: &Vault| assert!(trust(vault).read_all().unwrap().len() >= 100);
     let verify = |vault: &Vault| assert!(vault.verify().unwrap().problems.is_empty());
-    let operations: [(&str, &dyn Fn(&Vault)); 3] = [
+    let operations: [Operation<'_>; 3] = [
         ("sign-ins", &grants),
         ("records", &records),
         ("verify", &verify),
