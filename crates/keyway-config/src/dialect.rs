@@ -1,302 +1,344 @@
-//! References to variables as other hosts, shells and tools write them.
+//! The hosts whose files are understood: one file each, and the table of them.
 //!
-//! A `${…}` that is not of the contract arrives here as a [`crate::template::Part::Foreign`];
-//! everything else is plain text to the contract, and is recognised only where a whole value, or
-//! what follows an authentication scheme, can hardly be anything but a reference.
+//! A dialect is data: where a host's files are, in which syntax, under which key the entries stand,
+//! what the fields are called, how variables are written and where they are replaced, and how the
+//! host asks for secrets. Reading, rules, migrations and documentation all go by it, so that nothing
+//! else in the program knows a host by name. Each file says where its facts are from.
 
-use std::ops::Range;
+mod agent_plugins;
+mod claude_code;
+mod claude_desktop;
+mod cline;
+mod codex;
+mod continue_dev;
+mod copilot_cli;
+mod cursor;
+mod detect;
+mod fields;
+mod gemini_cli;
+mod goose;
+mod kiro;
+mod lm_studio;
+mod mcpb;
+mod opencode;
+mod registry;
+mod roo;
+mod vs_code;
+mod windsurf;
+mod zed;
 
-use crate::template::{Part, Template, is_variable_name};
+use crate::template::VariableSyntax;
+use crate::transport::Transport;
 
-/// A reference in another syntax.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignReference {
-    /// Where it stands in the template.
-    pub range: Range<usize>,
-    /// Whose syntax it is.
-    pub dialect: Dialect,
-    /// The name that the variable would have here, if one can be told.
-    pub name: Option<String>,
-    /// What stands in when the variable is unset.
-    pub default: Option<String>,
+pub use self::detect::{Detected, detect, folders_above, has_marks, host_file};
+pub use self::fields::{HostFieldRole, HostField};
+
+/// Every dialect, in the order of the alphabet.
+pub static DIALECTS: &[&Dialect] = &[
+    &agent_plugins::DIALECT,
+    &claude_code::DIALECT,
+    &claude_desktop::DIALECT,
+    &cline::DIALECT,
+    &codex::DIALECT,
+    &continue_dev::DIALECT,
+    &copilot_cli::DIALECT,
+    &cursor::DIALECT,
+    &gemini_cli::DIALECT,
+    &goose::DIALECT,
+    &kiro::DIALECT,
+    &lm_studio::DIALECT,
+    &mcpb::DIALECT,
+    &opencode::DIALECT,
+    &registry::DIALECT,
+    &roo::DIALECT,
+    &vs_code::DIALECT,
+    &windsurf::DIALECT,
+    &zed::DIALECT,
+];
+
+/// The dialect of a file that names no host: the contract's own, which is Claude Code's.
+pub static CONTRACT: &Dialect = &claude_code::DIALECT;
+
+/// What is known of a host's files.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dialect {
+    /// The name on the command line and of the page.
+    pub id: &'static str,
+    /// The name that people know.
+    pub name: &'static str,
+    /// Its files.
+    pub files: &'static [HostFile],
+    /// What its readers accept.
+    pub syntax: Syntax,
+    /// The keys that lead to the entries, from the outside in; `*` is any key.
+    pub wrappers: &'static [&'static [&'static str]],
+    /// What stands there.
+    pub layout: Layout,
+    /// The types of entries that are part of the host itself, and so are none for us.
+    pub built_in: &'static [&'static str],
+    /// Whether an entry without program and address is part of the host as well.
+    pub may_lack_endpoint: bool,
+    /// The fields of an entry.
+    pub fields: &'static [HostField],
+    /// The members of an entry's object for OAuth, with the contract's name for each.
+    pub oauth: &'static [(&'static str, &'static str)],
+    /// The words for a transport.
+    pub types: &'static [(&'static str, Transport)],
+    /// What an address without such a word is.
+    pub untyped: Untyped,
+    /// How references to variables are written.
+    pub variables: VariableSyntax,
+    /// The fields in which they are replaced.
+    pub expands: &'static [Place],
+    /// What becomes of a variable that is not set.
+    pub unset: Unset,
+    /// How a person is asked for a value.
+    pub asks: Asks,
+    /// Which of two entries of one name counts, in words.
+    pub same_name: &'static str,
+    /// What its plugins and marketplaces look like, in words.
+    pub plugins: &'static str,
+    /// What else a person should know.
+    pub notes: &'static [&'static str],
+    /// Where the facts are from.
+    pub sources: &'static [&'static str],
 }
 
-/// The syntaxes that are told apart.
+/// A file of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Dialect {
-    /// `${input:name}`, `${workspaceFolder:x}`, `${command:x}` of VS Code.
-    VsCode,
-    /// `${user_config.key}` of a Claude Desktop extension.
-    DesktopExtension,
-    /// `${{ secrets.NAME }}` of GitHub Actions.
-    Actions,
-    /// `{env:NAME}` of opencode.
-    Opencode,
-    /// `{{NAME}}` of template engines.
-    Mustache,
-    /// `$NAME` or `$(…)` of a POSIX shell.
-    Shell,
-    /// `${NAME%x}`, `${NAME:?x}` and the like of a POSIX shell.
-    ShellExpansion,
-    /// `$env:NAME` of PowerShell.
-    PowerShell,
-    /// `%NAME%` of Windows.
-    Windows,
-    /// A `${…}` whose default holds another variable.
-    NestedDefault,
-    /// A `${` that is never closed.
-    Unclosed,
-    /// Any other `${…}`.
-    Other,
+pub struct HostFile {
+    /// The end of its path; `*` stands for part of a name.
+    pub path: &'static str,
+    /// Whose it is.
+    pub scope: FileScope,
+    /// What it holds.
+    pub holds: Holds,
+    /// The syntax, where it is not the dialect's.
+    pub syntax: Option<Syntax>,
+}
+
+/// Whose a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileScope {
+    /// Everyone's who works on the project.
+    Project,
+    /// One person's.
+    User,
+    /// A plugin's or extension's.
+    Plugin,
+    /// The machine's, set by an administrator.
+    System,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Holds {
+    /// Entries.
+    Entries,
+    /// Settings of the host, entries maybe among them: a file without any concerns nobody.
+    Settings,
+    /// A plugin's manifest.
+    Manifest,
+    /// A list of plugins.
+    Marketplace,
+}
+
+/// What a reader of the host accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Syntax {
+    /// JSON and nothing else.
+    Json,
+    /// JSON with comments.
+    JsonWithComments,
+    /// JSON with comments and commas before closing brackets.
+    Jsonc,
+    /// TOML.
+    Toml,
+    /// YAML.
+    Yaml,
+}
+
+/// What stands under the wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// A map from names to entries.
+    Map,
+    /// The same, and the file itself may be the map.
+    MapOrBare,
+    /// A list of entries with a `name`.
+    List,
+    /// One entry, named by the file's `name`.
+    Single,
+    /// The registry's lists of addresses and packages.
+    Registry,
+}
+
+/// What the transport of an address is that comes without a word for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Untyped {
+    /// The host tries, or tells it from the address.
+    Inferred,
+    /// Always this one.
+    Always(Transport),
+    /// The host refuses the entry.
+    Refused,
+}
+
+/// A field in which variables may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// The program.
+    Command,
+    /// Its arguments.
+    Args,
+    /// Its variables.
+    Env,
+    /// Its folder.
+    Cwd,
+    /// The file with more variables.
+    EnvFile,
+    /// The address.
+    Url,
+    /// The headers.
+    Headers,
+    /// What configures OAuth.
+    OAuth,
+}
+
+/// What becomes of a variable that is not set and has no default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unset {
+    /// The reference is passed on as it is written.
+    Literal,
+    /// Nothing takes its place.
+    Empty,
+    /// The header that holds it is left out.
+    HeaderDropped,
+    /// It is not documented.
+    Unknown,
+}
+
+/// How a host asks a person for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Asks {
+    /// It does not.
+    Never,
+    /// `inputs` beside the entries.
+    Inputs,
+    /// `userConfig` or `user_config` of the manifest.
+    UserConfig,
+    /// `settings` of the manifest, each naming a variable.
+    Settings,
+    /// `variables` of the manifest, a schema.
+    Variables,
+    /// Names of variables in the entry, whose values the host keeps.
+    Names,
+    /// Inputs described where they are used.
+    InPlace,
 }
 
 impl Dialect {
-    /// Says what was written, in a form that follows "has".
+    /// Finds a dialect by its name on the command line.
     #[must_use]
-    pub const fn describe(self) -> &'static str {
+    pub fn by_id(id: &str) -> Option<&'static Self> {
+        DIALECTS.iter().copied().find(|dialect| dialect.id == id)
+    }
+
+    /// Says whether this is the contract's own dialect.
+    #[must_use]
+    pub fn is_contract(&self) -> bool {
+        std::ptr::eq(self, CONTRACT)
+    }
+
+    /// Returns the syntax of variables that counts in a field.
+    #[must_use]
+    pub fn variables_in(&self, place: Place) -> &VariableSyntax {
+        if self.expands.contains(&place) {
+            &self.variables
+        } else {
+            &VariableSyntax::NONE
+        }
+    }
+
+    /// Returns the host's own name for what a field is.
+    #[must_use]
+    pub fn key(&self, role: HostFieldRole) -> Option<&'static str> {
+        let mut fields = self.fields.iter();
+        Some(fields.find(|field| field.role == role)?.key)
+    }
+
+    /// Returns a field by its key.
+    #[must_use]
+    pub fn field(&self, key: &str) -> Option<&'static HostField> {
+        self.fields.iter().find(|field| field.key == key)
+    }
+
+    /// Returns the key under which the entries stand, as a person would name it.
+    #[must_use]
+    pub fn wrapper(&self) -> String {
+        let keys = self.wrappers.first().copied().unwrap_or_default();
+        keys.join(".")
+    }
+
+    /// Reads the host's word for a transport.
+    #[must_use]
+    pub fn transport(&self, word: &str) -> Option<Transport> {
+        let found = self.types.iter().find(|(known, _)| *known == word)?;
+        Some(found.1)
+    }
+}
+
+impl Syntax {
+    /// Says whether files are JSON of some kind.
+    #[must_use]
+    pub const fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::JsonWithComments | Self::Jsonc)
+    }
+
+    /// Returns the name that people know.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::VsCode => "the syntax of VS Code",
-            Self::DesktopExtension => "the syntax of a Claude Desktop extension",
-            Self::Actions => "the syntax of GitHub Actions",
-            Self::Opencode => "the syntax of opencode",
-            Self::Mustache => "the syntax of a template engine",
-            Self::Shell | Self::ShellExpansion => "the syntax of a shell",
-            Self::PowerShell => "the syntax of PowerShell",
-            Self::Windows => "the syntax of the Windows command prompt",
-            Self::NestedDefault => "a variable inside the default of another",
-            Self::Unclosed => "a `${` without its `}`",
-            Self::Other => "a `${…}` that names no variable",
+            Self::Json => "JSON",
+            Self::JsonWithComments => "JSON with comments",
+            Self::Jsonc => "JSON with comments and trailing commas",
+            Self::Toml => "TOML",
+            Self::Yaml => "YAML",
         }
     }
-
-    /// Says whether `${NAME}` in its place means exactly the same.
-    #[must_use]
-    pub const fn is_plain(self) -> bool {
-        matches!(
-            self,
-            Self::Shell | Self::PowerShell | Self::Windows | Self::Opencode
-        )
-    }
 }
 
-/// Returns every `${…}` of a template that is not of the contract.
-#[must_use]
-pub fn foreign_parts(template: &Template) -> Vec<ForeignReference> {
-    let text = template.as_str();
-    let ranges = template.parts().iter().filter_map(|part| match part {
-        Part::Foreign { range } => Some(range.clone()),
-        _ => None,
-    });
-    ranges.map(|range| classify(text, range)).collect()
-}
-
-/// Returns the reference that a value without any `${…}` plainly is.
-///
-/// It is the whole value, or all that follows a scheme such as `Bearer`. A `$` elsewhere is left
-/// alone: passwords and patterns have it too.
-#[must_use]
-pub fn lookalike(value: &Template) -> Option<ForeignReference> {
-    let text = value.as_str();
-    if text.contains("${") {
-        return None;
-    }
-    let trimmed = text.trim();
-    let word = match trimmed.split_once(' ') {
-        Some((scheme, rest)) if is_scheme(scheme) => rest.trim_start(),
-        _ => trimmed,
-    };
-    let (dialect, name) = whole_reference(word)?;
-    let end = text.trim_end().len();
-    Some(ForeignReference {
-        range: end - word.len()..end,
-        dialect,
-        name,
-        default: None,
-    })
-}
-
-/// Returns the references inside an address or a path, where they may stand between separators.
-#[must_use]
-pub fn lookalikes_between_separators(value: &Template) -> Vec<ForeignReference> {
-    let mut found = Vec::new();
-    for part in value.parts() {
-        let Part::Literal { text, range } = part else {
-            continue;
-        };
-        // An escaped `$${` is shorter than what it was read from, and plainly meant.
-        if text.len() != range.len() {
-            continue;
-        }
-        let mut start = 0;
-        for piece in text.split(['/', '\\', '.', '?', '&', '=', '@', ',']) {
-            // A port may follow; the colon of `{env:NAME}` and `$env:NAME` does not count.
-            let word = match piece.rsplit_once(':') {
-                Some((word, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => word,
-                _ => piece,
-            };
-            let reference = whole_reference(word).filter(|(dialect, _)| {
-                *dialect != Dialect::Windows || !looks_percent_encoded(word)
-            });
-            if let Some((dialect, name)) = reference {
-                let at = range.start + start;
-                found.push(ForeignReference {
-                    range: at..at + word.len(),
-                    dialect,
-                    name,
-                    default: None,
-                });
-            }
-            start += piece.len() + 1;
-        }
-    }
-    found
-}
-
-/// Returns what a name is in the spelling of environment variables: `my-key` is `MY_KEY`.
-#[must_use]
-pub fn environment_name(name: &str) -> Option<String> {
-    let upper: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let trimmed = upper.trim_matches('_');
-    is_variable_name(trimmed).then(|| trimmed.to_owned())
-}
-
-fn classify(text: &str, range: Range<usize>) -> ForeignReference {
-    let written = text.get(range.clone()).unwrap_or_default();
-    let reference = |dialect, name| ForeignReference {
-        range: range.clone(),
-        dialect,
-        name,
-        default: None,
-    };
-    let inside = written.strip_prefix("${").unwrap_or_default();
-    let Some(inside) = inside.strip_suffix('}') else {
-        return reference(Dialect::Unclosed, None);
-    };
-    if let Some(expression) = inside.strip_prefix('{') {
-        // The template ends at the first brace; the second belongs to it as well.
-        let doubled = text
-            .get(range.end..)
-            .is_some_and(|rest| rest.starts_with('}'));
-        let last = expression.trim().rsplit('.').next().unwrap_or_default();
-        let name = is_variable_name(last).then(|| last.to_owned());
-        return ForeignReference {
-            range: range.start..range.end + usize::from(doubled),
-            ..reference(Dialect::Actions, name)
-        };
-    }
-    if let Some(key) = inside.strip_prefix("user_config.") {
-        return reference(Dialect::DesktopExtension, environment_name(key));
-    }
-    let of_vs_code = inside
-        .split_once(':')
-        .filter(|(prefix, _)| VS_CODE.contains(prefix));
-    if let Some((prefix, rest)) = of_vs_code {
-        let name = environment_name(rest).filter(|_| prefix == "input");
-        return reference(Dialect::VsCode, name);
-    }
-    if inside.contains("${") {
-        return reference(Dialect::NestedDefault, None);
-    }
-    let name = inside.strip_prefix("env:").unwrap_or(inside);
-    shell_expansion(name).map_or_else(
-        || reference(Dialect::Other, None),
-        |(name, default)| ForeignReference {
-            default,
-            ..reference(Dialect::ShellExpansion, name)
-        },
-    )
-}
-
-/// Reads `NAME-default`, `NAME:?message`, `NAME%x`, `#NAME`, `NAME[0]` and the like.
-fn shell_expansion(inside: &str) -> Option<(Option<String>, Option<String>)> {
-    if inside
-        .strip_prefix(['#', '!'])
-        .is_some_and(is_variable_name)
-    {
-        return Some((None, None));
-    }
-    let operator = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
-    let (name, rest) = inside.split_at_checked(operator)?;
-    if !is_variable_name(name) {
-        return None;
-    }
-    // `my-key` and `A-default` look the same; only capitals tell a variable.
-    let is_capital = !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    match rest.strip_prefix([':', '-', '=', '?', '+', '%', '#', '/', '^', ',', '[', '@'])? {
-        default if rest.starts_with('-') => {
-            is_capital.then(|| (Some(name.to_owned()), Some(default.to_owned())))
-        }
-        _ => Some((None, None)),
-    }
-}
-
-/// Reads a word that is a reference from its first character to its last.
-fn whole_reference(word: &str) -> Option<(Dialect, Option<String>)> {
-    let named = |dialect, name: &str| {
-        let name = name.trim();
-        is_variable_name(name).then(|| (dialect, Some(name.to_owned())))
-    };
-    let inside = |open: &str, close: &str| word.strip_prefix(open)?.strip_suffix(close);
-    if let Some(name) = inside("{env:", "}") {
-        return named(Dialect::Opencode, name);
-    }
-    if let Some(path) = inside("{{", "}}") {
-        return named(
-            Dialect::Mustache,
-            path.trim().rsplit('.').next().unwrap_or_default(),
-        );
-    }
-    if let Some(name) = inside("%", "%") {
-        return named(Dialect::Windows, name);
-    }
-    if inside("$(", ")").is_some() {
-        return Some((Dialect::Shell, None));
-    }
-    if let Some(name) = word.strip_prefix("$env:") {
-        return named(Dialect::PowerShell, name);
-    }
-    // A password may begin with a dollar; a variable is written in capitals.
-    let name = word.strip_prefix('$')?;
-    let is_capital = name.len() > 1 && !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    named(Dialect::Shell, name).filter(|_| is_capital)
-}
-
-/// Says whether the text after a `%` could be an encoded byte, as in `%2F%`.
-fn looks_percent_encoded(word: &str) -> bool {
-    let hex = word.bytes().skip(1).take(2);
-    hex.filter(u8::is_ascii_hexdigit).count() == 2
-}
-
-fn is_scheme(word: &str) -> bool {
-    SCHEMES
-        .iter()
-        .any(|scheme| scheme.eq_ignore_ascii_case(word))
-}
-
-const SCHEMES: &[&str] = &[
-    "Bearer", "Basic", "Token", "ApiKey", "Api-Key", "Key", "Digest",
+/// Everything that a server entry may hold.
+const EVERYWHERE: &[Place] = &[
+    Place::Command,
+    Place::Args,
+    Place::Env,
+    Place::Cwd,
+    Place::EnvFile,
+    Place::Url,
+    Place::Headers,
+    Place::OAuth,
 ];
 
-/// What stands before the colon in a variable of VS Code, `env` excepted.
-const VS_CODE: &[&str] = &[
-    "input",
-    "command",
-    "config",
-    "workspaceFolder",
-    "workspaceFolderBasename",
-    "file",
-    "relativeFile",
-];
+/// A file whose syntax is the dialect's.
+const fn file(path: &'static str, scope: FileScope, holds: Holds) -> HostFile {
+    HostFile {
+        path,
+        scope,
+        holds,
+        syntax: None,
+    }
+}
 
 #[cfg(test)]
 mod tests;

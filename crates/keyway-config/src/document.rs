@@ -1,9 +1,14 @@
 //! One configuration file, read whole: which entries it declares and what it is wrapped in.
 
-use crate::declared::{DeclaredServer, EntryFault, Field, read_entry};
-use crate::json::{self, Member, Node, Object, Tree, Value};
+mod wrapper;
+
+use crate::declared::{DeclaredServer, EntryFault, Field, read_entry, read_registry};
+use crate::dialect::{Dialect, HostFile, Layout, Syntax, detect, host_file};
+use crate::json::{self, Fault, FaultKind, Member, Node, Object, Tree, Value};
+use crate::prompt::{self, Prompt};
 use crate::source::{Pointer, Source, Span};
 use crate::template::Template;
+use crate::{toml, yaml};
 
 /// A file and what was understood of it; reading never fails.
 #[derive(Debug, Clone)]
@@ -12,7 +17,13 @@ pub struct Document {
     pub source: Source,
     /// Which kind of file.
     pub kind: DocumentKind,
-    /// Its tree, with all departures from strict JSON.
+    /// Whose it is.
+    pub dialect: &'static Dialect,
+    /// Which of the host's files it is; `None` if its content decided whose it is.
+    pub file: Option<&'static HostFile>,
+    /// What it is written in.
+    pub syntax: Syntax,
+    /// Its tree, with all departures from strict JSON, whether or not the host minds them.
     pub tree: Tree,
     /// Where in the file the entries are.
     pub wrapper: Wrapper,
@@ -26,6 +37,20 @@ pub struct Document {
     pub plugin_name: Option<Field>,
     /// The `$schema` of the file.
     pub schema: Option<Field>,
+    /// What the file says to ask a person for.
+    pub prompts: Vec<Prompt>,
+    /// The plugins of a marketplace.
+    pub listed: Vec<ListedPlugin>,
+}
+
+/// A plugin that a marketplace lists.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ListedPlugin {
+    /// Its name.
+    pub name: Option<Field>,
+    /// Where it is, if that is a path of the repository.
+    pub path: Option<Field>,
 }
 
 /// Which kind of file a document is.
@@ -36,6 +61,8 @@ pub enum DocumentKind {
     Entries,
     /// A plugin's manifest, of which only `mcpServers` concerns us.
     Manifest,
+    /// A list of plugins, of which some declare their servers in place.
+    Marketplace,
 }
 
 /// Where in a file the entries are.
@@ -55,8 +82,10 @@ pub enum Wrapper {
         /// Where the key stands.
         span: Span,
     },
-    /// A manifest without servers.
+    /// A manifest or a host's settings without servers.
     Absent,
+    /// The host has a key for its servers, and this file has none.
+    Missing,
     /// The file holds no object.
     NotAnObject,
     /// `mcpServers` is there but is not an object.
@@ -91,13 +120,35 @@ pub struct IgnoredKey {
 }
 
 impl Document {
-    /// Reads `source` as `kind`.
+    /// Reads `source` as `kind`; its name and its content say whose it is.
     #[must_use]
     pub fn parse(source: Source, kind: DocumentKind) -> Self {
-        let tree = json::read(source.text());
+        let path = source.path().to_owned();
+        Self::parse_at(&path, source, kind)
+    }
+
+    /// Reads `source` as `kind`; `path`, which may be longer than what messages show, says whose it
+    /// is.
+    #[must_use]
+    pub fn parse_at(path: &str, source: Source, kind: DocumentKind) -> Self {
+        let named = host_file(path).map(|(dialect, file)| file.syntax.unwrap_or(dialect.syntax));
+        let by_name = syntax_of_name(path);
+        // A file that several hosts may own is read by its ending; what they tolerate comes later.
+        let syntax = by_name.or(named).unwrap_or(Syntax::Json);
+        let tree = match syntax {
+            Syntax::Toml => toml::read(source.text()),
+            Syntax::Yaml => yaml::read(source.text()),
+            Syntax::Json | Syntax::JsonWithComments | Syntax::Jsonc => json::read(source.text()),
+        };
+        let found = detect(path, &tree);
+        let own = found.file.and_then(|file| file.syntax);
+        let own = own.unwrap_or(found.dialect.syntax);
         let mut document = Self {
             source,
             kind,
+            dialect: found.dialect,
+            file: found.file,
+            syntax: if own.is_json() == syntax.is_json() { own } else { syntax },
             tree: Tree {
                 root: None,
                 faults: Vec::new(),
@@ -108,25 +159,40 @@ impl Document {
             references: Vec::new(),
             plugin_name: None,
             schema: None,
+            prompts: Vec::new(),
+            listed: Vec::new(),
         };
         if let Some(root) = tree.root.as_ref().and_then(Node::as_object) {
-            document.schema = string_member(root, "$schema");
+            document.schema = string_member(root, "$schema", &Pointer::default());
             if kind == DocumentKind::Manifest {
-                document.plugin_name = string_member(root, "name");
+                document.plugin_name = string_member(root, "name", &Pointer::default());
             }
+            document.prompts = prompt::read(root, document.dialect.asks);
             document.find_entries(root);
         }
         document.tree = tree;
         document
     }
 
-    /// Says whether the file may be used: strict JSON that every reader understands alike.
+    /// Says whether the file may be used: the host reads it, and every reader reads it alike.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         let root = self.tree.root.as_ref().and_then(Node::as_object);
         self.source.defect().is_none()
-            && self.tree.faults.is_empty()
+            && self.faults().next().is_none()
             && root.is_some_and(|root| root.repeated().is_empty())
+    }
+
+    /// Returns what the host minds about the syntax of the file.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        let syntax = self.syntax;
+        self.tree.faults.iter().filter(move |fault| {
+            !matches!(
+                (fault.kind, syntax),
+                (FaultKind::Comment, Syntax::JsonWithComments | Syntax::Jsonc)
+                    | (FaultKind::TrailingComma, Syntax::Jsonc)
+            )
+        })
     }
 
     /// Returns the entries that follow the grammar, whether or not the file may be used.
@@ -143,23 +209,103 @@ impl Document {
     }
 
     fn find_entries(&mut self, root: &Object) {
-        if let Some(member) = root.get(SERVERS_KEY) {
-            self.wrapper = Wrapper::Wrapped;
-            self.read_servers(&member.value, &Pointer::default().child(SERVERS_KEY));
-        } else if self.kind == DocumentKind::Manifest {
-            self.wrapper = Wrapper::Absent;
-        } else if let Some(wrapper) = foreign_wrapper(root) {
-            self.wrapper = wrapper;
-        } else {
-            self.wrapper = Wrapper::Bare;
-            self.read_map(root, &Pointer::default());
+        match (self.kind, self.dialect.layout) {
+            (DocumentKind::Marketplace, _) => self.read_marketplace(root),
+            (_, Layout::Registry) => self.read_registry(root),
+            (_, Layout::Single) => self.read_single(root),
+            _ => {
+                let found = wrapper::find(root, self.dialect);
+                if found.is_empty() {
+                    self.wrapper = wrapper::without(root, self);
+                    if self.wrapper == Wrapper::Bare {
+                        self.read_map(root, &Pointer::default());
+                    }
+                    return;
+                }
+                self.wrapper = Wrapper::Wrapped;
+                for (node, pointer) in found {
+                    self.read_servers(node, &pointer);
+                }
+            }
         }
+    }
+
+    /// Reads the plugins of a marketplace, and the servers that stand beside their names.
+    fn read_marketplace(&mut self, root: &Object) {
+        self.wrapper = Wrapper::Absent;
+        let Some(Value::Array(plugins)) = root.get("plugins").map(|it| &it.value.value) else {
+            return;
+        };
+        for (index, plugin) in plugins.iter().enumerate().take(MAX_PLUGINS) {
+            let Some(object) = plugin.as_object() else {
+                continue;
+            };
+            let pointer = Pointer::default().child("plugins").child(&index.to_string());
+            self.listed.push(ListedPlugin {
+                name: string_member(object, "name", &pointer),
+                path: string_member(object, "source", &pointer),
+            });
+            if let Some(servers) = object.get("mcpServers") {
+                self.wrapper = Wrapper::Wrapped;
+                // A path is relative to the plugin, which is read where it is found.
+                if servers.value.as_object().is_some() {
+                    self.read_servers(&servers.value, &pointer.child("mcpServers"));
+                }
+            }
+        }
+    }
+
+    fn read_registry(&mut self, root: &Object) {
+        let entries = read_registry(root, &self.source, self.dialect);
+        self.wrapper = if entries.is_empty() {
+            Wrapper::Absent
+        } else {
+            Wrapper::Wrapped
+        };
+        for entry in entries.into_iter().take(MAX_SERVERS) {
+            self.prompts.extend(entry.prompts);
+            self.entries.push(Entry {
+                name: entry.name,
+                name_span: entry.span.at_start(),
+                pointer: entry.pointer,
+                server: entry.server,
+            });
+        }
+    }
+
+    /// Reads the one entry of a file that describes one server.
+    fn read_single(&mut self, root: &Object) {
+        let found = wrapper::find(root, self.dialect);
+        let Some((node, pointer)) = found.into_iter().next() else {
+            self.wrapper = Wrapper::Absent;
+            return;
+        };
+        self.wrapper = Wrapper::Wrapped;
+        let name = root.get("name");
+        let member = Member {
+            key: name
+                .and_then(|name| name.value.as_str())
+                .unwrap_or("server")
+                .to_owned(),
+            key_span: name.map_or(node.span.at_start(), |name| name.value.span),
+            value: node.clone(),
+        };
+        let server = read_entry(&member, &pointer, &self.source, self.dialect);
+        self.entries.push(Entry {
+            name: member.key,
+            name_span: member.key_span,
+            pointer,
+            server,
+        });
     }
 
     /// Reads the value of `mcpServers`; in a manifest it may also name files.
     fn read_servers(&mut self, node: &Node, pointer: &Pointer) {
         match (&node.value, self.kind) {
             (Value::Object(map), _) => self.read_map(map, pointer),
+            (Value::Array(items), DocumentKind::Entries) if self.takes_list() => {
+                self.read_list(items, pointer);
+            }
             (Value::String(text), DocumentKind::Manifest) => self.references.push(Field {
                 template: Template::parse(text),
                 span: node.span,
@@ -178,6 +324,34 @@ impl Document {
         }
     }
 
+    fn takes_list(&self) -> bool {
+        self.dialect.layout == Layout::List
+    }
+
+    /// Reads entries that carry their names themselves.
+    fn read_list(&mut self, items: &[Node], pointer: &Pointer) {
+        for (index, item) in items.iter().enumerate() {
+            let pointer = pointer.child(&index.to_string());
+            let name = item.as_object().and_then(|entry| entry.get("name"));
+            let member = Member {
+                key: name
+                    .and_then(|name| name.value.as_str())
+                    .unwrap_or_default()
+                    .to_owned(),
+                key_span: name.map_or(item.span.at_start(), |name| name.value.span),
+                value: item.clone(),
+            };
+            // Something that a registry of the host supplies, named by `uses`.
+            if item.as_object().is_some_and(|entry| entry.get("uses").is_some()) {
+                continue;
+            }
+            let alone = Object {
+                members: vec![member.clone()],
+            };
+            self.read_member(&alone, &member, pointer);
+        }
+    }
+
     fn read_map(&mut self, map: &Object, pointer: &Pointer) {
         for member in &map.members {
             let pointer = pointer.child(&member.key);
@@ -186,6 +360,9 @@ impl Document {
             if is_note || (bare && member.value.as_object().is_none()) {
                 let (key, span) = (member.key.clone(), member.key_span);
                 self.ignored.push(IgnoredKey { key, span, pointer });
+                continue;
+            }
+            if wrapper::is_built_in(&member.value, self.dialect) {
                 continue;
             }
             self.read_member(map, member, pointer);
@@ -204,7 +381,7 @@ impl Document {
         {
             Err(vec![EntryFault::RepeatedKey])
         } else {
-            read_entry(member, &pointer, &self.source)
+            read_entry(member, &pointer, &self.source, self.dialect)
         };
         let (name, name_span) = (member.key.clone(), member.key_span);
         self.entries.push(Entry {
@@ -216,43 +393,29 @@ impl Document {
     }
 }
 
-/// Finds the wrapper of another host; a server that happens to have such a name does not count.
-fn foreign_wrapper(root: &Object) -> Option<Wrapper> {
-    FOREIGN_WRAPPERS.iter().find_map(|&(key, host)| {
-        let member = root.get(key)?;
-        let object = member.value.as_object()?;
-        let is_entry = ["command", "url"].iter().any(|field| {
-            object
-                .get(field)
-                .is_some_and(|member| member.value.as_str().is_some())
-        });
-        (!is_entry).then_some(Wrapper::Foreign {
-            key,
-            host,
-            span: member.key_span,
-        })
-    })
+/// What a file is written in, by its ending.
+fn syntax_of_name(path: &str) -> Option<Syntax> {
+    let (_, ending) = path.rsplit_once('.')?;
+    match ending {
+        "toml" => Some(Syntax::Toml),
+        "yaml" | "yml" => Some(Syntax::Yaml),
+        "json" | "jsonc" => Some(Syntax::Json),
+        _ => None,
+    }
 }
 
-fn string_member(root: &Object, key: &str) -> Option<Field> {
+fn string_member(root: &Object, key: &str, pointer: &Pointer) -> Option<Field> {
     let member = root.get(key)?;
     let template = Template::parse(member.value.as_str()?);
     Some(Field {
         template,
         span: member.value.span,
-        pointer: Pointer::default().child(key),
+        pointer: pointer.child(key),
     })
 }
 
 /// How many entries of a file are read.
 pub const MAX_SERVERS: usize = 256;
 
-const SERVERS_KEY: &str = "mcpServers";
-
-/// Keys under which other hosts keep their servers.
-const FOREIGN_WRAPPERS: &[(&str, &str)] = &[
-    ("servers", "VS Code"),
-    ("mcp", "opencode"),
-    ("context_servers", "Zed"),
-    ("mcp_servers", "Codex"),
-];
+/// How many plugins of a marketplace are read.
+pub const MAX_PLUGINS: usize = 4096;

@@ -121,6 +121,8 @@ pub struct HostVariables {
     pub plugin_data: PathBuf,
     /// `HOST_PROJECT_DIR`: where the person works.
     pub project_dir: PathBuf,
+    /// What the plugin's files say where a person gave no value, by variable.
+    pub defaults: BTreeMap<String, String>,
 }
 
 impl HostVariables {
@@ -229,9 +231,11 @@ impl<'a> Scope<'a> {
                 .filter(|path| !path.is_empty())
                 .map(Secret::new);
         }
-        self.environment
+        let given = self
+            .environment
             .get(name)
-            .filter(|value| !value.expose().is_empty())
+            .filter(|value| !value.expose().is_empty());
+        given.or_else(|| self.host.defaults.get(name).cloned().map(Secret::new))
     }
 
     /// Returns up to three names that are set and look like `name`, the closest first.

@@ -118,6 +118,10 @@ pub enum FaultKind {
     TrailingText,
     /// Nested deeper than [`MAX_DEPTH`]; the inner part was skipped.
     TooDeep,
+    /// A file of TOML that is not TOML.
+    Toml,
+    /// A file of YAML that is not YAML, or more of it than is read.
+    Yaml,
 }
 
 impl Tree {
@@ -150,6 +154,28 @@ impl Node {
         match &self.value {
             Value::Object(object) => Some(object),
             _ => None,
+        }
+    }
+
+    /// Writes the value in one form that does not depend on layout or on the syntax of its file.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        match &self.value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Number(text) => text.clone(),
+            Value::String(text) => quote(text),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Self::canonical).collect();
+                format!("[{}]", items.join(","))
+            }
+            Value::Object(object) => {
+                let members = object.members.iter();
+                let members: Vec<String> = members
+                    .map(|it| format!("{}:{}", quote(&it.key), it.value.canonical()))
+                    .collect();
+                format!("{{{}}}", members.join(","))
+            }
         }
     }
 
@@ -214,6 +240,8 @@ impl FaultKind {
             Self::BadNumber => "not a number that JSON allows",
             Self::TrailingText => "text after the end of the document",
             Self::TooDeep => "nested too deeply",
+            Self::Toml => "reading stopped here",
+            Self::Yaml => "reading stopped here, or what aliases stand for is too much",
         }
     }
 
@@ -248,6 +276,21 @@ impl Inside {
     #[must_use]
     pub fn new(text: &str, span: Span) -> Self {
         let string = text.get(span.range()).unwrap_or_default();
+        // A scalar of YAML may have no quotes at all, and nothing in it is an escape then.
+        if !string.starts_with(['"', '\'']) {
+            let written = span.range();
+            let offsets = Vec::new();
+            return Self { written, offsets };
+        }
+        // The three quotes of TOML; what is escaped between them is not looked at.
+        for quotes in ["\"\"\"", "'''"] {
+            if string.len() >= 6 && string.starts_with(quotes) && string.ends_with(quotes) {
+                let range = span.range();
+                let written = range.start + quotes.len()..range.end - quotes.len();
+                let offsets = Vec::new();
+                return Self { written, offsets };
+            }
+        }
         let length = reader::inner_length(string);
         let start = span.start as usize + usize::from(!string.is_empty());
         let inner = text.get(start..start + length).unwrap_or_default();

@@ -10,7 +10,7 @@ use url::{Host, Url};
 use crate::declared::{
     DeclaredServer, Endpoint, NamedField, OAuth, OAuthFields, Refresh, Remote, Transport,
 };
-use crate::dialect::{foreign_parts, lookalike};
+use crate::reference::{foreign_parts, lookalike};
 use crate::fields::OAUTH_ENDPOINTS;
 use crate::source::{Pointer, Span};
 use crate::template::{Part, Template};

@@ -12,7 +12,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::declared::{DeclaredServer, Field};
 use crate::document::{Document, DocumentKind, Entry};
+use crate::dialect::folders_above;
 use crate::environment::{HOST_VARIABLES, HostVariables};
+use crate::prompt::Prompt;
 use crate::source::Source;
 use crate::template::{Part, Template};
 
@@ -161,15 +163,8 @@ impl Plugin {
     pub fn shown(&self, below: &str) -> String {
         let document = self.documents.first().map(|found| found.source.path());
         let folder = document.and_then(|path| Path::new(path).parent());
-        let is_manifests = folder.is_some_and(|folder| {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with('.') && name.ends_with("-plugin")
-        });
-        let root = if is_manifests {
-            folder.and_then(Path::parent)
-        } else {
-            folder
-        };
+        let above = document.map_or(0, folders_above);
+        let root = (0..above).try_fold(folder.unwrap_or(Path::new("")), |at, _| at.parent());
         let path = root.unwrap_or(Path::new("")).join(below);
         path.to_string_lossy().into_owned()
     }
@@ -177,10 +172,18 @@ impl Plugin {
     /// Returns the values of the host variables for this plugin, for display and containment.
     #[must_use]
     pub fn host_variables(&self) -> HostVariables {
+        let prompts = self.prompts();
+        let defaults = prompts.filter_map(|it| Some((it.variable.clone(), it.default.clone()?)));
         HostVariables {
             plugin_root: self.root.clone(),
+            defaults: defaults.collect(),
             ..HostVariables::default()
         }
+    }
+
+    /// Returns what its files say to ask a person for.
+    pub fn prompts(&self) -> impl Iterator<Item = &Prompt> {
+        self.documents.iter().flat_map(|document| &document.prompts)
     }
 }
 
@@ -224,6 +227,8 @@ mod tests {
             (".mcp.json", ".env"),
             ("plugins/a/.mcp.json", "plugins/a/.env"),
             ("plugins/a/.claude-plugin/plugin.json", "plugins/a/.env"),
+            ("a/.kiro/settings/mcp.json", "a/.env"),
+            (".vscode/mcp.json", ".env"),
         ] {
             let source = Source::new(document, b"{}");
             let plugin = Plugin {

@@ -4,12 +4,18 @@
 //! that a file can be linted on a machine where the variables are not set. What is shown to people
 //! is always the template, never what it expands to.
 
+mod syntax;
+
 use std::fmt;
 use std::ops::Range;
 
 use keyway_secret::Secret;
 
 use crate::environment::Scope;
+pub use self::syntax::{
+    KnownValue, VariableForm, VariableSyntax, environment_name, input_variable, is_asked_for,
+    user_config_variable,
+};
 
 /// A configuration string, split into literal text and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,29 +78,44 @@ pub enum ExpandError {
 }
 
 impl Template {
-    /// Splits `text` in one pass from left to right; inserted text is never looked at again.
+    /// Splits `text` by the syntax of the contract: `${NAME}`, `${NAME:-text}`, `${env:NAME}`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
+        Self::parse_as(text, &VariableSyntax::CONTRACT)
+    }
+
+    /// Splits `text` by a host's own syntax, in one pass from left to right; inserted text is never
+    /// looked at again.
+    ///
+    /// A `${…}` that the host does not know is [`Part::Foreign`], whoever else may know it.
+    #[must_use]
+    pub fn parse_as(text: &str, syntax: &VariableSyntax) -> Self {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut literal_start = 0;
         let mut at = 0;
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some(found) = rest.find("${") else {
+            let Some(found) = rest.find(syntax.beginnings()) else {
                 literal.push_str(rest);
                 at = text.len();
                 break;
             };
-            let dollar = at + found;
-            literal.push_str(text.get(at..dollar).unwrap_or_default());
-            if literal.ends_with('$') {
+            let begin = at + found;
+            literal.push_str(text.get(at..begin).unwrap_or_default());
+            let behind = text.get(begin..).unwrap_or_default();
+            if syntax.has_escape && behind.starts_with("${") && literal.ends_with('$') {
                 // `$${`: the first dollar escapes the second, and what follows is plain text.
                 literal.push('{');
-                at = dollar + 2;
+                at = begin + 2;
                 continue;
             }
-            flush(&mut parts, &mut literal, literal_start..dollar);
-            let part = reference(text, dollar);
+            let Some(part) = syntax.reference(text, begin) else {
+                let length = behind.chars().next().map_or(1, char::len_utf8);
+                literal.push_str(behind.get(..length).unwrap_or_default());
+                at = begin + length;
+                continue;
+            };
+            flush(&mut parts, &mut literal, literal_start..begin);
             at = part.range().end;
             literal_start = at;
             parts.push(part);
@@ -104,6 +125,14 @@ impl Template {
             text: text.to_owned(),
             parts,
         }
+    }
+
+    /// Makes a template that a file says in other words, such as `bearer_token_env_var = "NAME"`.
+    ///
+    /// `text` is in the syntax of the contract; it is what is shown, though the file has other text.
+    #[must_use]
+    pub fn implied(text: &str) -> Self {
+        Self::parse(text)
     }
 
     /// Returns the template as written.
@@ -267,48 +296,6 @@ pub fn is_variable_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Reads the reference whose `${` stands at `dollar`.
-fn reference(text: &str, dollar: usize) -> Part {
-    let inside_start = dollar + 2;
-    let rest = text.get(inside_start..).unwrap_or_default();
-    let length = closing_brace(rest);
-    let end = length.map_or(text.len(), |length| inside_start + length + 1);
-    let foreign = Part::Foreign { range: dollar..end };
-    let Some(inside) = length.and_then(|length| rest.get(..length)) else {
-        return foreign;
-    };
-    let body = inside.strip_prefix("env:").unwrap_or(inside);
-    let (name, default) = match body.split_once(":-") {
-        Some((name, default)) => (name, Some(default)),
-        None => (body, None),
-    };
-    if !is_variable_name(name) || default.is_some_and(|default| default.contains("${")) {
-        return foreign;
-    }
-    Part::Variable(Variable {
-        name: name.to_owned(),
-        default: default.map(str::to_owned),
-        range: dollar..end,
-        default_range: end - 1 - default.map_or(0, str::len)..end - 1,
-    })
-}
-
-/// Finds the brace that closes a reference, stepping over nested `${…}`.
-fn closing_brace(rest: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut previous = ' ';
-    for (index, c) in rest.char_indices() {
-        match c {
-            '{' if previous == '$' => depth += 1,
-            '}' if depth == 0 => return Some(index),
-            '}' => depth -= 1,
-            _ => {}
-        }
-        previous = c;
-    }
-    None
 }
 
 fn flush(parts: &mut Vec<Part>, literal: &mut String, range: Range<usize>) {

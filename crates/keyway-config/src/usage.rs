@@ -8,6 +8,7 @@
 use keyway_secret::printable;
 
 use crate::declared::{DeclaredServer, Endpoint, Field, Local, OAuth, OAuthFields, Remote};
+use crate::dialect::Place;
 use crate::document::Document;
 use crate::environment::is_host_variable;
 use crate::plugin::Plugin;
@@ -35,6 +36,21 @@ pub enum FieldRole<'a> {
 }
 
 impl FieldRole<'_> {
+    /// Returns the place by which a host decides whether variables are replaced.
+    #[must_use]
+    pub const fn place(self) -> Place {
+        match self {
+            Self::Url => Place::Url,
+            Self::Header(_) => Place::Headers,
+            Self::Env(_) => Place::Env,
+            Self::Command => Place::Command,
+            Self::Argument(_) => Place::Args,
+            Self::Cwd => Place::Cwd,
+            Self::EnvFile => Place::EnvFile,
+            Self::OAuth(_) => Place::OAuth,
+        }
+    }
+
     /// Names the field in a sentence.
     #[must_use]
     pub fn describe(self) -> String {

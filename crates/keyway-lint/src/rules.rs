@@ -101,6 +101,7 @@ pub struct Context<'a> {
     plugin: &'a Plugin,
     scope: Option<Scope<'a>>,
     strict: bool,
+    pedantic: bool,
     /// The literal credentials of each document; several rules ask, and the scan is the most
     /// expensive step.
     literals: OnceLock<Vec<Vec<Literal>>>,
@@ -114,6 +115,7 @@ impl<'a> Context<'a> {
             plugin,
             scope: None,
             strict: false,
+            pedantic: false,
             literals: OnceLock::new(),
         }
     }
@@ -129,6 +131,13 @@ impl<'a> Context<'a> {
     #[must_use]
     pub const fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
+        self
+    }
+
+    /// Also reports what hardly anyone acts on, if `pedantic`.
+    #[must_use]
+    pub const fn pedantic(mut self, pedantic: bool) -> Self {
+        self.pedantic = pedantic;
         self
     }
 
@@ -150,13 +159,18 @@ impl<'a> Context<'a> {
 pub fn lint(context: &Context<'_>) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for rule in RULES {
+        if rule.is_pedantic() && !context.pedantic {
+            continue;
+        }
         let mut report = Report {
             rule,
             strict: context.strict,
+            pedantic: context.pedantic,
             diagnostics: &mut diagnostics,
         };
         (rule.check)(context, &mut report);
     }
+    drop_unwritable_fixes(context.plugin, &mut diagnostics);
     diagnostics.sort_by(|a, b| {
         let place = |location: &Location| (Arc::clone(&location.file), location.span);
         let key = |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(place);
@@ -168,15 +182,43 @@ pub fn lint(context: &Context<'_>) -> Vec<Diagnostic> {
     diagnostics
 }
 
+/// Drops the fixes of files that are not JSON: what they insert is.
+fn drop_unwritable_fixes(plugin: &Plugin, diagnostics: &mut [Diagnostic]) {
+    let documents = plugin.documents.iter();
+    let other = documents.filter(|document| !document.syntax.is_json());
+    let other: Vec<&str> = other.map(|document| document.source.path()).collect();
+    for diagnostic in diagnostics {
+        let fix = diagnostic.fix.as_ref();
+        let files = fix.into_iter().flat_map(|fix| &fix.edits);
+        if files.into_iter().any(|edit| other.contains(&&*edit.file)) {
+            diagnostic.fix = None;
+        }
+    }
+}
+
+impl Rule {
+    /// Says whether the rule is only run where everything is wanted.
+    #[must_use]
+    pub fn is_pedantic(&self) -> bool {
+        PEDANTIC.contains(&self.id)
+    }
+}
+
 /// Where a rule puts its findings.
 #[derive(Debug)]
 pub struct Report<'a> {
     rule: &'a Rule,
     strict: bool,
+    pedantic: bool,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Report<'_> {
+    /// Says whether notes are wanted that hardly anyone acts on.
+    pub(crate) const fn pedantic(&self) -> bool {
+        self.pedantic
+    }
+
     /// Adds a finding about a field of a server; refine it through the returned handle.
     pub(crate) fn field(
         &mut self,
@@ -351,6 +393,13 @@ pub const RULES: &[Rule] = &[
     url_missing_type::RULE,
     whitespace_in_value::RULE,
     wrong_header_format::RULE,
+];
+
+/// The rules whose findings hardly anyone acts on.
+const PEDANTIC: &[Code] = &[
+    Code::EmptyUrl,
+    Code::ForeignSchema,
+    Code::UndocumentedScopes,
 ];
 
 #[cfg(test)]

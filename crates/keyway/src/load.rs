@@ -9,6 +9,8 @@ mod loaded;
 mod programs;
 mod prose;
 mod root;
+#[cfg(feature = "authoring")]
+pub mod tree;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
@@ -17,6 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keyway_config::dialect::{Holds, host_file};
 use keyway_config::document::{Document, DocumentKind};
 use keyway_config::plugin::{Plugin, Snapshot};
 use keyway_config::source::{MAX_BYTES, Source};
@@ -24,7 +27,7 @@ use keyway_config::source::{MAX_BYTES, Source};
 use self::documents::Reader;
 pub use self::loaded::Loaded;
 use self::prose::Prose;
-use self::root::{Root, Target};
+use self::root::{Root, Target, full_name};
 use crate::error::LoadError;
 use crate::git::Repository;
 use crate::read;
@@ -161,6 +164,7 @@ impl Loader {
         match &target.file {
             Some(file) => {
                 let document = reader.read(file, kind_of(file))?;
+                reader.look_up_plugins(&document);
                 reader.documents.push(document);
             }
             None => reader.read_all()?,
@@ -222,10 +226,10 @@ enum Extent {
 }
 
 fn kind_of(file: &Path) -> DocumentKind {
-    if file.file_name().is_some_and(|name| name == "plugin.json") {
-        DocumentKind::Manifest
-    } else {
-        DocumentKind::Entries
+    match host_file(&full_name(file)).map(|(_, file)| file.holds) {
+        Some(Holds::Manifest) => DocumentKind::Manifest,
+        Some(Holds::Marketplace) => DocumentKind::Marketplace,
+        _ => DocumentKind::Entries,
     }
 }
 

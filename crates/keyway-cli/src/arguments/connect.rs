@@ -1,6 +1,7 @@
 //! The flags of every command that connects, and the host that they describe.
 
 mod approval_prompt;
+mod setting_prompt;
 mod skipped_entries;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::settings;
 use crate::vault::{open_vault, sources};
 
 pub(crate) use self::approval_prompt::{describe, store_approval};
+pub(crate) use self::setting_prompt::ask_for_settings;
 pub(crate) use self::skipped_entries::{no_server, tell_skipped};
 
 /// The flags of every command that connects.
@@ -213,6 +215,7 @@ impl ConnectArgs {
 /// which then says why.
 pub(crate) fn plan(plugin: &Plugin, server: Option<&str>) -> Result<Plan, CliError> {
     let name = server_name(plugin, server)?;
+    ask_for_settings(plugin, &name)?;
     Ok(plugin.plan(&name)?)
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, tell_skipped};
+use crate::arguments::connect::{ask_for_settings, ConnectArgs, SignInPolicy, tell_skipped};
 use crate::arguments::server::{ServerArgs, all, named};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -95,6 +95,7 @@ pub(crate) fn run(
             given => named(&plugin, given)?,
         };
         if let [only] = names.as_slice() {
+            ask_for_settings(&plugin, only)?;
             let server = plugin.plan(only)?.approve().await?;
             let what = format!("waiting for `{}`", printable(only));
             let last: LastLine = Arc::new(move || lines.last());

@@ -2,7 +2,7 @@
 //! dates.
 
 use crate::secrets::is_credential_name;
-use keyway_config::dialect::{Dialect, lookalike};
+use keyway_config::reference::{ReferenceSyntax, lookalike};
 use keyway_config::placeholder::is_placeholder;
 use keyway_config::template::Template;
 
@@ -17,9 +17,9 @@ pub(super) fn is_reference(value: &str) -> bool {
         return false;
     }
     let found = lookalike(&Template::parse(value));
-    found.is_some_and(|reference| match reference.dialect {
+    found.is_some_and(|reference| match reference.syntax {
         // A password may begin with a dollar sign, but hardly one all in capitals.
-        Dialect::Shell => word.bytes().all(|byte| !byte.is_ascii_lowercase()),
+        ReferenceSyntax::Shell => word.bytes().all(|byte| !byte.is_ascii_lowercase()),
         _ => true,
     }) || is_placeholder(value.trim())
         || is_placeholder(word)

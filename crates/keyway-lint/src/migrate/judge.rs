@@ -7,7 +7,7 @@ use keyway_config::document::{Document, Wrapper};
 use keyway_config::edit::Edit;
 use keyway_config::json;
 use keyway_config::source::Span;
-use keyway_config::template::{Part, Template};
+use keyway_config::template::{Part, Template, VariableSyntax};
 use keyway_config::usage::{self, FieldRole};
 use keyway_secret::Secret;
 use percent_encoding::percent_decode_str;
@@ -25,6 +25,8 @@ pub(super) struct Candidate<'a> {
     /// What the variable has to hold.
     pub(super) value: Secret<String>,
     pub(super) target: Target,
+    /// How the host of the file writes references there.
+    pub(super) syntax: &'static VariableSyntax,
 }
 
 /// What is replaced.
@@ -36,18 +38,24 @@ pub(super) enum Target {
 }
 
 impl Candidate<'_> {
+    /// Writes a reference as the host of the file reads it.
+    fn reference(&self, name: &str) -> String {
+        let written = self.syntax.write(name);
+        written.unwrap_or_else(|| format!("${{{name}}}"))
+    }
+
     /// Returns the replacement, once the name is known.
     pub(super) fn edit(&self, name: &str) -> Edit {
         let source = &self.document.source;
         match &self.target {
             Target::Default { span, .. } => Edit::replace(source, *span, ""),
             Target::Literal { span, .. } => {
-                let reference = format!("${{{name}}}");
+                let reference = &self.reference(name);
                 let is_bare = !source.slice(self.literal.string_span).starts_with('"');
                 let text = if is_bare {
-                    json::quote(&reference)
+                    json::quote(reference)
                 } else {
-                    reference
+                    reference.clone()
                 };
                 Edit::replace(source, *span, text)
             }
@@ -60,6 +68,8 @@ impl Candidate<'_> {
 pub(super) enum Obstacle {
     /// The file is another host's.
     Foreign(&'static str),
+    /// The host of the file replaces nothing there.
+    NotReplaced(&'static str),
     /// Readers disagree about what the file says.
     BadFile,
     /// The entry breaks the grammar.
@@ -91,6 +101,9 @@ impl Obstacle {
             Self::Foreign(host) => {
                 return format!("the file is laid out for {host}, whose variables differ");
             }
+            Self::NotReplaced(host) => {
+                return format!("{host} replaces no variable here, or the file is not JSON");
+            }
             Self::Name(NameFault::OtherLine(name)) => {
                 return format!("`.env` has another value for `{name}`");
             }
@@ -117,7 +130,7 @@ impl Obstacle {
     /// Says what to do instead.
     pub(super) const fn hint(&self) -> &'static str {
         match self {
-            Self::Foreign(_) => "write the variable by hand in the way of that host",
+            Self::Foreign(_) | Self::NotReplaced(_) => "write the variable by hand in the way of that host",
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
             Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
             Self::Mixed | Self::BehindDollar => "put the whole value into one variable by hand",
@@ -169,6 +182,10 @@ pub(super) fn judge<'a>(
             Obstacle::BadEntry
         });
     };
+    let syntax = document.dialect.variables_in(role.place());
+    if syntax.write("NAME").is_none() || !document.syntax.is_json() {
+        return Err(Obstacle::NotReplaced(document.dialect.name));
+    }
     let (value, target) = match literal.default_of {
         Some(_) => of_default(document, field, literal)?,
         None => of_literal(document, (server, role, field), literal)?,
@@ -179,6 +196,7 @@ pub(super) fn judge<'a>(
         literal: literal.clone(),
         value,
         target,
+        syntax,
     })
 }
 

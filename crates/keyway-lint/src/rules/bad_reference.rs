@@ -2,6 +2,7 @@
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
+use keyway_config::document::DocumentKind;
 use keyway_config::plugin::Reference;
 
 use super::walk::shown;
@@ -19,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let plugin = context.plugin;
     for document in &plugin.documents {
-        for field in &document.references {
+        let listed = document.listed.iter().filter_map(|it| it.path.as_ref());
+        for field in document.references.iter().chain(listed) {
             let text = field.template.as_str();
             let what = match plugin.snapshot.references.get(text) {
                 None | Some(Reference::Read) => continue,
@@ -29,9 +31,14 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 Some(Reference::Unreadable) => "cannot be read",
             };
             let message = format!("`{}` {what}", shown(text));
+            let hint = if document.kind == DocumentKind::Marketplace {
+                "name the folder of the plugin, such as `./plugins/one`, below the marketplace's own"
+            } else {
+                "name a file of the plugin, such as `./servers.json`, relative to its root"
+            };
             report
                 .at(&document.source, field.span, &field.pointer, message)
-                .hint("name a file of the plugin, such as `./servers.json`, relative to its root");
+                .hint(hint);
         }
     }
 }

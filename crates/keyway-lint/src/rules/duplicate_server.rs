@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
-use keyway_config::document::{Document, Entry};
+use keyway_config::document::{Document, DocumentKind, Entry};
 
 use super::walk::{is_left_out, shown};
 use super::{Context, Report, Rule};
@@ -23,7 +23,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         context
             .plugin
             .entries()
-            .filter(|(_, entry)| !is_left_out(entry))
+            .filter(|(document, entry)| {
+                // Each plugin of a marketplace has names of its own.
+                document.kind != DocumentKind::Marketplace && !is_left_out(entry)
+            })
     };
     // Manifests come last, so what stays in the map is what is used.
     let used: HashMap<&str, (&Document, &Entry)> = entries()

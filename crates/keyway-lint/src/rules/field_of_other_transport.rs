@@ -6,7 +6,7 @@ use keyway_config::edit::{Applicability, Edit};
 use keyway_config::fields::{AppliesTo, ENTRY, FieldSpec};
 use keyway_config::json::{Node, Object, Value};
 
-use super::walk::objects;
+use super::walk::contract_objects;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
-    for (document, entry, object) in objects(context.plugin) {
+    for (document, entry, object) in contract_objects(context.plugin) {
         let Some((endpoint, other)) = endpoint_of(object) else {
             continue;
         };

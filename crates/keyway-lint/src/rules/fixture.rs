@@ -39,7 +39,7 @@ pub(crate) fn findings_with(
         ..HostVariables::default()
     };
     let scope = variables.map(|variables| Scope::new(&host, variables));
-    let mut context = Context::new(plugin);
+    let mut context = Context::new(plugin).pedantic(true);
     context.scope = scope;
     lint(&context)
         .into_iter()

@@ -21,8 +21,15 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, entry) in context.plugin.entries() {
         let Ok(server) = &entry.server else { continue };
+        let is_json = document.syntax.is_json();
         for spelling in &server.spellings {
             let (message, hint) = match spelling.kind {
+                // Only JSON has to tell a number from the text that it looks like.
+                SpellingKind::BareValue { .. } if !is_json => continue,
+                SpellingKind::Key { written, canonical } if !document.dialect.is_contract() => (
+                    format!("{} does not read `{written}`", document.dialect.name),
+                    format!("write `{canonical}`"),
+                ),
                 SpellingKind::Key { written, canonical } => (
                     format!("`{written}` is another host's name for `{canonical}`"),
                     format!("write `{canonical}`"),

@@ -1,13 +1,16 @@
 //! `foreign-variable-syntax`: a variable is written the way another host, a shell or a tool does.
 
+mod of_host;
+
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
-use keyway_config::dialect::{
-    Dialect, ForeignReference, foreign_parts, lookalike, lookalikes_between_separators,
+use keyway_config::reference::{
+    ReferenceSyntax, ForeignReference, foreign_parts, lookalike, lookalikes_between_separators,
 };
 use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit};
+use keyway_config::template::environment_name;
 use keyway_config::usage::{self, FieldRole};
 
 use super::walk::{named, shown};
@@ -31,7 +34,12 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 role,
                 field,
             };
-            place.check(report);
+            if document.dialect.is_contract() {
+                place.check(report);
+                place.check_settings(context, report);
+            } else {
+                place.check_of_host(report);
+            }
         }
     }
 }
@@ -77,16 +85,46 @@ impl CheckedField<'_> {
         }
     }
 
+    /// Reports a setting of a plugin that no manifest asks for.
+    fn check_settings(&self, context: &Context<'_>, report: &mut Report<'_>) {
+        let documents = context.plugin.documents.iter();
+        let declared: Vec<&str> = documents
+            .flat_map(|document| document.prompts.iter())
+            .map(|prompt| prompt.variable.as_str())
+            .collect();
+        let text = self.field.template.as_str();
+        for variable in self.field.template.variables() {
+            let written = text.get(variable.range.clone()).unwrap_or_default();
+            let is_setting = written.starts_with("${user_config.");
+            if !is_setting || declared.contains(&variable.name.as_str()) {
+                continue;
+            }
+            let message = format!(
+                "{} has `{}`, which no manifest declares in `userConfig`",
+                named(self.role),
+                shown(written)
+            );
+            let finding = self.finding(&variable.range, message, report).hint(
+                "declare it in the plugin's manifest, so that a person is asked for it, or write `${NAME}`",
+            );
+            let key = written.strip_prefix("${user_config.").unwrap_or_default();
+            if let Some(name) = environment_name(key.trim_end_matches('}')) {
+                let edits = self.edits(&variable.range, &format!("${{{name}}}"));
+                finding.fix(Applicability::Unsafe, format!("write `${{{name}}}`"), edits);
+            }
+        }
+    }
+
     /// Reports a `${…}` that the contract does not know.
     fn refused(&self, reference: &ForeignReference, report: &mut Report<'_>) {
         let for_program = matches!(self.role, FieldRole::Command | FieldRole::Argument(_));
-        if for_program && !is_of_a_host(reference.dialect) {
+        if for_program && !is_of_a_host(reference.syntax) {
             return;
         }
         let written = self.field.template.as_str();
         let text = written.get(reference.range.clone()).unwrap_or_default();
-        let (place, what) = (named(self.role), reference.dialect.describe());
-        let message = match (is_of_a_host(reference.dialect), for_program) {
+        let (place, what) = (named(self.role), reference.syntax.describe());
+        let message = match (is_of_a_host(reference.syntax), for_program) {
             (true, true) => format!("{place} has `{}`, {what}", shown(text)),
             (true, false) => format!("{place} has `{}`, {what}{REFUSED}", shown(text)),
             (false, _) => format!("{place} has {what}{REFUSED}"),
@@ -114,7 +152,7 @@ impl CheckedField<'_> {
     ///
     /// It may be a password after all, so it is not shown unless it plainly is a name.
     fn sent_as_it_stands(&self, reference: &ForeignReference, report: &mut Report<'_>) {
-        let (place, what) = (named(self.role), reference.dialect.describe());
+        let (place, what) = (named(self.role), reference.syntax.describe());
         let message = format!("{place} is written in {what}, so it is passed on as it stands");
         let finding = self
             .finding(&reference.range, message, report)
@@ -124,9 +162,9 @@ impl CheckedField<'_> {
             return;
         };
         let is_key = matches!(self.role, FieldRole::Env(key) if key.eq_ignore_ascii_case(name));
-        let is_plain = is_key || name.contains('_') || reference.dialect != Dialect::Shell;
+        let is_plain = is_key || name.contains('_') || reference.syntax != ReferenceSyntax::Shell;
         let edits = self.edits(&reference.range, &format!("${{{name}}}"));
-        if is_plain && reference.dialect.is_plain() {
+        if is_plain && reference.syntax.is_plain() {
             let ours = format!("write `${{{}}}`", shown(name));
             finding
                 .hint(ours.clone())
@@ -162,10 +200,10 @@ impl CheckedField<'_> {
 }
 
 /// Says whether the reference can only have been written for another host.
-const fn is_of_a_host(dialect: Dialect) -> bool {
+const fn is_of_a_host(syntax: ReferenceSyntax) -> bool {
     matches!(
-        dialect,
-        Dialect::VsCode | Dialect::DesktopExtension | Dialect::Actions
+        syntax,
+        ReferenceSyntax::VsCode | ReferenceSyntax::DesktopExtension | ReferenceSyntax::Actions
     )
 }
 
@@ -174,13 +212,13 @@ fn hint(reference: &ForeignReference, for_program: bool) -> String {
         .name
         .as_ref()
         .map(|name| format!("`${{{}}}`", shown(name)));
-    match (reference.dialect, ours) {
+    match (reference.syntax, ours) {
         (_, Some(ours)) if for_program => {
             format!("the program gets it as it stands; write {ours} for a variable")
         }
         (_, Some(ours)) => format!("write {ours}, which each person sets in the environment"),
-        (Dialect::NestedDefault, _) => "a default is plain text; use one variable".to_owned(),
-        (Dialect::Unclosed, _) => "add the `}`, or write `$${` for the characters".to_owned(),
+        (ReferenceSyntax::NestedDefault, _) => "a default is plain text; use one variable".to_owned(),
+        (ReferenceSyntax::Unclosed, _) => "add the `}`, or write `$${` for the characters".to_owned(),
         _ => "write `${NAME}` or `${NAME:-default}`, or `$${` for the characters".to_owned(),
     }
 }

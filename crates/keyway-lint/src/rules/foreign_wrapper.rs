@@ -3,7 +3,7 @@
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::Wrapper;
-use keyway_config::source::Pointer;
+use keyway_config::source::{Pointer, Span};
 
 use super::{Context, Report, Rule};
 
@@ -18,20 +18,43 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for document in &context.plugin.documents {
-        let Wrapper::Foreign { key, host, span } = document.wrapper else {
-            continue;
-        };
-        let message = format!(
-            "`{key}` is where {host} keeps its servers: none is loaded, all are searched for secrets"
-        );
-        report
-            .at(
-                &document.source,
-                span,
-                &Pointer::default().child(key),
-                message,
-            )
-            .hint(bring_over(key));
+        let dialect = document.dialect;
+        match document.wrapper {
+            Wrapper::Foreign { key, host, span } => {
+                let message = if dialect.is_contract() {
+                    format!(
+                        "`{key}` is where {host} keeps its servers: none is loaded, all are searched for secrets"
+                    )
+                } else {
+                    format!(
+                        "{} reads its servers from `{}`, so none under `{key}` is loaded",
+                        dialect.name,
+                        dialect.wrapper()
+                    )
+                };
+                let pointer = Pointer::default().child(key);
+                let finding = report.at(&document.source, span, &pointer, message);
+                if dialect.is_contract() {
+                    finding.hint(bring_over(key));
+                } else {
+                    let hint = format!("rename the key to `{}`", dialect.wrapper());
+                    finding.severity(Severity::Error).hint(hint);
+                }
+            }
+            Wrapper::Missing => {
+                let message = format!(
+                    "{} reads its servers from `{}`, which this file does not have",
+                    dialect.name,
+                    dialect.wrapper()
+                );
+                let hint = format!("put the entries under `{}`", dialect.wrapper());
+                report
+                    .at(&document.source, Span::default(), &Pointer::default(), message)
+                    .severity(Severity::Error)
+                    .hint(hint);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use keyway_config::edit::{Applicability, Edit};
 use keyway_config::environment::is_host_variable;
 use keyway_config::json::Node;
 
-use super::walk::objects;
+use super::walk::contract_objects;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
-    for (document, entry, object) in objects(context.plugin) {
+    for (document, entry, object) in contract_objects(context.plugin) {
         let Some(env) = object
             .get("env")
             .and_then(|member| member.value.as_object())

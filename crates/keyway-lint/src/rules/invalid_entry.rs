@@ -38,9 +38,12 @@ fn check_wrapper(document: &Document, report: &mut Report<'_>) {
         // Without strict JSON the root may be whatever the reader made of it.
         (Wrapper::NotAnObject, Some(root)) if document.tree.faults.is_empty() => {
             let message = format!("the file holds {}, not an object", root.kind());
+            let wrapper = document.dialect.wrapper();
             report
                 .at(source, root.span, &Pointer::default(), message)
-                .hint("begin with `{ \"mcpServers\": {` and one entry for each server");
+                .hint(format!(
+                    "begin with `{{ \"{wrapper}\": {{` and one entry for each server"
+                ));
         }
         (Wrapper::BadServers { span }, _) => {
             let pointer = Pointer::default().child("mcpServers");

@@ -2,9 +2,10 @@
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
+use keyway_config::dialect::Syntax;
 use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit};
-use keyway_config::json::FaultKind;
+use keyway_config::json::{Fault, FaultKind};
 use keyway_config::source::{Defect, MAX_BYTES, Pointer, Span};
 
 use super::{Context, Report, Rule};
@@ -14,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Error,
     strict: Severity::Error,
     fix: Some(Applicability::Safe),
-    summary: "The file is not strict JSON, so hosts refuse it or read it differently",
+    summary: "The file breaks the syntax that its host reads, so it is refused or read differently",
     check,
 };
 
@@ -24,27 +25,48 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         if matches!(document.source.defect(), Some(Defect::TooLarge { .. })) {
             continue;
         }
-        for fault in &document.tree.faults {
-            let message = format!("not strict JSON: {}", fault.kind.describe());
-            let source = &document.source;
-            let finding = report.at(source, fault.span, &Pointer::default(), message);
-            match fault.kind {
-                FaultKind::TrailingComma => {
-                    let edits = vec![Edit::replace(source, fault.span, "")];
-                    finding.fix(Applicability::Safe, "remove the comma", edits);
-                }
-                FaultKind::MissingComma => {
-                    let edits = vec![Edit::replace(source, fault.span, ",")];
-                    finding.fix(Applicability::Safe, "add the comma", edits);
-                }
-                FaultKind::Comment => {
-                    finding
-                        .hint("move the note into a key that starts with `_`, or into the README");
-                }
-                _ => {}
-            }
-        }
+        check_syntax(document, report);
     }
+}
+
+/// Reports the first fault, how many more there are, and one fix for all that can be repaired.
+fn check_syntax(document: &Document, report: &mut Report<'_>) {
+    let source = &document.source;
+    let faults: Vec<&Fault> = document.faults().collect();
+    let Some(first) = faults.first() else {
+        return;
+    };
+    let not = match document.syntax {
+        Syntax::Json | Syntax::JsonWithComments | Syntax::Jsonc => "strict JSON",
+        Syntax::Toml => "TOML",
+        _ => "YAML",
+    };
+    let more = match faults.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("not {not}: {}{more}", first.kind.describe());
+    let finding = report.at(source, first.span, &Pointer::default(), message);
+    let finding = if faults.iter().all(|fault| fault.kind == FaultKind::Comment) {
+        finding.hint("move the note into a key that starts with `_`, or into the README")
+    } else {
+        finding
+    };
+    let edits: Vec<Edit> = faults
+        .iter()
+        .filter_map(|fault| match fault.kind {
+            FaultKind::TrailingComma => Some(Edit::replace(source, fault.span, "")),
+            FaultKind::MissingComma => Some(Edit::replace(source, fault.span, ",")),
+            _ => None,
+        })
+        .collect();
+    let title = match (edits.len(), first.kind) {
+        (0, _) => return,
+        (1, FaultKind::TrailingComma) => "remove the comma",
+        (1, FaultKind::MissingComma) => "add the comma",
+        _ => "correct the commas",
+    };
+    finding.fix(Applicability::Safe, title, edits);
 }
 
 fn check_whole(document: &Document, report: &mut Report<'_>) {

@@ -4,6 +4,7 @@ use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::oauth_rules::{self, OAuthFaultKind};
 
+use super::walk::contract_servers;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -16,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
-    for (document, server) in context.plugin.servers() {
+    for (document, server) in contract_servers(context.plugin) {
         for fault in oauth_rules::check(server) {
             let span = document
                 .tree

@@ -3,7 +3,7 @@
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
-use keyway_config::dialect::{foreign_parts, lookalike};
+use keyway_config::reference::{foreign_parts, lookalike};
 use keyway_config::document::Document;
 use keyway_config::headers::is_credential_header;
 use keyway_config::method::is_blank;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
-use keyway_config::document::{Document, Entry};
+use keyway_config::document::{Document, DocumentKind, Entry};
 use keyway_config::names::normalised;
 
 use super::walk::{is_left_out, shown};
@@ -22,7 +22,8 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let mut seen: HashMap<String, (&Document, &Entry)> = HashMap::new();
     for (document, entry) in context.plugin.entries() {
-        if entry.name.is_empty() || is_left_out(entry) {
+        let is_listed = document.kind == DocumentKind::Marketplace;
+        if entry.name.is_empty() || is_left_out(entry) || is_listed {
             continue;
         }
         let prefix = normalised(&entry.name);

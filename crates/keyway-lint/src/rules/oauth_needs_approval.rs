@@ -5,6 +5,7 @@ use keyway_config::declared::{Endpoint, NamedField, OAuth, OAuthFields, Transpor
 use keyway_config::diagnostic::Severity;
 use keyway_config::oauth_rules::address;
 
+use super::walk::contract_servers;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -17,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
-    for (document, server) in context.plugin.servers() {
+    for (document, server) in contract_servers(context.plugin) {
         let Endpoint::Remote(remote) = &server.endpoint else {
             continue;
         };

@@ -26,19 +26,34 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         if server.type_origin != TypeOrigin::Alias {
             continue;
         }
-        let canonical = server.transport.as_str();
+        let dialect = document.dialect;
+        let mut own = dialect.types.iter();
+        let own = own.find(|(_, transport)| *transport == server.transport);
+        let canonical = match own.filter(|_| !dialect.is_contract()) {
+            Some((word, _)) => *word,
+            None => server.transport.as_str(),
+        };
         let alias = shown(member.value.as_str().unwrap_or_default());
         let (source, span) = (&document.source, member.value.span);
         let edits = vec![Edit::replace(source, span, quote(canonical))];
-        report
-            .at(
-                source,
-                span,
-                &entry.pointer.child("type"),
+        let (message, hint, severity) = if dialect.is_contract() {
+            (
                 format!("`{alias}` is another host's word for `{canonical}`"),
+                format!("write `{canonical}`, the word of the contract"),
+                RULE.severity,
             )
+        } else {
+            (
+                format!("`{alias}` is not a transport that {} knows", dialect.name),
+                format!("write `{canonical}`"),
+                Severity::Warning,
+            )
+        };
+        report
+            .at(source, span, &entry.pointer.child("type"), message)
             .server(&entry.name)
-            .hint(format!("write `{canonical}`, the word of the contract"))
+            .severity(severity)
+            .hint(hint)
             .fix(Applicability::Safe, format!("write `{canonical}`"), edits);
     }
 }

@@ -5,6 +5,7 @@ use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Severity;
 use keyway_config::method::Method;
 
+use super::walk::contract_servers;
 use super::{Context, Report, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,7 +24,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     if names_permissions(readme.text()) {
         return;
     }
-    for (document, server) in context.plugin.servers() {
+    for (document, server) in contract_servers(context.plugin) {
         let Endpoint::Remote(remote) = &server.endpoint else {
             continue;
         };

@@ -1,5 +1,7 @@
 //! `unknown-field`: a key of an entry, of `oauth` or of `headersHelper` that has no effect.
 
+mod of_host;
+
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::document::{Document, Entry};
@@ -24,6 +26,10 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for (document, entry, object) in objects(context.plugin) {
+        if !document.dialect.is_contract() {
+            of_host::check(document, entry, object, report);
+            continue;
+        }
         let mut check = |object, pointer, kind| {
             let place = CheckedObject {
                 document,

@@ -34,6 +34,16 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             let finding = report
                 .at(source, *span, &entry.pointer.child("type"), message)
                 .server(&entry.name);
+            let dialect = document.dialect;
+            if !dialect.is_contract() {
+                let words: Vec<String> = dialect
+                    .types
+                    .iter()
+                    .map(|(word, _)| format!("`{word}`"))
+                    .collect();
+                finding.hint(format!("{} knows {}", dialect.name, words.join(", ")));
+                continue;
+            }
             let Some((transport, is_clear)) = meant(found) else {
                 finding.hint("use `http`, `sse`, `ws` or `stdio`");
                 continue;

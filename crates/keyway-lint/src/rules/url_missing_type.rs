@@ -3,6 +3,7 @@
 use keyway_code::Code;
 use keyway_config::declared::{Endpoint, TypeOrigin};
 use keyway_config::diagnostic::Severity;
+use keyway_config::dialect::{HostFieldRole, Untyped};
 use keyway_config::edit::{Applicability, Edit};
 use keyway_config::json::quote;
 use keyway_config::source::Span;
@@ -23,10 +24,17 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let Endpoint::Remote(remote) = &server.endpoint else {
             continue;
         };
-        if server.type_origin != TypeOrigin::FromUrl {
+        let dialect = document.dialect;
+        if server.type_origin != TypeOrigin::FromUrl || dialect.untyped != Untyped::Refused {
             continue;
         }
-        let transport = server.transport.as_str();
+        // A host without any word for it does not take addresses at all.
+        let words = dialect.types.iter();
+        let mut own = words.filter(|(_, transport)| *transport == server.transport);
+        let word = own.next().map(|(word, _)| *word);
+        let Some(transport) = word.filter(|_| dialect.key(HostFieldRole::Type).is_some()) else {
+            continue;
+        };
         let start = server.span.start + 1;
         let source = &document.source;
         let text = source.slice(Span {
@@ -36,13 +44,18 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let layout: String = text.chars().take_while(|c| c.is_whitespace()).collect();
         let inserted = format!("{layout}\"type\": {},", quote(transport));
         let edits = vec![Edit::replace(source, Span { start, end: start }, inserted)];
-        report
-            .field(
-                document,
-                server,
-                &remote.url,
-                format!("no `type`; taken to be `{transport}`"),
-            )
+        let (message, severity) = if dialect.is_contract() {
+            (format!("no `type`; taken to be `{transport}`"), None)
+        } else {
+            let message = format!("no `type`, so {} refuses the entry", dialect.name);
+            (message, Some(Severity::Error))
+        };
+        let finding = report.field(document, server, &remote.url, message);
+        let finding = match severity {
+            Some(severity) => finding.severity(severity),
+            None => finding,
+        };
+        finding
             .hint(format!("add `\"type\": \"{transport}\"`"))
             .fix(
                 Applicability::Safe,

@@ -1,6 +1,6 @@
 //! How rules walk over the raw objects of entries, and how they name what they find.
 
-use keyway_config::declared::EntryFault;
+use keyway_config::declared::{DeclaredServer, EntryFault};
 use keyway_config::document::{Document, Entry};
 use keyway_config::json::Object;
 use keyway_config::plugin::Plugin;
@@ -18,6 +18,22 @@ pub(super) fn objects(plugin: &Plugin) -> impl Iterator<Item = (&Document, &Entr
         let object = document.object_of(entry).filter(|_| !is_repeated)?;
         Some((document, entry, object))
     })
+}
+
+/// Returns the entries of files that follow the contract; other hosts have rules of their own.
+pub(super) fn contract_objects(
+    plugin: &Plugin,
+) -> impl Iterator<Item = (&Document, &Entry, &Object)> {
+    objects(plugin).filter(|(document, ..)| document.dialect.is_contract())
+}
+
+/// Returns the same as far as they follow the grammar.
+pub(super) fn contract_servers(
+    plugin: &Plugin,
+) -> impl Iterator<Item = (&Document, &DeclaredServer)> {
+    plugin
+        .servers()
+        .filter(|(document, _)| document.dialect.is_contract())
 }
 
 /// Says whether an entry stands behind the last one that is read.

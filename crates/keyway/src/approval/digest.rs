@@ -5,6 +5,8 @@ use std::fmt;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use keyway_config::declared::DeclaredServer;
+use keyway_config::json::Node;
+use keyway_config::usage;
 
 use super::EntryContext;
 use super::files::Files;
@@ -31,10 +33,24 @@ impl fmt::Display for Digest {
 /// part of it, so that its upgrade asks nobody.
 pub(super) fn of(server: &DeclaredServer, around: EntryContext<'_>, files: &Files) -> Digest {
     let mut hasher = Hasher(Blake2b::new());
-    hasher.field(
-        b"entry",
-        around.document.source.slice(server.span).as_bytes(),
-    );
+    let document = around.document;
+    if document.dialect.is_contract() {
+        hasher.field(b"entry", document.source.slice(server.span).as_bytes());
+    } else {
+        // The same text means other things to other hosts, and what belongs to an entry of TOML or
+        // YAML may stand anywhere in the file.
+        hasher.field(b"dialect", document.dialect.id.as_bytes());
+        let entry = document.tree.at(&server.pointer);
+        let entry = entry.map(Node::canonical).unwrap_or_default();
+        hasher.field(b"value", entry.as_bytes());
+    }
+    // What counts where the person gives no value is the file's word as well.
+    for name in usage::names(server) {
+        if let Some(default) = around.host.defaults.get(name) {
+            hasher.field(b"variable", name.as_bytes());
+            hasher.field(b"default", default.as_bytes());
+        }
+    }
     hasher.field(b"root", around.root.as_os_str().as_encoded_bytes());
     if files.are_too_large() {
         hasher.field(b"large", b"");

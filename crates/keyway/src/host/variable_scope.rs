@@ -11,6 +11,7 @@ use std::sync::Arc;
 use keyway_config::environment::{Environment, HostVariables, Origin, Scope, Variables};
 use keyway_config::names::stable_id;
 use keyway_config::plugin::Plugin;
+use keyway_config::template::is_asked_for;
 use keyway_secret::Secret;
 use keyway_store::StoreError;
 
@@ -38,6 +39,8 @@ pub struct VariableScope {
     #[cfg(feature = "vault")]
     kept: Option<Arc<LazyVariables>>,
     host: HostVariables,
+    /// What tells the values apart that different plugins ask for under one name.
+    owner: String,
 }
 
 impl VariableScope {
@@ -54,6 +57,7 @@ impl VariableScope {
             #[cfg(feature = "vault")]
             kept: sources.vault.as_ref().map(lazy),
             host: sources.host_variables(&loaded.plugin),
+            owner: owner(&loaded.plugin),
         };
         // The name of an env file may hold a variable; what is in the file cannot decide it.
         scope.named = loaded.named_variables(&scope.scope());
@@ -92,6 +96,26 @@ impl VariableScope {
         None
     }
 
+    /// Returns the name under which a value is kept that this plugin asks for.
+    ///
+    /// Two plugins may both ask for an `api_key`; neither may get the other's.
+    #[must_use]
+    pub fn kept_name(&self, name: &str) -> String {
+        if is_asked_for(name) {
+            format!("{name}__{}", self.owner)
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Returns the value that was kept for this plugin alone.
+    fn own(&self, name: &str) -> Option<Secret<String>> {
+        let is_own = is_asked_for(name) && self.overrides.get(name).is_none();
+        let kept = self.kept().filter(|_| is_own)?;
+        kept.get(&self.kept_name(name))
+            .filter(|value| !value.expose().is_empty())
+    }
+
     /// The sources, the first of which wins.
     fn sources(&self) -> impl Iterator<Item = &dyn Environment> {
         let all: [Option<&dyn Environment>; 5] = [
@@ -107,6 +131,9 @@ impl VariableScope {
 
 impl Environment for VariableScope {
     fn get(&self, name: &str) -> Option<Secret<String>> {
+        if let Some(own) = self.own(name) {
+            return Some(own);
+        }
         // An empty value does not hide a later one; only the last is returned empty.
         let mut last = None;
         for source in self.sources() {
@@ -124,6 +151,9 @@ impl Environment for VariableScope {
     }
 
     fn origin_of(&self, name: &str) -> Option<Origin> {
+        if self.own(name).is_some() {
+            return Some(Origin::Vault);
+        }
         self.sources().find_map(|source| source.origin_of(name))
     }
 }
@@ -149,10 +179,7 @@ impl VariableSources {
 
     /// Returns the host's own variables for a plugin.
     fn host_variables(&self, plugin: &Plugin) -> HostVariables {
-        let own = || {
-            let source = unversioned(&plugin.root);
-            stable_id(&[&plugin.name(), &source.to_string_lossy()])
-        };
+        let own = || owner(plugin);
         let data = self.data.as_ref();
         HostVariables {
             plugin_data: data.map_or_else(PathBuf::new, |data| data.join("plugins").join(own())),
@@ -160,6 +187,12 @@ impl VariableSources {
             ..plugin.host_variables()
         }
     }
+}
+
+/// Stands for a plugin, the same after an upgrade.
+fn owner(plugin: &Plugin) -> String {
+    let source = unversioned(&plugin.root);
+    stable_id(&[&plugin.name(), &source.to_string_lossy()])
 }
 
 #[cfg(feature = "vault")]
@@ -234,7 +267,15 @@ mod tests {
             #[cfg(feature = "vault")]
             kept: None,
             host: HostVariables::default(),
+            owner: "0123456789abcdef".to_owned(),
         }
+    }
+
+    #[test]
+    fn only_what_plugins_ask_for_is_kept_under_a_name_of_its_own() {
+        let scope = scope([&[], &[], &[]]);
+        assert_eq!(scope.kept_name("API_KEY"), "API_KEY");
+        assert_eq!(scope.kept_name("INPUT_KEY"), "INPUT_KEY__0123456789abcdef");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use keyway_config::source::{MAX_BYTES, Source};
 use keyway_config::template::Template;
 
 use super::Root;
+use super::root::full_name;
 use crate::config_files::CONFIG_FILES;
 use crate::error::LoadError;
 use crate::read::{self, shown};
@@ -58,7 +59,21 @@ impl<'a> Reader<'a> {
         let bytes = read::bounded(file, MAX_BYTES)?;
         let source = Source::new(&shown(file), &bytes);
         self.paths.insert(source.shared_path(), file.to_path_buf());
-        Ok(Document::parse(source, kind))
+        Ok(Document::parse_at(&full_name(file), source, kind))
+    }
+
+    /// Looks at the folders that a marketplace names; the plugins in them are read on their own.
+    pub(super) fn look_up_plugins(&mut self, marketplace: &Document) {
+        for field in marketplace.listed.iter().filter_map(|it| it.path.as_ref()) {
+            let text = field.template.as_str();
+            let folder = self.root.canonical.join(text);
+            let reference = match fs::canonicalize(folder) {
+                Ok(folder) if folder.starts_with(&self.root.canonical) => Reference::Read,
+                Ok(_) => Reference::OutsidePlugin,
+                Err(_) => Reference::Missing,
+            };
+            self.references.insert(text.to_owned(), reference);
+        }
     }
 
     /// Reads the files that a manifest names; what cannot be read is left to a rule.

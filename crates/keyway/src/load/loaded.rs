@@ -10,7 +10,7 @@ use keyway_config::plugin::Plugin;
 use keyway_config::source::Source;
 
 use super::env_files;
-use super::root::Root;
+use super::root::{Root, full_name};
 use crate::config_files::CONFIG_FILES;
 use crate::env_file;
 
@@ -117,9 +117,11 @@ impl Loaded {
     /// Puts another text in place of a file's, as if it had been read; nothing is written.
     pub fn set_text(&mut self, file: &str, text: &str) {
         let source = Source::new(file, text.as_bytes());
+        let path = self.path_of(file).map(full_name);
+        let path = path.unwrap_or_else(|| file.to_owned());
         for document in &mut self.plugin.documents {
             if document.source.path() == file {
-                *document = Document::parse(source.clone(), document.kind);
+                *document = Document::parse_at(&path, source.clone(), document.kind);
             }
         }
         let snapshot = &mut self.plugin.snapshot;
@@ -138,6 +140,7 @@ impl Loaded {
             }
         }
     }
+
     fn root(&self) -> Root {
         Root {
             given: self.plugin.root.clone(),

@@ -95,6 +95,10 @@ impl Collector<'_> {
     }
 
     fn add(&mut self, path: &Path) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if is_test(&name) {
+            return;
+        }
         if self.prose.sources.len() < MAX_FILES {
             let source = self.read(path);
             self.prose.sources.extend(source);
@@ -140,6 +144,13 @@ fn is_prose(name: &str) -> bool {
     has_extension(name, &["md"])
 }
 
+/// Says whether a name is that of a test, whose tokens are made up.
+fn is_test(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let marks = [".test.", ".spec.", "_test."];
+    name.starts_with("test_") || marks.iter().any(|mark| name.contains(mark))
+}
+
 /// Says whether a name is that of a script.
 pub(super) fn is_script(name: &str) -> bool {
     has_extension(name, &["sh", "py", "js", "mjs", "ts"])
@@ -163,4 +174,13 @@ const MAX_ENTRIES: usize = 10_000;
 const MAX_DEPTH: usize = 8;
 const README_EXTENSIONS: &[&str] = &[".md", ".markdown", ".mdx", ".txt", ".rst"];
 const SCRIPT_FOLDERS: &[&str] = &["scripts", "bin", "hooks"];
-const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target"];
+const SKIPPED_FOLDERS: &[&str] = &[
+    "node_modules",
+    "target",
+    "test",
+    "tests",
+    "testdata",
+    "fixtures",
+    "__tests__",
+    "__fixtures__",
+];

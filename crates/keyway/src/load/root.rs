@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use keyway_config::dialect::folders_above;
 use keyway_config::template::{Part, Template};
 
 use crate::config_files::CONFIG_FILES;
@@ -71,19 +72,29 @@ impl Target {
             let root = Root::of(path)?;
             return Ok(Self { root, file: None });
         }
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let is_manifest_folder = folder
-            .file_name()
-            .is_some_and(|name| MANIFEST_FOLDERS.iter().any(|folder| name == *folder));
-        let root = match folder.parent() {
-            Some(above) if is_manifest_folder => Root::of(above)?,
-            _ => Root::of(folder)?,
-        };
+        let mut folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        for _ in 0..folders_above(&full_name(path)) {
+            let is_named = folder.file_name().is_some();
+            folder = match folder.parent().filter(|_| is_named) {
+                Some(above) => above.to_path_buf(),
+                None => folder.join(".."),
+            };
+        }
+        let root = Root::of(&folder)?;
         Ok(Self {
             root,
             file: Some(path.to_path_buf()),
         })
     }
+}
+
+/// Returns the whole path of a file, which says whose it is even where the person stands in the
+/// host's own folder.
+pub(super) fn full_name(path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+    let full = folder.map(|folder| folder.join(path.file_name().unwrap_or_default()));
+    full.map_or_else(|_| shown(path), |full| shown(&full))
 }
 
 fn is_plugin_root(name: &str) -> bool {
@@ -98,5 +109,3 @@ fn unreadable(path: &Path, source: io::Error) -> LoadError {
         _ => LoadError::Unreadable { path, source },
     }
 }
-
-const MANIFEST_FOLDERS: &[&str] = &[".claude-plugin", ".codex-plugin"];

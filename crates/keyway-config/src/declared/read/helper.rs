@@ -1,16 +1,17 @@
 //! Reads `headersHelper`, which is a string or an object.
 
-use super::EntryReader;
-use super::values::field;
+use super::{EntryReader, Role};
 use crate::declared::{Helper, HelperCommand, Refresh};
+use crate::dialect::Place;
 use crate::environment::is_host_variable;
 use crate::json::Value;
 use crate::template::{Part, Template};
 
 impl EntryReader<'_> {
     pub(super) fn helper(&mut self) -> Option<Helper> {
-        let member = self.object.get("headersHelper")?;
-        let pointer = self.pointer.child("headersHelper");
+        let key = self.key(Role::Helper)?;
+        let member = self.object.get(key)?;
+        let pointer = self.pointer.child(key);
         let span = member.value.span;
         let simple = |command| Helper {
             command,
@@ -22,7 +23,7 @@ impl EntryReader<'_> {
         };
         match &member.value.value {
             Value::String(text) => {
-                let field = field(text, span, pointer.clone());
+                let field = self.field(text, span, pointer.clone(), Place::Command);
                 Some(simple(if begins_like_a_path(&field.template) {
                     HelperCommand::Program(field)
                 } else {
@@ -31,7 +32,7 @@ impl EntryReader<'_> {
             }
             Value::Object(object) => {
                 let (words, refresh, ttl_ms, timeout_ms) = self.below(object, &pointer, |inner| {
-                    let words = inner.list("command");
+                    let words = inner.list("command", Place::Command);
                     if let (true, Some(empty)) = (words.is_empty(), object.get("command")) {
                         inner.wrong_kind("command", &empty.value, "an array of strings, not empty");
                     }
@@ -45,7 +46,7 @@ impl EntryReader<'_> {
                 });
                 if object.get("command").is_none() {
                     let expected = "an object with `command`";
-                    self.wrong_kind("headersHelper", &member.value, expected);
+                    self.wrong_kind(key, &member.value, expected);
                 }
                 Some(Helper {
                     refresh,
@@ -55,7 +56,7 @@ impl EntryReader<'_> {
                 })
             }
             _ => {
-                self.wrong_kind("headersHelper", &member.value, "a string or an object");
+                self.wrong_kind(key, &member.value, "a string or an object");
                 None
             }
         }

@@ -1,0 +1,63 @@
+//! Continue.
+
+use super::HostFieldRole::{Args, Bearer, Command, Cwd, Env, EnvFile, Headers, Inner, Name, Type, Url};
+use super::fields::{field, other};
+use super::{
+    Asks, Dialect, EVERYWHERE, FileScope, Holds, HostFile, Layout, Syntax, Unset, Untyped, file,
+};
+use crate::template::{VariableForm, VariableSyntax};
+use crate::transport::Transport;
+
+pub(super) static DIALECT: Dialect = Dialect {
+    id: "continue",
+    name: "Continue",
+    files: &[
+        file(".continue/mcpServers/*.yaml", FileScope::Project, Holds::Entries),
+        file(".continue/mcpServers/*.yml", FileScope::Project, Holds::Entries),
+        HostFile {
+            syntax: Some(Syntax::JsonWithComments),
+            ..file(".continue/mcpServers/*.json", FileScope::Project, Holds::Entries)
+        },
+        file(".continue/config.yaml", FileScope::User, Holds::Settings),
+    ],
+    syntax: Syntax::Yaml,
+    wrappers: &[&["mcpServers"]],
+    layout: Layout::List,
+    built_in: &[],
+    may_lack_endpoint: false,
+    fields: &[
+        field("name", Name),
+        field("type", Type),
+        field("command", Command),
+        field("args", Args),
+        field("env", Env),
+        field("cwd", Cwd),
+        field("url", Url(None)),
+        field("headers", Headers),
+        field("apiKey", Bearer),
+        field("requestOptions", Inner(&[field("headers", Headers)])),
+        field("envFile", EnvFile),
+        other("connectionTimeout"),
+        other("faviconUrl"),
+        other("sourceFile"),
+    ],
+    oauth: &[],
+    types: &[
+        ("stdio", Transport::Stdio),
+        ("sse", Transport::Sse),
+        ("streamable-http", Transport::Http),
+        ("http", Transport::Http),
+    ],
+    untyped: Untyped::Inferred,
+    variables: VariableSyntax::of(&[VariableForm::Expression]),
+    expands: EVERYWHERE,
+    unset: Unset::Unknown,
+    asks: Asks::Names,
+    same_name: "not documented",
+    plugins: "",
+    notes: &[
+        "In YAML `mcpServers` is a list whose entries have a `name`; in JSON it is a map, and \
+         `${NAME}` is replaced in `env` alone.",
+    ],
+    sources: &["https://docs.continue.dev/customize/deep-dives/mcp"],
+};

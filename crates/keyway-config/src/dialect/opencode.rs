@@ -1,0 +1,56 @@
+//! opencode.
+
+use super::HostFieldRole::{Command, Cwd, Enabled, Env, Headers, OAuth, TimeoutMs, Type, Url};
+use super::fields::field;
+use super::{Asks, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file};
+use crate::template::{VariableForm, VariableSyntax};
+use crate::transport::Transport;
+
+pub(super) static DIALECT: Dialect = Dialect {
+    id: "opencode",
+    name: "opencode",
+    files: &[
+        file("opencode.json", FileScope::Project, Holds::Settings),
+        file("opencode.jsonc", FileScope::Project, Holds::Settings),
+        file(".opencode/mcp.json", FileScope::Project, Holds::Settings),
+        file("opencode/config.json", FileScope::User, Holds::Settings),
+    ],
+    syntax: Syntax::Jsonc,
+    wrappers: &[&["mcp", "servers"], &["mcp"]],
+    layout: Layout::MapOrBare,
+    built_in: &[],
+    may_lack_endpoint: true,
+    fields: &[
+        field("type", Type),
+        field("command", Command),
+        field("environment", Env),
+        field("cwd", Cwd),
+        field("url", Url(Some(Transport::Http))),
+        field("headers", Headers),
+        field("oauth", OAuth),
+        field("timeout", TimeoutMs),
+        field("enabled", Enabled),
+    ],
+    oauth: &[
+        ("clientId", "clientId"),
+        ("clientSecret", "clientSecret"),
+        ("scope", "scopes"),
+        ("redirectUri", "redirectUri"),
+        ("callbackPort", "callbackPort"),
+        ("authorizationEndpoint", "authorizationUrl"),
+        ("tokenEndpoint", "tokenUrl"),
+    ],
+    types: &[("local", Transport::Stdio), ("remote", Transport::Http)],
+    untyped: Untyped::Refused,
+    variables: VariableSyntax::of(&[VariableForm::BraceEnv]),
+    expands: EVERYWHERE,
+    unset: Unset::Empty,
+    asks: Asks::Never,
+    same_name: "project and user files are merged",
+    plugins: "",
+    notes: &[
+        "`command` is an array of the program and its arguments.",
+        "`{file:path}` is replaced by the content of a file; Keyway refuses it.",
+    ],
+    sources: &["https://opencode.ai/docs/mcp-servers", "https://opencode.ai/docs/config"],
+};

@@ -1,0 +1,187 @@
+//! References in another host's file, judged by what that host replaces.
+
+use keyway_config::diagnostic::Severity;
+use keyway_config::dialect::{Asks, Dialect, HostFieldRole};
+use keyway_config::edit::Applicability;
+use keyway_config::reference::{ForeignReference, foreign_parts, lookalike};
+use keyway_config::template::{Template, is_asked_for};
+use keyway_config::usage::FieldRole;
+
+use super::{CheckedField, MOST_PER_STRING};
+use crate::rules::Report;
+use crate::rules::walk::{named, shown};
+
+impl CheckedField<'_> {
+    /// Reports what the host of the file passes on as it is written.
+    pub(super) fn check_of_host(&self, report: &mut Report<'_>) {
+        // What a file says in other words is not written in it.
+        let written = self.document.source.slice(self.field.span);
+        let template = &self.field.template;
+        if !is_written(written, template) {
+            return;
+        }
+        let foreign = foreign_parts(template).into_iter();
+        let plain = match self.role {
+            FieldRole::Header(_) | FieldRole::Env(_) | FieldRole::OAuth(_)
+                if template.variables().next().is_none() =>
+            {
+                lookalike(template)
+            }
+            _ => None,
+        };
+        for reference in foreign.chain(plain).take(MOST_PER_STRING) {
+            self.not_replaced(&reference, report);
+        }
+        self.not_asked_for(report);
+    }
+
+    fn not_replaced(&self, reference: &ForeignReference, report: &mut Report<'_>) {
+        let dialect = self.document.dialect;
+        let text = self.field.template.as_str();
+        let text = text.get(reference.range.clone()).unwrap_or_default();
+        // A program may read such a thing itself, a shell above all.
+        let for_program = matches!(self.role, FieldRole::Command | FieldRole::Argument(_));
+        let name = name_of(text).or_else(|| reference.name.clone());
+        if for_program && name.is_none() {
+            return;
+        }
+        let severity = if for_program {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
+        let (place, host) = (named(self.role), dialect.name);
+        let message = format!(
+            "{place} has `{}`, which {host} does not replace, so it is passed on as it stands",
+            shown(text)
+        );
+        let own = name
+            .as_ref()
+            .and_then(|name| dialect.variables_in(self.role.place()).write(name));
+        let finding = self
+            .finding(&reference.range, message, report)
+            .severity(severity);
+        match own {
+            Some(own) => {
+                let hint = format!("write `{}`", shown(&own));
+                let edits = self.edits(&reference.range, &own);
+                finding
+                    .hint(hint.clone())
+                    .fix(Applicability::Unsafe, hint, edits);
+            }
+            None => {
+                finding.hint(way_out(dialect, self.role));
+            }
+        }
+    }
+
+    /// Reports a reference to a value that the file never asks for.
+    fn not_asked_for(&self, report: &mut Report<'_>) {
+        let dialect = self.document.dialect;
+        if !matches!(dialect.asks, Asks::Inputs | Asks::UserConfig) {
+            return;
+        }
+        for variable in self.field.template.variables() {
+            let prompts = &self.document.prompts;
+            let is_declared = prompts.iter().any(|it| it.variable == variable.name);
+            if !is_asked_for(&variable.name) || is_declared {
+                continue;
+            }
+            let key = match dialect.asks {
+                Asks::Inputs => "inputs",
+                _ => "user_config",
+            };
+            let message = format!(
+                "{} refers to a value that `{key}` does not declare",
+                named(self.role)
+            );
+            self.finding(&variable.range, message, report)
+                .severity(Severity::Error)
+                .hint(format!("declare it in `{key}`, so that {} asks for it", dialect.name));
+        }
+    }
+}
+
+/// Says whether the text of a template is what stands in the file.
+fn is_written(written: &str, template: &Template) -> bool {
+    let text = template.as_str();
+    written.contains(text) || written.contains('\\')
+}
+
+/// The variable that `${NAME}`, `${env:NAME}` or `${NAME:-text}` would name.
+fn name_of(text: &str) -> Option<String> {
+    let template = Template::parse(text);
+    let mut variables = template.variables();
+    Some(variables.next()?.name.clone())
+}
+
+/// How a host that replaces nothing here gets a credential.
+fn way_out(dialect: &Dialect, role: FieldRole<'_>) -> String {
+    let key = |role: HostFieldRole| dialect.key(role);
+    let by_name = match role {
+        FieldRole::Header(name) if name.eq_ignore_ascii_case("authorization") => {
+            key(HostFieldRole::BearerFromEnv).or_else(|| key(HostFieldRole::HeadersFromEnv))
+        }
+        FieldRole::Header(_) => key(HostFieldRole::HeadersFromEnv),
+        FieldRole::Env(_) => key(HostFieldRole::EnvNames),
+        _ => None,
+    };
+    match by_name {
+        Some(key) => format!("name the variable in `{key}`"),
+        None => format!(
+            "{} replaces nothing here; start the server through `keyway run`, which fills it in",
+            dialect.name
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::diagnostic::Severity;
+    use keyway_config::plugin::Plugin;
+
+    use crate::rules::fixture::findings;
+
+    const ID: &str = "foreign-variable-syntax";
+
+    fn found(path: &str, text: &str) -> Vec<(Severity, String)> {
+        let plugin = Plugin::from_text("/plugin", path, text);
+        let found = findings(ID, &plugin).into_iter();
+        found
+            .map(|it| (it.severity, it.hint.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn the_hosts_own_syntax_is_not_reported() {
+        for (path, text) in [
+            (".cursor/mcp.json", r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${env:T}"}}}}"#),
+            (".vscode/mcp.json", r#"{"inputs": [{"type": "promptString", "id": "t"}], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#),
+            (".vscode/mcp.json", r#"{"inputs": [{"type": "command", "id": "t", "command": "c"}], "servers": {"s": {"command": "x", "args": ["${input:t}"]}}}"#),
+            ("opencode.json", r#"{"mcp": {"s": {"type": "remote", "url": "https://h.example", "headers": {"A": "{env:T}"}}}}"#),
+            (".codex/config.toml", "[mcp_servers.s]\nurl = \"https://h.example\"\nbearer_token_env_var = \"T\"\n"),
+            (".gemini/settings.json", r#"{"mcpServers": {"s": {"httpUrl": "https://h.example", "headers": {"A": "Bearer $T"}}}}"#),
+        ] {
+            assert!(found(path, text).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_the_host_passes_on_is_reported_with_its_own_way_to_write_it() {
+        for (path, text, hint) in [
+            (".cursor/mcp.json", r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${T}"}}}}"#, "write `${env:T}`"),
+            ("opencode.json", r#"{"mcp": {"s": {"type": "remote", "url": "https://h.example", "headers": {"A": "${T}"}}}}"#, "write `{env:T}`"),
+            (".vscode/mcp.json", r#"{"servers": {"s": {"url": "https://h.example", "headers": {"A": "$TOKEN"}}}}"#, "write `${env:TOKEN}`"),
+            (".codex/config.toml", "[mcp_servers.s]\nurl = \"https://h.example\"\nhttp_headers = { Authorization = \"Bearer ${T}\" }\n", "name the variable in `bearer_token_env_var`"),
+            ("claude_desktop_config.json", r#"{"mcpServers": {"s": {"command": "x", "env": {"A": "${T}"}}}}"#, "Claude Desktop replaces nothing here; start the server through `keyway run`, which fills it in"),
+        ] {
+            assert_eq!(found(path, text), [(Severity::Error, hint.to_owned())], "{path}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_never_asked_for_is_reported() {
+        let text = r#"{"inputs": [], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#;
+        assert_eq!(found(".vscode/mcp.json", text)[0].1, "declare it in `inputs`, so that VS Code asks for it");
+    }
+}

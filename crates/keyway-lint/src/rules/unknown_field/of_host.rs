@@ -1,0 +1,184 @@
+//! Fields of an entry in another host's file, judged by what that host reads.
+
+use keyway_config::diagnostic::Severity;
+use keyway_config::dialect::{DIALECTS, Dialect, HostFieldRole};
+use keyway_config::document::{Document, Entry};
+use keyway_config::edit::{Applicability, Edit};
+use keyway_config::environment::nearest;
+use keyway_config::json::{Member, Object, quote};
+
+use crate::rules::walk::shown;
+use crate::rules::{Finding, Report};
+
+/// Reports the fields that the host of a file does not read.
+pub(super) fn check(
+    document: &Document,
+    entry: &Entry,
+    object: &Object,
+    report: &mut Report<'_>,
+) {
+    let dialect = document.dialect;
+    // The registry's items have a schema of their own, and none of these names.
+    if dialect.fields.is_empty() {
+        return;
+    }
+    for member in &object.members {
+        let key = member.key.as_str();
+        if dialect.field(key).is_some() || key.starts_with(['_', '$']) {
+            continue;
+        }
+        let spelled = entry.server.as_ref();
+        if spelled.is_ok_and(|it| it.spellings.iter().any(|s| s.span == member.key_span)) {
+            continue;
+        }
+        let judged = judge(dialect, object, key);
+        // What no host reads and no typo explains is a note; it breaks nothing.
+        if judged.severity == Severity::Info && !report.pedantic() {
+            continue;
+        }
+        add(report, document, (entry, object, member), judged);
+    }
+}
+
+/// What is to be told of a field.
+struct Judged {
+    severity: Severity,
+    hint: String,
+    rename: Option<&'static str>,
+}
+
+fn judge(dialect: &'static Dialect, object: &Object, key: &str) -> Judged {
+    let name = dialect.name;
+    let has_url = dialect.fields.iter();
+    let has_url = has_url
+        .clone()
+        .any(|field| matches!(field.role, HostFieldRole::Url(_)));
+    if matches!(key, "url" | "serverUrl" | "httpUrl") && !has_url {
+        return Judged {
+            severity: Severity::Error,
+            hint: format!(
+                "{name} only starts programs from this file; `keyway run` is one that reaches the server"
+            ),
+            rename: None,
+        };
+    }
+    if let Some((other, role)) = meaning_elsewhere(dialect, key) {
+        return match dialect.key(role).filter(|own| object.get(own).is_none()) {
+            Some(own) => Judged {
+                severity: Severity::Warning,
+                hint: format!("{} reads it; {name} calls it `{own}`", other.name),
+                rename: Some(own),
+            },
+            None if is_weighty(role) => Judged {
+                severity: Severity::Warning,
+                hint: format!("{} reads it; {name} does not", other.name),
+                rename: None,
+            },
+            None => Judged {
+                severity: Severity::Info,
+                hint: format!("{} reads it; {name} does not", other.name),
+                rename: None,
+            },
+        };
+    }
+    let near = nearest(key, dialect.fields.iter().map(|field| field.key));
+    match near.first().and_then(|near| dialect.field(near)) {
+        Some(field) => Judged {
+            severity: Severity::Warning,
+            hint: format!("did you mean `{}`?", field.key),
+            rename: (near.len() == 1).then_some(field.key),
+        },
+        None => Judged {
+            severity: Severity::Info,
+            hint: "remove it, or leave it as a note".to_owned(),
+            rename: None,
+        },
+    }
+}
+
+/// Finds another host that reads the key, and what it is there.
+fn meaning_elsewhere(
+    dialect: &Dialect,
+    key: &str,
+) -> Option<(&'static Dialect, HostFieldRole)> {
+    let others = DIALECTS.iter().filter(|other| other.id != dialect.id);
+    others.copied().find_map(|other| {
+        let field = other.field(key)?;
+        Some((other, field.role))
+    })
+}
+
+/// Says whether a server works differently without the field.
+const fn is_weighty(role: HostFieldRole) -> bool {
+    !matches!(
+        role,
+        HostFieldRole::Other
+            | HostFieldRole::Name
+            | HostFieldRole::Type
+            | HostFieldRole::Disabled
+            | HostFieldRole::Enabled
+            | HostFieldRole::TimeoutMs
+            | HostFieldRole::TimeoutSeconds
+    )
+}
+
+fn add(
+    report: &mut Report<'_>,
+    document: &Document,
+    (entry, object, member): (&Entry, &Object, &Member),
+    judged: Judged,
+) {
+    let source = &document.source;
+    let key = shown(&member.key);
+    let message = format!("`{key}` is not a field that {} reads", document.dialect.name);
+    let pointer = entry.pointer.child(&member.key);
+    let finding: Finding<'_> = report
+        .at(source, member.key_span, &pointer, message)
+        .server(&entry.name)
+        .severity(judged.severity)
+        .hint(judged.hint);
+    if let Some(name) = judged.rename.filter(|name| object.get(name).is_none()) {
+        let edits = vec![Edit::replace(source, member.key_span, quote(name))];
+        finding.fix(Applicability::Unsafe, format!("rename it to `{name}`"), edits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::diagnostic::Severity;
+    use keyway_config::plugin::Plugin;
+
+    use crate::rules::fixture::findings;
+
+    fn found(path: &str, entry: &str) -> Vec<(Severity, String)> {
+        let text = format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
+        let plugin = Plugin::from_text("/plugin", path, &text);
+        let found = findings("unknown-field", &plugin).into_iter();
+        found
+            .map(|it| (it.severity, it.hint.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn a_file_is_judged_by_what_its_own_host_reads() {
+        let entry = r#"{"command": "x", "autoApprove": [], "disabledTools": []}"#;
+        assert!(found(".kiro/settings/mcp.json", entry).is_empty());
+        let (severity, hint) = found(
+            ".cursor/mcp.json",
+            r#"{"command": "x", "environment": {"A": "b"}}"#,
+        )
+        .remove(0);
+        assert_eq!(severity, Severity::Warning);
+        assert_eq!(hint, "opencode reads it; Cursor calls it `env`");
+        let (severity, hint) = found(".cursor/mcp.json", r#"{"command": "x", "arg": []}"#).remove(0);
+        assert_eq!((severity, hint.as_str()), (Severity::Warning, "did you mean `args`?"));
+    }
+
+    #[test]
+    fn an_address_in_a_file_that_only_starts_programs_is_an_error() {
+        let entry = r#"{"type": "sse", "url": "https://h.example/sse"}"#;
+        let found = found("claude_desktop_config.json", entry);
+        assert_eq!(found[0].0, Severity::Info);
+        assert_eq!(found[1].0, Severity::Error);
+    }
+}

@@ -1,0 +1,336 @@
+//! A whole repository: every host's file in a tree, found by name or by content, and read.
+//!
+//! The tree is walked as ripgrep does: ignore files count, links are not followed, and of hidden
+//! folders only those of hosts are entered. What one root holds for one host is one plugin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use keyway_config::dialect::{DIALECTS, Holds, has_marks, host_file};
+use keyway_config::document::{Document, DocumentKind, Wrapper};
+use keyway_config::source::MAX_BYTES;
+
+use super::root::{Root, Target, full_name};
+use super::{Around, Extent, Loaded, Loader, Reader, kind_of};
+use crate::config_files::CONFIG_FILES;
+use crate::error::LoadError;
+use crate::read;
+
+/// What a tree holds.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Tree {
+    /// The plugins and host files, by path.
+    pub plugins: Vec<Loaded>,
+    /// What could not be read.
+    pub failures: Vec<LoadError>,
+    /// Whether there was more than is looked at.
+    pub is_cut: bool,
+}
+
+impl Loader {
+    /// Reads every file of every host below a folder, the folder itself included.
+    ///
+    /// `is_excluded` is asked for each path below the folder, folders first.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LoadError::Missing`] if there is no such folder.
+    pub fn load_tree(
+        &self,
+        folder: &Path,
+        is_excluded: &(dyn Fn(&Path) -> bool + Sync),
+    ) -> Result<Tree, LoadError> {
+        let root = Root::of(folder)?;
+        let (mut files, is_cut) = find(&root.given, is_excluded);
+        files.sort();
+        let groups = Groups::of(&files);
+        let loaded = in_parallel(&groups.roots, |group| self.load_group(group));
+        let mut tree = Tree {
+            is_cut,
+            ..Tree::default()
+        };
+        let mut read = BTreeSet::new();
+        for (plugins, failures) in loaded {
+            tree.failures.extend(failures);
+            for loaded in plugins {
+                read.extend(loaded.paths.values().filter_map(|it| fs::canonicalize(it).ok()));
+                tree.plugins.push(loaded);
+            }
+        }
+        // A manifest may have named a file that also looks like one of its own.
+        let rest: Vec<&PathBuf> = groups.by_content.iter().collect();
+        let rest: Vec<&PathBuf> = rest
+            .into_iter()
+            .filter(|file| fs::canonicalize(file).is_ok_and(|it| !read.contains(&it)))
+            .collect();
+        for loaded in in_parallel(&rest, |file| self.load_unnamed(file)) {
+            match loaded {
+                Ok(loaded) => tree.plugins.extend(loaded),
+                Err(error) => tree.failures.push(error),
+            }
+        }
+        tree.plugins.sort_by_cached_key(first_path);
+        Ok(tree)
+    }
+
+    /// Reads what one folder holds: the files of a plugin together, those of hosts one by one.
+    fn load_group(&self, group: &Group) -> (Vec<Loaded>, Vec<LoadError>) {
+        let (mut plugins, mut failures) = (Vec::new(), Vec::new());
+        let Ok(root) = Root::of(&group.root) else {
+            return (plugins, failures);
+        };
+        let around = Around::of(&root);
+        let mut extent = Extent::Whole;
+        if group.is_plugin {
+            let mut reader = Reader::new(&root);
+            match reader.read_all() {
+                Ok(()) => {
+                    plugins.push(self.finish(&root, reader, &around, extent));
+                    extent = Extent::EntriesOnly;
+                }
+                Err(LoadError::NoConfiguration { .. }) => {}
+                Err(error) => failures.push(error),
+            }
+        }
+        for file in &group.files {
+            let target = Target {
+                root: root.clone(),
+                file: Some(file.clone()),
+            };
+            match self.load_target(&target, &around, extent) {
+                Ok(loaded) if is_worth_a_look(&loaded) => {
+                    plugins.push(loaded);
+                    extent = Extent::EntriesOnly;
+                }
+                Ok(_) => {}
+                Err(error) => failures.push(error),
+            }
+        }
+        (plugins, failures)
+    }
+
+    /// Reads a file that only its content gives away; `None` if it turns out to be something else.
+    fn load_unnamed(&self, file: &Path) -> Result<Option<Loaded>, LoadError> {
+        let target = Target::of(file)?;
+        let around = Around {
+            repository: None,
+            prose: super::Prose::default(),
+        };
+        let loaded = self.load_target(&target, &around, Extent::EntriesOnly)?;
+        let mut entries = loaded.plugin.entries();
+        let has_server = entries.any(|(_, entry)| entry.server.is_ok());
+        drop(entries);
+        Ok(has_server.then_some(loaded))
+    }
+}
+
+/// Says whether a file has anything to do with MCP: settings of a host often have not.
+fn is_worth_a_look(loaded: &Loaded) -> bool {
+    loaded.plugin.documents.iter().any(|document: &Document| {
+        let is_settings = document.file.is_none_or(|file| {
+            matches!(file.holds, Holds::Settings) || SHARED_NAMES.contains(&file.path)
+        });
+        let is_listed = document.kind == DocumentKind::Marketplace;
+        let is_empty = document.entries.is_empty() && !is_listed;
+        let is_absent = matches!(document.wrapper, Wrapper::Absent | Wrapper::NotAnObject);
+        !(is_settings && is_empty && (is_absent || document.wrapper == Wrapper::Bare))
+    })
+}
+
+fn first_path(loaded: &Loaded) -> PathBuf {
+    let documents = loaded.plugin.documents.iter();
+    let mut paths = documents.filter_map(|document| loaded.path_of(document.source.path()));
+    paths.next().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// The files of a tree by the folder that they belong to.
+struct Groups {
+    roots: Vec<Group>,
+    by_content: Vec<PathBuf>,
+}
+
+struct Group {
+    root: PathBuf,
+    /// Whether there are files of a plugin.
+    is_plugin: bool,
+    /// The other hosts' files.
+    files: Vec<PathBuf>,
+}
+
+impl Groups {
+    fn of(files: &[Candidate]) -> Self {
+        let mut roots: BTreeMap<PathBuf, Group> = BTreeMap::new();
+        let mut by_content = Vec::new();
+        for Candidate { path, is_named } in files {
+            if !is_named {
+                by_content.push(path.clone());
+                continue;
+            }
+            let Ok(target) = Target::of(path) else {
+                continue;
+            };
+            let root = target.root.given;
+            let is_of_plugin = CONFIG_FILES.iter().any(|(name, _)| root.join(name) == *path);
+            let group = roots.entry(root.clone()).or_insert_with(|| Group {
+                root,
+                is_plugin: false,
+                files: Vec::new(),
+            });
+            if is_of_plugin {
+                group.is_plugin = true;
+            } else {
+                group.files.push(path.clone());
+            }
+        }
+        let roots = roots.into_values().collect();
+        Self { roots, by_content }
+    }
+}
+
+/// A file that may hold entries.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    path: PathBuf,
+    /// Whether its name alone says so.
+    is_named: bool,
+}
+
+/// Walks the tree; says whether it was cut off.
+fn find(
+    folder: &Path,
+    is_excluded: &(dyn Fn(&Path) -> bool + Sync),
+) -> (Vec<Candidate>, bool) {
+    let found = Mutex::new(Vec::new());
+    let seen = AtomicUsize::new(0);
+    let walk = WalkBuilder::new(folder)
+        .hidden(false)
+        .max_depth(Some(MAX_DEPTH))
+        .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry))
+        .build_parallel();
+    walk.run(|| {
+        Box::new(|entry| {
+            let Ok(entry) = entry else {
+                return WalkState::Continue;
+            };
+            if seen.fetch_add(1, Ordering::Relaxed) >= MAX_ENTRIES {
+                return WalkState::Quit;
+            }
+            let path = entry.path();
+            let below = path.strip_prefix(folder).unwrap_or(path);
+            if entry.depth() > 0 && is_excluded(below) {
+                return WalkState::Skip;
+            }
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Some(candidate) = candidate(path)
+            {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                if found.len() >= MAX_FILES {
+                    return WalkState::Quit;
+                }
+                found.push(candidate);
+            }
+            WalkState::Continue
+        })
+    });
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let is_cut = seen.into_inner() >= MAX_ENTRIES || found.len() >= MAX_FILES;
+    (found, is_cut)
+}
+
+/// Says whether a folder is not entered.
+fn is_skipped(entry: &DirEntry) -> bool {
+    if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        return false;
+    }
+    let name = entry.file_name().to_string_lossy();
+    if !name.starts_with('.') {
+        return name == "node_modules";
+    }
+    let mut patterns = DIALECTS.iter().flat_map(|dialect| dialect.files);
+    !patterns.any(|file| file.path.split('/').any(|part| part == name))
+        && !OTHER_HIDDEN.contains(&&*name)
+}
+
+fn candidate(path: &Path) -> Option<Candidate> {
+    let named = host_file(&full_name(path));
+    let is_named = match named {
+        Some((_, file)) => !SHARED_NAMES.contains(&file.path),
+        None => false,
+    };
+    let candidate = |is_named| Candidate {
+        path: path.to_path_buf(),
+        is_named,
+    };
+    if is_named {
+        return Some(candidate(true));
+    }
+    let ending = path.extension()?.to_str()?;
+    if !ENDINGS.contains(&ending) {
+        return None;
+    }
+    let bytes = read::optional(path, MAX_BYTES)?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    let is_registry = || text.contains("\"registryType\"") || text.contains("\"remotes\"");
+    let is_marked = has_marks(text) || named.is_some() && is_registry();
+    is_marked.then(|| candidate(named.is_some()))
+}
+
+/// Applies `work` to all items on as many threads as there are processors, and keeps their order.
+pub fn in_parallel<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(MAX_THREADS).min(items.len());
+    if threads <= 1 {
+        return items.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, O)>> = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else { break };
+                    // The lock is not held while working: only the result is put away under it.
+                    let output = work(item);
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.push((at, output));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, output)| output).collect()
+}
+
+/// Says which kind of document a file would be read as.
+#[must_use]
+pub fn document_kind(file: &Path) -> DocumentKind {
+    kind_of(file)
+}
+
+/// Names under which other programs keep other things; the content decides.
+const SHARED_NAMES: &[&str] = &[
+    "mcp.json",
+    "plugin.json",
+    "manifest.json",
+    "server.json",
+    "mcp_config.json",
+    "mcp_settings.json",
+];
+
+/// Hidden folders in which files without a host's name are looked for as well.
+const OTHER_HIDDEN: &[&str] = &[".config", ".mcp", ".github", ".devcontainer", ".windsurf"];
+
+const ENDINGS: &[&str] = &["json", "jsonc", "toml", "yaml", "yml"];
+
+/// How deep, how many folders and files, and how many of them with entries (threat D18).
+const MAX_DEPTH: usize = 64;
+const MAX_ENTRIES: usize = 1_000_000;
+const MAX_FILES: usize = 20_000;
+const MAX_THREADS: usize = 16;
