@@ -17,6 +17,7 @@ use keyway_code::{Code, Exit};
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
+use keyway_lint::check_settings::CheckSettingsError;
 use keyway_secret::{printable, shell_word};
 use thiserror::Error;
 
@@ -56,6 +57,15 @@ pub(crate) enum CliError {
     /// One plugin stands twice on the command line.
     #[error("the plugin at `{}` is given twice", shown(path))]
     DuplicatePlugin { path: PathBuf },
+    /// What says how to check is wrong: a flag, or a repository's `keyway.toml`.
+    #[error("{}", settings_place(file.as_deref()))]
+    CheckSettings {
+        file: Option<PathBuf>,
+        source: CheckSettingsError,
+    },
+    /// A file of known findings cannot be used.
+    #[error("cannot use the baseline `{}`", shown(path))]
+    Baseline { path: PathBuf, source: io::Error },
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
@@ -181,6 +191,8 @@ impl CliError {
             | Self::PluginNameCollision { .. }
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
+            | Self::CheckSettings { .. }
+            | Self::Baseline { .. }
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::BrokenPipe { exit } => *exit,
@@ -197,9 +209,9 @@ impl CliError {
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
             Self::UnknownTool { .. } => Code::UnknownTool,
             Self::BadArguments { .. } => Code::BadArguments,
-            Self::Settings(_) => Code::InvalidSetting,
+            Self::Settings(_) | Self::CheckSettings { .. } => Code::InvalidSetting,
             Self::NoPassphrase { .. } => Code::UnresolvedVariable,
-            Self::Arguments { .. } => Code::UnreadableFile,
+            Self::Arguments { .. } | Self::Baseline { .. } => Code::UnreadableFile,
             Self::Demo(_) => Code::DemoFailed,
             Self::NoGateway { .. } => Code::Unreachable,
             Self::Usage { .. }
@@ -252,6 +264,12 @@ impl CliError {
     /// Returns what the person can do next.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
+            Self::CheckSettings { .. } => {
+                Some("`keyway explain RULE` knows the rules, docs/check.md the settings".to_owned())
+            }
+            Self::Baseline { .. } => {
+                Some("write it: keyway check --baseline FILE --update-baseline".to_owned())
+            }
             Self::Host(error) => error.hint(),
             Self::SkippedEntry(skipped) => Some(match &skipped.hint {
                 Some(hint) => hint.clone(),
@@ -315,6 +333,13 @@ impl CliError {
             }
             _ => None,
         }
+    }
+}
+
+fn settings_place(file: Option<&Path>) -> String {
+    match file {
+        Some(file) => format!("`{}` cannot be used", shown(file)),
+        None => "the call cannot be understood".to_owned(),
     }
 }
 

@@ -20,6 +20,7 @@ use keyway::error::LoadError;
 use keyway::load::Loaded;
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::document::Document;
+use keyway_config::names::stable_id;
 use keyway_config::source::Source;
 
 pub(crate) use self::human::counted;
@@ -34,6 +35,8 @@ pub(crate) struct Report<'a> {
     diagnostics: Vec<Diagnostic>,
     /// What could not be looked at.
     failures: &'a [LoadError],
+    /// How many findings were accepted by notes or known from a baseline.
+    suppressed: usize,
 }
 
 /// How much to print.
@@ -84,7 +87,14 @@ impl<'a> Report<'a> {
             plugins,
             diagnostics,
             failures,
+            suppressed: 0,
         }
+    }
+
+    /// Says how many findings are not among them, since someone accepted them.
+    pub(crate) const fn with_suppressed(mut self, suppressed: usize) -> Self {
+        self.suppressed = suppressed;
+        self
     }
 
     /// Returns what could not be looked at.
@@ -165,6 +175,15 @@ impl<'a> Report<'a> {
 struct Text<'a> {
     source: &'a Source,
     mask: Mask,
+}
+
+/// Names a finding by what stays when lines move: rule, file, place in the document and message.
+pub(crate) fn identity(diagnostic: &Diagnostic) -> String {
+    let location = diagnostic.location.as_ref();
+    let file = location.map_or("", |location| &location.file);
+    let pointer = location.map_or("", |location| location.pointer.as_str());
+    let parts = [diagnostic.code.as_str(), file, pointer, &diagnostic.message];
+    stable_id(&parts)
 }
 
 /// Returns the document of that name, if it is one.

@@ -92,7 +92,7 @@ fn github_commands_are_one_line_each() {
 fn path_that_cannot_be_read_fails_and_the_others_are_still_checked() {
     let folder = warned();
     let outcome = check(&folder, &["nothing.json", ".mcp.json"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stdout.contains("1 warning in 1 file"));
     insta::assert_snapshot!(outcome.stderr, @r"
     error: `nothing.json` does not exist
@@ -110,16 +110,16 @@ fn path_that_cannot_be_read_fails_and_the_others_are_still_checked() {
 }
 
 #[test]
-fn folder_without_configuration_says_what_was_looked_for() {
+fn a_folder_without_configuration_is_a_warning_unless_files_are_required() {
     let outcome = check(&Folder::new(), &["."]);
     insta::assert_snapshot!(outcome.snapshot(), @r"
     --- stderr
-    error: `.` has no MCP configuration
-
-    hint: looked for `.mcp.json`, `mcp.json`, `plugin.json`, `.claude-plugin/plugin.json`, `.codex-plugin/plugin.json`
-    --- exit 1
+    warning: no MCP configuration found
+    --- exit 0
     ");
-    assert_eq!(check(&Folder::new(), &[]).code, 1);
+    assert_eq!(check(&Folder::new(), &[]).code, 0);
+    assert_eq!(check(&Folder::new(), &[".", "--require-files"]).code, 1);
+    assert_eq!(check(&Folder::new(), &["nothing"]).code, 2);
 }
 
 #[test]
@@ -248,14 +248,16 @@ fn quiet_prints_errors_only_and_verbose_prints_notes() {
     assert_eq!(check(&folder, &["--quiet"]).everything(), "\n");
     let noted =
         Folder::with_entries(r#"{"$schema": "https://other.example/x.json", "mcpServers": {}}"#);
-    let normal = check(&noted, &[]);
+    let normal = check(&noted, &["--pedantic"]);
     assert!(
         normal.stdout.ends_with("1 note (--verbose shows it)\n"),
         "{}",
         normal.stdout
     );
-    let verbose = check(&noted, &["--verbose"]);
+    let verbose = check(&noted, &["--pedantic", "--verbose"]);
     assert!(verbose.stdout.contains("info["), "{}", verbose.stdout);
+    let plain = check(&noted, &["--verbose"]);
+    assert!(!plain.stdout.contains("info["), "{}", plain.stdout);
 }
 
 #[test]

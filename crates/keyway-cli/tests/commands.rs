@@ -21,6 +21,7 @@ mod examples;
 mod explain;
 mod grammar;
 mod hidden_input;
+mod host_files;
 mod install;
 mod leaks;
 #[path = "live/main.rs"]
@@ -32,6 +33,7 @@ mod oauth;
 mod probe;
 mod reach;
 mod readme;
+mod repositories;
 mod rules;
 mod run;
 mod sarif;

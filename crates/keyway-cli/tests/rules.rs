@@ -89,7 +89,8 @@ fn fixtures() -> PathBuf {
 
 fn check(fixture: &Path, arguments: &[&str]) -> Outcome {
     let folder = build(fixture);
-    let mut call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["check", "."]);
+    let mut call =
+        Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["check", ".", "--pedantic"]);
     if let Ok(variables) = fs::read_to_string(fixture.join("variables")) {
         call = call.args(["--env"]);
         for (name, value) in variables.lines().filter_map(|line| line.split_once('=')) {

@@ -212,7 +212,11 @@ fn real_files_validate_unless_an_entry_is_skipped() {
         }
         let document = Document::parse(Source::new("x", &bytes), DocumentKind::Entries);
         let is_native = matches!(document.wrapper, Wrapper::Wrapped | Wrapper::Bare);
-        if !document.is_usable() || !is_native || document.entries.iter().any(is_repeated) {
+        if !document.is_usable()
+            || !document.dialect.is_contract()
+            || !is_native
+            || document.entries.iter().any(is_repeated)
+        {
             continue;
         }
         files += 1;

@@ -310,6 +310,7 @@ codes! {
         UnsupportedSchema "unsupported-schema"
         UnusableValue "unusable-value" => VARIABLES UNUSABLE Failed Person NO
             "correct the value of the variable; then keyway doctor --server SERVER"
+        UnusedSuppression "unused-suppression"
         UrlMissingType "url-missing-type"
         WhitespaceInValue "whitespace-in-value" => CHALLENGE REFUSED Failed Person NO
             "set the variable without the blank; then keyway doctor --server SERVER"

@@ -31,7 +31,7 @@ use crate::template::VariableSyntax;
 use crate::transport::Transport;
 
 pub use self::detect::{Detected, detect, folders_above, has_marks, host_file};
-pub use self::fields::{HostFieldRole, HostField};
+pub use self::fields::{HostField, HostFieldRole};
 
 /// Every dialect, in the order of the alphabet.
 pub static DIALECTS: &[&Dialect] = &[

@@ -148,7 +148,11 @@ impl Document {
             kind,
             dialect: found.dialect,
             file: found.file,
-            syntax: if own.is_json() == syntax.is_json() { own } else { syntax },
+            syntax: if own.is_json() == syntax.is_json() {
+                own
+            } else {
+                syntax
+            },
             tree: Tree {
                 root: None,
                 faults: Vec::new(),
@@ -240,7 +244,9 @@ impl Document {
             let Some(object) = plugin.as_object() else {
                 continue;
             };
-            let pointer = Pointer::default().child("plugins").child(&index.to_string());
+            let pointer = Pointer::default()
+                .child("plugins")
+                .child(&index.to_string());
             self.listed.push(ListedPlugin {
                 name: string_member(object, "name", &pointer),
                 path: string_member(object, "source", &pointer),
@@ -342,7 +348,10 @@ impl Document {
                 value: item.clone(),
             };
             // Something that a registry of the host supplies, named by `uses`.
-            if item.as_object().is_some_and(|entry| entry.get("uses").is_some()) {
+            if item
+                .as_object()
+                .is_some_and(|entry| entry.get("uses").is_some())
+            {
                 continue;
             }
             let alone = Object {

@@ -10,8 +10,8 @@ use url::{Host, Url};
 use crate::declared::{
     DeclaredServer, Endpoint, NamedField, OAuth, OAuthFields, Refresh, Remote, Transport,
 };
-use crate::reference::{foreign_parts, lookalike};
 use crate::fields::OAUTH_ENDPOINTS;
+use crate::reference::{foreign_parts, lookalike};
 use crate::source::{Pointer, Span};
 use crate::template::{Part, Template};
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::declared::{DeclaredServer, Field};
-use crate::document::{Document, DocumentKind, Entry};
 use crate::dialect::folders_above;
+use crate::document::{Document, DocumentKind, Entry};
 use crate::environment::{HOST_VARIABLES, HostVariables};
 use crate::prompt::Prompt;
 use crate::source::Source;

@@ -113,7 +113,10 @@ fn below(root: &Object, key: &str, read: fn(&Described<'_>) -> Option<Prompt>) -
         return Vec::new();
     };
     let pointer = Pointer::default().child(key);
-    described(member, &pointer).iter().filter_map(read).collect()
+    described(member, &pointer)
+        .iter()
+        .filter_map(read)
+        .collect()
 }
 
 /// Returns the objects below a member, be it an array or a map.
@@ -167,7 +170,9 @@ fn setting(described: &Described<'_>) -> Option<Prompt> {
 }
 
 fn named_variable(described: &Described<'_>) -> Option<Prompt> {
-    let variable = described.text("envVar").filter(|name| is_variable_name(name))?;
+    let variable = described
+        .text("envVar")
+        .filter(|name| is_variable_name(name))?;
     let key = described.text("name").unwrap_or_else(|| variable.clone());
     let prompt = described.prompt(variable, &key);
     Some(Prompt {
@@ -257,7 +262,10 @@ mod tests {
             Asks::Settings,
         );
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].variable.as_str(), found[0].key.as_str()), ("MY_KEY", "API key"));
+        assert_eq!(
+            (found[0].variable.as_str(), found[0].key.as_str()),
+            ("MY_KEY", "API key")
+        );
         let found = prompts(
             r#"{"variables": {"properties": {"TENANT": {"type": "string"}, "KEY": {}}, "required": ["KEY"]}}"#,
             Asks::Variables,

@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use keyway_secret::Secret;
 
-use crate::environment::Scope;
 pub use self::syntax::{
     KnownValue, VariableForm, VariableSyntax, environment_name, input_variable, is_asked_for,
     user_config_variable,
 };
+use crate::environment::Scope;
 
 /// A configuration string, split into literal text and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -123,7 +123,10 @@ mod tests {
         };
         assert_eq!(at(&["mcp_servers", "a", "command"]), Some("\"x\""));
         assert_eq!(at(&["mcp_servers", "a", "args", "0"]), Some("'-y'"));
-        assert_eq!(at(&["mcp_servers", "a", "startup_timeout_sec"]), Some("2.5"));
+        assert_eq!(
+            at(&["mcp_servers", "a", "startup_timeout_sec"]),
+            Some("2.5")
+        );
         assert_eq!(at(&["mcp_servers", "a", "env", "TOKEN"]), Some("\"t\""));
     }
 

@@ -182,7 +182,8 @@ fn plain(text: &str) -> Value {
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
         _ => {
-            let begins = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+            let begins =
+                text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
             if begins && text.parse::<f64>().is_ok() {
                 Value::Number(text.to_owned())
             } else {

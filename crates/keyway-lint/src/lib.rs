@@ -24,6 +24,7 @@
 //! assert!(RULES.iter().all(|rule| rule.id.page().contains("## Why it matters")));
 //! ```
 
+pub mod check_settings;
 pub mod literals;
 pub mod mask;
 pub mod migrate;
@@ -31,5 +32,6 @@ pub mod readme;
 pub mod rules;
 pub mod script;
 pub mod secrets;
+pub mod suppress;
 
 pub use crate::rules::{Context, RULES, Rule, lint};

@@ -52,6 +52,7 @@ mod unknown_type;
 mod unresolved_variable;
 mod unsupported_schema;
 mod unusable_value;
+mod unused_suppression;
 mod url_missing_type;
 mod walk;
 mod whitespace_in_value;
@@ -390,6 +391,7 @@ pub const RULES: &[Rule] = &[
     unresolved_variable::RULE,
     unsupported_schema::RULE,
     unusable_value::RULE,
+    unused_suppression::RULE,
     url_missing_type::RULE,
     whitespace_in_value::RULE,
     wrong_header_format::RULE,

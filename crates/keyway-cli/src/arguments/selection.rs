@@ -68,6 +68,11 @@ impl Selection {
             .collect()
     }
 
+    /// Returns the paths that were given, in their order; none means this folder.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter().chain(&self.config).map(PathBuf::as_path)
+    }
+
     /// Says whether standard input is among them.
     pub(crate) fn reads_stdin(&self) -> bool {
         self.paths
@@ -109,9 +114,9 @@ impl One {
     }
 }
 
-fn is_stdin(path: &Path) -> bool {
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
 /// The name of standard input in messages.
-const STDIN: &str = "<stdin>";
+pub(crate) const STDIN: &str = "<stdin>";

@@ -32,12 +32,13 @@ pub(super) fn render(report: &Report<'_>, look: Look) -> String {
         .filter(|diagnostic| diagnostic.severity >= least)
         .collect();
     let mut out = String::new();
-    for diagnostic in wanted.iter().take(MAX_SHOWN) {
-        out.push_str(&renderer.render(&[group(diagnostic, &texts)]));
+    let repeats = repeats(&wanted);
+    for (diagnostic, others) in repeats.iter().take(MAX_SHOWN) {
+        out.push_str(&renderer.render(&[group(diagnostic, others, &texts)]));
         out.push_str("\n\n");
     }
-    if wanted.len() > MAX_SHOWN {
-        let more = wanted.len() - MAX_SHOWN;
+    if repeats.len() > MAX_SHOWN {
+        let more = repeats.len() - MAX_SHOWN;
         out.push_str(&format!(
             "… and {more} more (`--format json` lists all)\n\n"
         ));
@@ -46,6 +47,33 @@ pub(super) fn render(report: &Report<'_>, look: Look) -> String {
         out.push_str(&summary(report, look));
     }
     out
+}
+
+/// Groups findings of one file that say the same: the first, and where the others are.
+fn repeats<'a>(wanted: &[&'a Diagnostic]) -> Vec<(&'a Diagnostic, Vec<&'a Location>)> {
+    let mut groups: Vec<(&Diagnostic, Vec<&Location>)> = Vec::new();
+    let mut known: HashMap<[&str; 4], usize> = HashMap::new();
+    for diagnostic in wanted {
+        let Some(location) = &diagnostic.location else {
+            groups.push((diagnostic, Vec::new()));
+            continue;
+        };
+        let hint = diagnostic.hint.as_deref().unwrap_or_default();
+        let key = [
+            diagnostic.code.as_str(),
+            &location.file,
+            &diagnostic.message,
+            hint,
+        ];
+        match known.get(&key).and_then(|at| groups.get_mut(*at)) {
+            Some((_, others)) => others.push(location),
+            None => {
+                known.insert(key, groups.len());
+                groups.push((diagnostic, Vec::new()));
+            }
+        }
+    }
+    groups
 }
 
 /// Returns the closing line: what was found, or that nothing was.
@@ -79,6 +107,12 @@ fn summary(report: &Report<'_>, look: Look) -> String {
         let notes = counted(notes, "note");
         line.push_str(&format!("\n{dim}{notes} (--verbose shows {them}){dim:#}"));
     }
+    if report.suppressed > 0 {
+        line.push_str(&format!(
+            "\n{} suppressed",
+            counted(report.suppressed, "finding")
+        ));
+    }
     line.push('\n');
     line
 }
@@ -89,7 +123,11 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-fn group<'a>(diagnostic: &'a Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Group<'a> {
+fn group<'a>(
+    diagnostic: &'a Diagnostic,
+    others: &[&Location],
+    texts: &HashMap<&str, Text<'_>>,
+) -> Group<'a> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -101,6 +139,16 @@ fn group<'a>(diagnostic: &'a Diagnostic, texts: &HashMap<&str, Text<'_>>) -> Gro
     let mut group = Group::with_title(title);
     for snippet in places(diagnostic, texts) {
         group = group.element(snippet);
+    }
+    if !others.is_empty() {
+        let lines = others.iter().take(MOST_LINES);
+        let mut lines: Vec<String> = lines.map(|it| it.start.line.to_string()).collect();
+        if others.len() > MOST_LINES {
+            lines.push("…".to_owned());
+        }
+        let times = others.len() + 1;
+        let note = format!("×{times} in this file, also on line {}", lines.join(", "));
+        group = group.element(Level::NOTE.message(note));
     }
     if let Some(hint) = &diagnostic.hint {
         group = group.element(Level::HELP.message(printable(hint)));
@@ -197,5 +245,7 @@ impl Line {
 const WIDTH: usize = 120;
 /// A longer line is data, not something to read.
 const LONGEST_LINE: usize = 4096;
+/// Lines of repeats that are listed.
+const MOST_LINES: usize = 8;
 /// More findings than a person reads.
 const MAX_SHOWN: usize = 200;

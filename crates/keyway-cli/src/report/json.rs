@@ -14,6 +14,7 @@ pub(super) fn render(report: &Report<'_>) -> String {
     to_text(&Object {
         schema_version: 1,
         diagnostics: findings(report),
+        suppressed: report.suppressed,
     })
 }
 
@@ -35,6 +36,16 @@ pub(crate) fn to_text(object: &impl Serialize) -> String {
 struct Object<'a> {
     schema_version: u32,
     diagnostics: Vec<Finding<'a>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    suppressed: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is serde's"
+)]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One diagnostic object of the contract.

@@ -10,8 +10,7 @@ use keyway_config::source::{Location, Span};
 use keyway_lint::RULES;
 use serde_json::{Value, json};
 
-use super::{Report, Text};
-use keyway_config::names::stable_id;
+use super::{Report, Text, identity};
 use keyway_lint::mask::{in_name, looks_secret};
 
 /// Renders the report.
@@ -165,13 +164,4 @@ fn uri(path: &str) -> String {
         }
     }
     uri
-}
-
-/// Names a finding by what stays when lines move: rule, file, place in the document and message.
-fn identity(diagnostic: &Diagnostic) -> String {
-    let location = diagnostic.location.as_ref();
-    let file = location.map_or("", |location| &location.file);
-    let pointer = location.map_or("", |location| location.pointer.as_str());
-    let parts = [diagnostic.code.as_str(), file, pointer, &diagnostic.message];
-    stable_id(&parts)
 }

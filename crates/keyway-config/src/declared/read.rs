@@ -272,7 +272,10 @@ impl<'a> EntryReader<'a> {
             self.object.get(key).is_some()
         };
         let has_url = is_there(None, "url") || url.is_some();
-        let present = (has_url, is_there(self.dialect.key(Role::Command), "command"));
+        let present = (
+            has_url,
+            is_there(self.dialect.key(Role::Command), "command"),
+        );
         match present {
             (true, true) => self.faults.push(EntryFault::TwoEndpoints),
             (false, false) => self.faults.push(EntryFault::NoEndpoint),

@@ -17,11 +17,27 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[
         file(".mcp.json", FileScope::Project, Holds::Entries),
         file("mcp.json", FileScope::Plugin, Holds::Entries),
-        file(".claude-plugin/plugin.json", FileScope::Plugin, Holds::Manifest),
-        file(".codex-plugin/plugin.json", FileScope::Plugin, Holds::Manifest),
+        file(
+            ".claude-plugin/plugin.json",
+            FileScope::Plugin,
+            Holds::Manifest,
+        ),
+        file(
+            ".codex-plugin/plugin.json",
+            FileScope::Plugin,
+            Holds::Manifest,
+        ),
         file("plugin.json", FileScope::Plugin, Holds::Manifest),
-        file(".claude-plugin/marketplace.json", FileScope::Plugin, Holds::Marketplace),
-        file(".agents/plugins/marketplace.json", FileScope::Plugin, Holds::Marketplace),
+        file(
+            ".claude-plugin/marketplace.json",
+            FileScope::Plugin,
+            Holds::Marketplace,
+        ),
+        file(
+            ".agents/plugins/marketplace.json",
+            FileScope::Plugin,
+            Holds::Marketplace,
+        ),
         file(".claude.json", FileScope::User, Holds::Settings),
         file("managed-mcp.json", FileScope::System, Holds::Entries),
     ],

@@ -10,8 +10,16 @@ pub(super) static DIALECT: Dialect = Dialect {
     id: "claude-desktop",
     name: "Claude Desktop",
     files: &[
-        file("claude_desktop_config.json", FileScope::User, Holds::Entries),
-        file("claude_desktop_config.*.json", FileScope::User, Holds::Entries),
+        file(
+            "claude_desktop_config.json",
+            FileScope::User,
+            Holds::Entries,
+        ),
+        file(
+            "claude_desktop_config.*.json",
+            FileScope::User,
+            Holds::Entries,
+        ),
     ],
     syntax: Syntax::Json,
     wrappers: &[&["mcpServers"]],
@@ -33,6 +41,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     asks: Asks::Never,
     same_name: "there is one file",
     plugins: "Bundles (`.mcpb`), see [MCPB](mcpb.md).",
-    notes: &["Remote servers are added in the application as connectors; the file cannot hold them."],
+    notes: &[
+        "Remote servers are added in the application as connectors; the file cannot hold them.",
+    ],
     sources: &["https://modelcontextprotocol.io/docs/develop/connect-local-servers"],
 };

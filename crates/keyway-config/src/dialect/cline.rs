@@ -48,5 +48,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     same_name: "there is one file",
     plugins: "",
     notes: &["An address without `type` is reached over HTTP with server-sent events."],
-    sources: &["https://docs.cline.bot/mcp/configuring-mcp-servers", "https://github.com/cline/cline"],
+    sources: &[
+        "https://docs.cline.bot/mcp/configuring-mcp-servers",
+        "https://github.com/cline/cline",
+    ],
 };

@@ -12,7 +12,11 @@ use crate::transport::Transport;
 pub(super) static DIALECT: Dialect = Dialect {
     id: "codex",
     name: "Codex",
-    files: &[file(".codex/config.toml", FileScope::Project, Holds::Settings)],
+    files: &[file(
+        ".codex/config.toml",
+        FileScope::Project,
+        Holds::Settings,
+    )],
     syntax: Syntax::Toml,
     wrappers: &[&["mcp_servers"]],
     layout: Layout::Map,
@@ -37,6 +41,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         other("startup_timeout_sec"),
         other("startup_timeout_ms"),
         other("required"),
+        other("name"),
         other("enabled_tools"),
         other("disabled_tools"),
         other("default_tools_approval_mode"),

@@ -1,6 +1,8 @@
 //! Continue.
 
-use super::HostFieldRole::{Args, Bearer, Command, Cwd, Env, EnvFile, Headers, Inner, Name, Type, Url};
+use super::HostFieldRole::{
+    Args, Bearer, Command, Cwd, Env, EnvFile, Headers, Inner, Name, Type, Url,
+};
 use super::fields::{field, other};
 use super::{
     Asks, Dialect, EVERYWHERE, FileScope, Holds, HostFile, Layout, Syntax, Unset, Untyped, file,
@@ -12,11 +14,23 @@ pub(super) static DIALECT: Dialect = Dialect {
     id: "continue",
     name: "Continue",
     files: &[
-        file(".continue/mcpServers/*.yaml", FileScope::Project, Holds::Entries),
-        file(".continue/mcpServers/*.yml", FileScope::Project, Holds::Entries),
+        file(
+            ".continue/mcpServers/*.yaml",
+            FileScope::Project,
+            Holds::Entries,
+        ),
+        file(
+            ".continue/mcpServers/*.yml",
+            FileScope::Project,
+            Holds::Entries,
+        ),
         HostFile {
             syntax: Some(Syntax::JsonWithComments),
-            ..file(".continue/mcpServers/*.json", FileScope::Project, Holds::Entries)
+            ..file(
+                ".continue/mcpServers/*.json",
+                FileScope::Project,
+                Holds::Entries,
+            )
         },
         file(".continue/config.yaml", FileScope::User, Holds::Settings),
     ],

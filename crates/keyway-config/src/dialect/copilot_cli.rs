@@ -1,8 +1,6 @@
 //! Copilot CLI. It also reads a project's `.mcp.json`, which counts as Claude Code's here.
 
-use super::HostFieldRole::{
-    Args, Command, Cwd, Env, Headers, OAuthMember, TimeoutMs, Type, Url,
-};
+use super::HostFieldRole::{Args, Command, Cwd, Env, Headers, OAuthMember, TimeoutMs, Type, Url};
 use super::fields::{field, other};
 use super::{Asks, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file};
 use crate::template::{VariableForm, VariableSyntax};
@@ -15,9 +13,21 @@ pub(super) static DIALECT: Dialect = Dialect {
         file(".github/mcp.json", FileScope::Project, Holds::Entries),
         file(".copilot/mcp-config.json", FileScope::User, Holds::Entries),
         file(".plugin/plugin.json", FileScope::Plugin, Holds::Manifest),
-        file(".github/plugin/plugin.json", FileScope::Plugin, Holds::Manifest),
-        file(".plugin/marketplace.json", FileScope::Plugin, Holds::Marketplace),
-        file(".github/plugin/marketplace.json", FileScope::Plugin, Holds::Marketplace),
+        file(
+            ".github/plugin/plugin.json",
+            FileScope::Plugin,
+            Holds::Manifest,
+        ),
+        file(
+            ".plugin/marketplace.json",
+            FileScope::Plugin,
+            Holds::Marketplace,
+        ),
+        file(
+            ".github/plugin/marketplace.json",
+            FileScope::Plugin,
+            Holds::Marketplace,
+        ),
     ],
     syntax: Syntax::Json,
     wrappers: &[&["mcpServers"]],

@@ -11,8 +11,16 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "Cursor",
     files: &[
         file(".cursor/mcp.json", FileScope::Project, Holds::Entries),
-        file(".cursor-plugin/plugin.json", FileScope::Plugin, Holds::Manifest),
-        file(".cursor-plugin/marketplace.json", FileScope::Plugin, Holds::Marketplace),
+        file(
+            ".cursor-plugin/plugin.json",
+            FileScope::Plugin,
+            Holds::Manifest,
+        ),
+        file(
+            ".cursor-plugin/marketplace.json",
+            FileScope::Plugin,
+            Holds::Marketplace,
+        ),
     ],
     syntax: Syntax::Json,
     wrappers: &[&["mcpServers"]],
@@ -67,5 +75,8 @@ pub(super) static DIALECT: Dialect = Dialect {
               asked for, and `${NAME}` refers to it. A marketplace is \
               `.cursor-plugin/marketplace.json`, whose sources are paths without `./`.",
     notes: &["The key `type` is not needed: `command` or `url` decides."],
-    sources: &["https://cursor.com/docs/context/mcp", "https://github.com/cursor/plugins"],
+    sources: &[
+        "https://cursor.com/docs/context/mcp",
+        "https://github.com/cursor/plugins",
+    ],
 };

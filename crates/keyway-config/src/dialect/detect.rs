@@ -126,7 +126,8 @@ fn of_wrapper(root: &Object) -> Option<&'static Dialect> {
     let has = |keys: &[&str], test: fn(&Object) -> bool| at(keys).is_some_and(|it| any(it, test));
     let is_bundle = || {
         let versions = ["manifest_version", "dxt_version"];
-        versions.iter().any(|key| root.get(key).is_some()) && at(&["server", "mcp_config"]).is_some()
+        versions.iter().any(|key| root.get(key).is_some())
+            && at(&["server", "mcp_config"]).is_some()
     };
     let id = if is_bundle() {
         "mcpb"
@@ -138,7 +139,10 @@ fn of_wrapper(root: &Object) -> Option<&'static Dialect> {
         "opencode"
     } else if has(&["servers"], has_endpoint)
         || has(&["mcp", "servers"], has_endpoint)
-        || has(&["customizations", "vscode", "mcp", "servers"], has_endpoint)
+        || has(
+            &["customizations", "vscode", "mcp", "servers"],
+            has_endpoint,
+        )
     {
         "vs-code"
     } else if has(&["extensions"], |entry| {
@@ -189,7 +193,11 @@ fn is_registry(root: &Object) -> bool {
     };
     let is_addressed = || {
         let remotes = root.get("remotes").map(|member| &member.value);
-        remotes.is_some_and(|remotes| any(remotes, |item| is_text(item, "url") && is_text(item, "type")))
+        remotes.is_some_and(|remotes| {
+            any(remotes, |item| {
+                is_text(item, "url") && is_text(item, "type")
+            })
+        })
     };
     is_named && (is_list("remotes") && is_addressed() || has_transport("packages"))
 }
@@ -259,5 +267,6 @@ fn without_copy_marks(name: &str) -> String {
 }
 
 const COPY_MARKS: &[&str] = &[
-    "example", "sample", "template", "tmpl", "dist", "default", "local", "bak", "backup", "orig", "old",
+    "example", "sample", "template", "tmpl", "dist", "default", "local", "bak", "backup", "orig",
+    "old",
 ];

@@ -11,7 +11,11 @@ use crate::transport::Transport;
 pub(super) static DIALECT: Dialect = Dialect {
     id: "kiro",
     name: "Kiro",
-    files: &[file(".kiro/settings/mcp.json", FileScope::Project, Holds::Entries)],
+    files: &[file(
+        ".kiro/settings/mcp.json",
+        FileScope::Project,
+        Holds::Entries,
+    )],
     syntax: Syntax::Json,
     wrappers: &[&["mcpServers"]],
     layout: Layout::Map,
@@ -46,5 +50,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     same_name: "workspace before user",
     plugins: "",
     notes: &["A variable is replaced only once the person has approved its name in Kiro."],
-    sources: &["https://kiro.dev/docs/mcp/configuration/", "https://kiro.dev/docs/mcp/security/"],
+    sources: &[
+        "https://kiro.dev/docs/mcp/configuration/",
+        "https://kiro.dev/docs/mcp/security/",
+    ],
 };

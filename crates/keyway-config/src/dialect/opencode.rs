@@ -1,6 +1,8 @@
 //! opencode.
 
-use super::HostFieldRole::{Command, Cwd, Enabled, Env, Headers, OAuth, TimeoutMs, Type, Url};
+use super::HostFieldRole::{
+    Command, Cwd, Disabled, Enabled, Env, Headers, OAuth, TimeoutMs, Type, Url,
+};
 use super::fields::field;
 use super::{Asks, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file};
 use crate::template::{VariableForm, VariableSyntax};
@@ -30,6 +32,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         field("oauth", OAuth),
         field("timeout", TimeoutMs),
         field("enabled", Enabled),
+        field("disabled", Disabled),
     ],
     oauth: &[
         ("clientId", "clientId"),
@@ -46,11 +49,17 @@ pub(super) static DIALECT: Dialect = Dialect {
     expands: EVERYWHERE,
     unset: Unset::Empty,
     asks: Asks::Never,
-    same_name: "project and user files are merged",
+    same_name: "project before user; version 1 merges the two field by field, version 2 takes the whole entry",
     plugins: "",
     notes: &[
         "`command` is an array of the program and its arguments.",
+        "Version 1 has names under `mcp` and `enabled`; version 2 has them under `mcp.servers`, and \
+         `disabled`.",
         "`{file:path}` is replaced by the content of a file; Keyway refuses it.",
     ],
-    sources: &["https://opencode.ai/docs/mcp-servers", "https://opencode.ai/docs/config"],
+    sources: &[
+        "https://opencode.ai/docs/mcp-servers",
+        "https://opencode.ai/v2/docs/mcp-servers/",
+        "https://opencode.ai/docs/config",
+    ],
 };

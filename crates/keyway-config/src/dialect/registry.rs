@@ -32,5 +32,7 @@ pub(super) static DIALECT: Dialect = Dialect {
          its registry: `npx`, `uvx`, `docker run`, `dnx`; a bundle is not started.",
         "`isSecret`, `isRequired`, `default` and `choices` say what a person is asked for.",
     ],
-    sources: &["https://github.com/modelcontextprotocol/registry/tree/main/docs/reference/server-json"],
+    sources: &[
+        "https://github.com/modelcontextprotocol/registry/tree/main/docs/reference/server-json",
+    ],
 };

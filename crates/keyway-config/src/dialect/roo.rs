@@ -41,10 +41,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
     ],
     untyped: Untyped::Refused,
-    variables: VariableSyntax::of(&[VariableForm::EnvPrefix]).with(&[(
-        "workspaceFolder",
-        KnownValue::Variable("HOST_PLUGIN_ROOT"),
-    )]),
+    variables: VariableSyntax::of(&[VariableForm::EnvPrefix])
+        .with(&[("workspaceFolder", KnownValue::Variable("HOST_PLUGIN_ROOT"))]),
     expands: EVERYWHERE,
     unset: Unset::Literal,
     asks: Asks::Never,

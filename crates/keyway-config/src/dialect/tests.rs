@@ -104,7 +104,13 @@ fn a_path_names_the_most_specific_file() {
         let found = host_file(path).map(|(dialect, _)| dialect.id);
         assert_eq!(found, Some(id), "{path}");
     }
-    for path in ["package.json", "settings.json", "config.toml", "a.mcp.json", "mcp.jsonx"] {
+    for path in [
+        "package.json",
+        "settings.json",
+        "config.toml",
+        "a.mcp.json",
+        "mcp.jsonx",
+    ] {
         assert_eq!(host_file(path), None, "{path}");
     }
 }
@@ -113,13 +119,28 @@ fn a_path_names_the_most_specific_file() {
 fn a_file_without_a_hosts_name_is_told_by_what_stands_in_it() {
     for (text, id) in [
         (r#"{"servers": {"a": {"command": "x"}}}"#, "vs-code"),
-        (r#"{"mcp": {"servers": {"a": {"url": "https://h.example"}}}}"#, "vs-code"),
-        (r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#, "opencode"),
+        (
+            r#"{"mcp": {"servers": {"a": {"url": "https://h.example"}}}}"#,
+            "vs-code",
+        ),
+        (
+            r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#,
+            "opencode",
+        ),
         (r#"{"context_servers": {"a": {"command": "x"}}}"#, "zed"),
         (r#"{"mcp_servers": {"a": {"command": "x"}}}"#, "codex"),
-        (r#"{"mcpServers": {"a": {"httpUrl": "https://h.example"}}}"#, "gemini-cli"),
-        (r#"{"mcpServers": {"a": {"serverUrl": "https://h.example"}}}"#, "windsurf"),
-        (r#"{"mcpServers": {"a": {"type": "streamableHttp", "url": "https://h.example"}}}"#, "cline"),
+        (
+            r#"{"mcpServers": {"a": {"httpUrl": "https://h.example"}}}"#,
+            "gemini-cli",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"serverUrl": "https://h.example"}}}"#,
+            "windsurf",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"type": "streamableHttp", "url": "https://h.example"}}}"#,
+            "cline",
+        ),
         (r#"{"mcpServers": {"a": {"command": "x"}}}"#, "claude-code"),
         (
             r#"{"manifest_version": "0.3", "name": "b", "server": {"mcp_config": {"command": "x"}}}"#,
@@ -261,7 +282,10 @@ fn zed_cline_roo_and_kiro_have_their_own_words() {
     let text = r#"{"mcpServers": {"a": {"url": "https://h.example"}, "b": {"type": "streamableHttp", "url": "https://h.example", "timeout": 60, "disabled": true}}}"#;
     assert_eq!(
         entries("cline_mcp_settings.json", "cline", text),
-        ["a sse https://h.example", "b http https://h.example 60000 ms off"]
+        [
+            "a sse https://h.example",
+            "b http https://h.example 60000 ms off"
+        ]
     );
     let text = r#"{"mcpServers": {"a": {"type": "streamable-http", "url": "https://h.example", "headers": {"X": "${env:K}"}}}}"#;
     assert_eq!(
@@ -342,7 +366,11 @@ fn agent_plugins_replace_two_names_in_three_fields() {
         unreachable!()
     };
     assert_eq!(local.command.template.variables().count(), 0);
-    let names: Vec<_> = local.args[0].template.variables().map(|v| v.name.as_str()).collect();
+    let names: Vec<_> = local.args[0]
+        .template
+        .variables()
+        .map(|v| v.name.as_str())
+        .collect();
     assert_eq!(names, ["HOST_PLUGIN_ROOT"]);
     assert_eq!(local.args[1].template.variables().count(), 0);
 }
@@ -354,7 +382,9 @@ fn a_bundle_has_one_server_and_settings_to_ask_for() {
         "user_config": {"api_key": {"type": "string", "title": "Key", "sensitive": true, "required": true}}}"#;
     assert_eq!(
         entries("manifest.json", "mcpb", text),
-        ["files stdio node ${__dirname}/server.js env.API_KEY=${user_config.api_key} needs USER_CONFIG_API_KEY"]
+        [
+            "files stdio node ${__dirname}/server.js env.API_KEY=${user_config.api_key} needs USER_CONFIG_API_KEY"
+        ]
     );
     assert_eq!(read("manifest.json", text).prompts[0].key, "api_key");
     let other = read("manifest.json", r#"{"name": "a web app", "icons": []}"#);
@@ -391,7 +421,16 @@ fn the_registrys_packages_are_started_by_their_runner() {
         .into_iter()
         .map(|prompt| prompt.variable)
         .collect();
-    assert_eq!(asked, ["INPUT_TENANT", "X_API_KEY", "X_OPTIONAL", "ACME_KEY", "ACME_KEY"]);
+    assert_eq!(
+        asked,
+        [
+            "INPUT_TENANT",
+            "X_API_KEY",
+            "X_OPTIONAL",
+            "ACME_KEY",
+            "ACME_KEY"
+        ]
+    );
 }
 
 #[test]
@@ -415,21 +454,46 @@ fn a_marketplace_lists_plugins_and_their_servers() {
     let source = Source::new(".claude-plugin/marketplace.json", text.as_bytes());
     let document = Document::parse(source, DocumentKind::Marketplace);
     assert_eq!(document.entries.len(), 1);
-    assert_eq!(document.entries[0].pointer.as_str(), "/plugins/0/mcpServers/s");
+    assert_eq!(
+        document.entries[0].pointer.as_str(),
+        "/plugins/0/mcpServers/s"
+    );
     let paths: Vec<_> = document
         .listed
         .iter()
         .map(|it| it.path.as_ref().map(|path| path.template.to_string()))
         .collect();
-    assert_eq!(paths, [Some("./plugins/a".into()), None, Some("./c".into())]);
+    assert_eq!(
+        paths,
+        [Some("./plugins/a".into()), None, Some("./c".into())]
+    );
 }
 
 #[test]
 fn a_key_of_another_host_is_named_and_a_missing_one_is_told() {
-    let wrong = read(".cursor/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#);
-    assert!(matches!(wrong.wrapper, Wrapper::Foreign { key: "servers", host: "VS Code", .. }));
-    let wrong = read(".vscode/mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
-    assert!(matches!(wrong.wrapper, Wrapper::Foreign { key: "mcpServers", .. }));
+    let wrong = read(
+        ".cursor/mcp.json",
+        r#"{"servers": {"a": {"command": "x"}}}"#,
+    );
+    assert!(matches!(
+        wrong.wrapper,
+        Wrapper::Foreign {
+            key: "servers",
+            host: "VS Code",
+            ..
+        }
+    ));
+    let wrong = read(
+        ".vscode/mcp.json",
+        r#"{"mcpServers": {"a": {"command": "x"}}}"#,
+    );
+    assert!(matches!(
+        wrong.wrapper,
+        Wrapper::Foreign {
+            key: "mcpServers",
+            ..
+        }
+    ));
     let bare = read(".cursor/mcp.json", r#"{"a": {"command": "x"}}"#);
     assert_eq!(bare.wrapper, Wrapper::Missing);
     assert_eq!(read(".cursor/mcp.json", "{}").wrapper, Wrapper::Absent);

@@ -12,11 +12,23 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[
         file(".vscode/mcp.json", FileScope::Project, Holds::Entries),
         file(".vscode/settings.json", FileScope::Project, Holds::Settings),
-        file(".devcontainer/devcontainer.json", FileScope::Project, Holds::Settings),
+        file(
+            ".devcontainer/devcontainer.json",
+            FileScope::Project,
+            Holds::Settings,
+        ),
         file(".devcontainer.json", FileScope::Project, Holds::Settings),
         file("Code/User/mcp.json", FileScope::User, Holds::Entries),
-        file("Code/User/profiles/*/mcp.json", FileScope::User, Holds::Entries),
-        file("github-copilot/intellij/mcp.json", FileScope::User, Holds::Entries),
+        file(
+            "Code/User/profiles/*/mcp.json",
+            FileScope::User,
+            Holds::Entries,
+        ),
+        file(
+            "github-copilot/intellij/mcp.json",
+            FileScope::User,
+            Holds::Entries,
+        ),
     ],
     syntax: Syntax::Jsonc,
     wrappers: &[

@@ -41,6 +41,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     same_name: "not documented",
     plugins: "An entry with neither `command` nor `url` belongs to an extension of the editor, which \
               Keyway cannot start.",
-    notes: &["`command` may be an object with `path`, `args` and `env`, as older versions wrote it."],
+    notes: &[
+        "`command` may be an object with `path`, `args` and `env`, as older versions wrote it.",
+    ],
     sources: &["https://zed.dev/docs/ai/mcp"],
 };

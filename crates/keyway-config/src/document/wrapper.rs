@@ -1,7 +1,7 @@
 //! Where in a file the entries stand, and what a file is that has them nowhere.
 
 use super::{Document, DocumentKind, Wrapper};
-use crate::dialect::{Dialect, DIALECTS, Holds, Layout};
+use crate::dialect::{DIALECTS, Dialect, Holds, Layout};
 use crate::json::{Node, Object, Value};
 use crate::source::Pointer;
 
@@ -13,7 +13,9 @@ pub(super) fn find<'a>(root: &'a Object, dialect: &Dialect) -> Vec<(&'a Node, Po
         walk(root, keys, &Pointer::default(), &mut here);
         for (node, pointer) in here {
             let around = format!("{}/", pointer.as_str());
-            let is_around = found.iter().any(|(_, known)| known.as_str().starts_with(&around));
+            let is_around = found
+                .iter()
+                .any(|(_, known)| known.as_str().starts_with(&around));
             // An entry may be called like the last key: `mcp.servers` of a host that has `mcp` too.
             let may_be_entry = dialect
                 .wrappers
@@ -77,7 +79,9 @@ pub(super) fn without(root: &Object, document: &Document) -> Wrapper {
 
 /// Finds the key of another host; a server that happens to have such a name does not count.
 fn foreign(root: &Object, dialect: &Dialect) -> Option<Wrapper> {
-    let others = DIALECTS.iter().filter(|other| !std::ptr::eq(**other, dialect));
+    let others = DIALECTS
+        .iter()
+        .filter(|other| !std::ptr::eq(**other, dialect));
     // A host that keeps its servers under `mcpServers` is one of many; the contract's speaks for it.
     let keys = others.flat_map(|other| {
         let single = other.wrappers.iter().filter(|keys| keys.len() == 1);
@@ -91,7 +95,11 @@ fn foreign(root: &Object, dialect: &Dialect) -> Option<Wrapper> {
         }
         let member = root.get(key)?;
         let object = member.value.as_object()?;
-        let host = if key == "mcpServers" { "other hosts" } else { host };
+        let host = if key == "mcpServers" {
+            "other hosts"
+        } else {
+            host
+        };
         (!has_endpoint(object)).then_some(Wrapper::Foreign {
             key,
             host,
@@ -124,4 +132,10 @@ fn has_endpoint(object: &Object) -> bool {
 }
 
 /// The keys of other hosts that are looked for, in this order.
-const FOREIGN_ORDER: &[&str] = &["servers", "mcp", "context_servers", "mcp_servers", "mcpServers"];
+const FOREIGN_ORDER: &[&str] = &[
+    "servers",
+    "mcp",
+    "context_servers",
+    "mcp_servers",
+    "mcpServers",
+];

@@ -16,14 +16,22 @@ fn like(text: &str) -> Option<(ReferenceSyntax, &str)> {
 fn braces_of_other_hosts_are_told_apart() {
     let named = |name: &str| Some(name.to_owned());
     for (text, syntax, name) in [
-        ("${input:api-key}", ReferenceSyntax::VsCode, named("API_KEY")),
+        (
+            "${input:api-key}",
+            ReferenceSyntax::VsCode,
+            named("API_KEY"),
+        ),
         ("${command:x.y}", ReferenceSyntax::VsCode, None),
         (
             "${user_config.api_token}",
             ReferenceSyntax::DesktopExtension,
             named("API_TOKEN"),
         ),
-        ("${{ secrets.TOKEN }}", ReferenceSyntax::Actions, named("TOKEN")),
+        (
+            "${{ secrets.TOKEN }}",
+            ReferenceSyntax::Actions,
+            named("TOKEN"),
+        ),
         ("${VAR%x}", ReferenceSyntax::ShellExpansion, None),
         ("${VAR:?unset}", ReferenceSyntax::ShellExpansion, None),
         ("${#VAR}", ReferenceSyntax::ShellExpansion, None),

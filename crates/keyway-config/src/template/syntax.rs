@@ -226,7 +226,9 @@ impl VariableSyntax {
     /// Reads `${{ secrets.NAME }}`.
     fn expression(&self, rest: &str, begin: usize) -> Option<Part> {
         let inside = rest.strip_prefix('{')?;
-        let end = inside.find("}}").filter(|_| self.has(VariableForm::Expression))?;
+        let end = inside
+            .find("}}")
+            .filter(|_| self.has(VariableForm::Expression))?;
         let range = begin..begin + 3 + end + 2;
         let inside = inside.get(..end)?.trim();
         let name = inside.split_once('.').and_then(|(of, name)| match of {
@@ -360,7 +362,11 @@ mod tests {
             (Form::Dollar, "a$X_1-b", "X_1"),
             (Form::BraceEnv, "a{env:X_1}b", "X_1"),
             (Form::Input, "a${input:my-key}b", "INPUT_MY_KEY"),
-            (Form::UserConfig, "a${user_config.api_key}b", "USER_CONFIG_API_KEY"),
+            (
+                Form::UserConfig,
+                "a${user_config.api_key}b",
+                "USER_CONFIG_API_KEY",
+            ),
             (Form::Expression, "a${{ secrets.X_1 }}b", "X_1"),
             (Form::Expression, "a${{inputs.my-key}}b", "INPUT_MY_KEY"),
             (Form::Brace, "a{tenant_id}b", "INPUT_TENANT_ID"),
@@ -390,7 +396,10 @@ mod tests {
             ("/", KnownValue::Text("/")),
         ]);
         let template = Template::parse_as("${workspaceFolder}${/}x", &syntax);
-        assert_eq!(names("${workspaceFolder}${/}x", &syntax), ["HOST_PLUGIN_ROOT"]);
+        assert_eq!(
+            names("${workspaceFolder}${/}x", &syntax),
+            ["HOST_PLUGIN_ROOT"]
+        );
         assert_eq!(template.literal_text(), "/x");
     }
 

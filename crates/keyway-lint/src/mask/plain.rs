@@ -2,8 +2,8 @@
 //! dates.
 
 use crate::secrets::is_credential_name;
-use keyway_config::reference::{ReferenceSyntax, lookalike};
 use keyway_config::placeholder::is_placeholder;
+use keyway_config::reference::{ReferenceSyntax, lookalike};
 use keyway_config::template::Template;
 
 use super::literal::runs;

@@ -130,7 +130,9 @@ impl Obstacle {
     /// Says what to do instead.
     pub(super) const fn hint(&self) -> &'static str {
         match self {
-            Self::Foreign(_) | Self::NotReplaced(_) => "write the variable by hand in the way of that host",
+            Self::Foreign(_) | Self::NotReplaced(_) => {
+                "write the variable by hand in the way of that host"
+            }
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
             Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
             Self::Mixed | Self::BehindDollar => "put the whole value into one variable by hand",

@@ -20,13 +20,10 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let entries = || {
-        context
-            .plugin
-            .entries()
-            .filter(|(document, entry)| {
-                // Each plugin of a marketplace has names of its own.
-                document.kind != DocumentKind::Marketplace && !is_left_out(entry)
-            })
+        context.plugin.entries().filter(|(document, entry)| {
+            // Each plugin of a marketplace has names of its own.
+            document.kind != DocumentKind::Marketplace && !is_left_out(entry)
+        })
     };
     // Manifests come last, so what stays in the map is what is used.
     let used: HashMap<&str, (&Document, &Entry)> = entries()

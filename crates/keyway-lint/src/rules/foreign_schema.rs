@@ -20,9 +20,9 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     // A manifest's `$schema` describes the manifest, which is not ours to describe.
     let documents = context.plugin.documents.iter();
-    for document in documents.filter(|document| {
-        document.kind == DocumentKind::Entries && document.dialect.is_contract()
-    }) {
+    for document in documents
+        .filter(|document| document.kind == DocumentKind::Entries && document.dialect.is_contract())
+    {
         let Some(schema) = &document.schema else {
             continue;
         };

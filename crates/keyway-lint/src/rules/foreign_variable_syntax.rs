@@ -5,11 +5,11 @@ mod of_host;
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
-use keyway_config::reference::{
-    ReferenceSyntax, ForeignReference, foreign_parts, lookalike, lookalikes_between_separators,
-};
 use keyway_config::document::Document;
 use keyway_config::edit::{Applicability, Edit};
+use keyway_config::reference::{
+    ForeignReference, ReferenceSyntax, foreign_parts, lookalike, lookalikes_between_separators,
+};
 use keyway_config::template::environment_name;
 use keyway_config::usage::{self, FieldRole};
 
@@ -217,8 +217,12 @@ fn hint(reference: &ForeignReference, for_program: bool) -> String {
             format!("the program gets it as it stands; write {ours} for a variable")
         }
         (_, Some(ours)) => format!("write {ours}, which each person sets in the environment"),
-        (ReferenceSyntax::NestedDefault, _) => "a default is plain text; use one variable".to_owned(),
-        (ReferenceSyntax::Unclosed, _) => "add the `}`, or write `$${` for the characters".to_owned(),
+        (ReferenceSyntax::NestedDefault, _) => {
+            "a default is plain text; use one variable".to_owned()
+        }
+        (ReferenceSyntax::Unclosed, _) => {
+            "add the `}`, or write `$${` for the characters".to_owned()
+        }
         _ => "write `${NAME}` or `${NAME:-default}`, or `$${` for the characters".to_owned(),
     }
 }

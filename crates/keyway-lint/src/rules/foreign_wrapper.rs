@@ -49,7 +49,12 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 );
                 let hint = format!("put the entries under `{}`", dialect.wrapper());
                 report
-                    .at(&document.source, Span::default(), &Pointer::default(), message)
+                    .at(
+                        &document.source,
+                        Span::default(),
+                        &Pointer::default(),
+                        message,
+                    )
                     .severity(Severity::Error)
                     .hint(hint);
             }

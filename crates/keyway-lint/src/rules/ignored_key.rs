@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     for document in &context.plugin.documents {
         for ignored in &document.ignored {
-            if is_schema_of_file(document, ignored) {
+            if is_schema_of_file(document, ignored) || ignored.key == "_keyway_ignore" {
                 continue;
             }
             let key = shown(&ignored.key);

@@ -3,11 +3,11 @@
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Field};
 use keyway_config::diagnostic::Severity;
-use keyway_config::reference::{foreign_parts, lookalike};
 use keyway_config::document::Document;
 use keyway_config::headers::is_credential_header;
 use keyway_config::method::is_blank;
 use keyway_config::placeholder;
+use keyway_config::reference::{foreign_parts, lookalike};
 use keyway_config::usage::{self, FieldRole};
 
 use super::walk::named;

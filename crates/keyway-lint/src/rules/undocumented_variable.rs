@@ -30,7 +30,10 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let mut seen = HashSet::new();
     let own = uses(context.plugin);
     // The files of an editor in the same folder are the person's own, or tell it themselves.
-    for usage in own.into_iter().filter(|it| it.document.dialect.is_contract()) {
+    for usage in own
+        .into_iter()
+        .filter(|it| it.document.dialect.is_contract())
+    {
         let name = &usage.variable.name;
         if !is_needed(usage.variable) || !seen.insert(name) || mentioned.contains(name.as_str()) {
             continue;

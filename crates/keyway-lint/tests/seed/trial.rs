@@ -166,7 +166,11 @@ impl Trial {
 
     /// Everything that the linter finds; nothing is resolved.
     pub(crate) fn lint(&self) -> Vec<Diagnostic> {
-        lint(&Context::new(&self.plugin).pedantic(true).strict(self.strict))
+        lint(
+            &Context::new(&self.plugin)
+                .pedantic(true)
+                .strict(self.strict),
+        )
     }
 
     /// The same against the variables, as `--env` does it.
@@ -175,7 +179,9 @@ impl Trial {
             plugin_root: "/plugin".into(),
             ..HostVariables::default()
         };
-        let context = Context::new(&self.plugin).pedantic(true).strict(self.strict);
+        let context = Context::new(&self.plugin)
+            .pedantic(true)
+            .strict(self.strict);
         lint(&context.with_scope(Scope::new(&host, &self.variables)))
     }
 

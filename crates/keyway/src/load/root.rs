@@ -91,7 +91,9 @@ impl Target {
 /// Returns the whole path of a file, which says whose it is even where the person stands in the
 /// host's own folder.
 pub(super) fn full_name(path: &Path) -> String {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
     let full = folder.map(|folder| folder.join(path.file_name().unwrap_or_default()));
     full.map_or_else(|_| shown(path), |full| shown(&full))

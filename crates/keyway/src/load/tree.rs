@@ -15,7 +15,7 @@ use keyway_config::document::{Document, DocumentKind, Wrapper};
 use keyway_config::source::MAX_BYTES;
 
 use super::root::{Root, Target, full_name};
-use super::{Around, Extent, Loaded, Loader, Reader, kind_of};
+use super::{Around, Extent, Loaded, Loader, Prose, Reader};
 use crate::config_files::CONFIG_FILES;
 use crate::error::LoadError;
 use crate::read;
@@ -58,7 +58,12 @@ impl Loader {
         for (plugins, failures) in loaded {
             tree.failures.extend(failures);
             for loaded in plugins {
-                read.extend(loaded.paths.values().filter_map(|it| fs::canonicalize(it).ok()));
+                read.extend(
+                    loaded
+                        .paths
+                        .values()
+                        .filter_map(|it| fs::canonicalize(it).ok()),
+                );
                 tree.plugins.push(loaded);
             }
         }
@@ -119,7 +124,7 @@ impl Loader {
         let target = Target::of(file)?;
         let around = Around {
             repository: None,
-            prose: super::Prose::default(),
+            prose: Prose::default(),
         };
         let loaded = self.load_target(&target, &around, Extent::EntriesOnly)?;
         let mut entries = loaded.plugin.entries();
@@ -175,7 +180,9 @@ impl Groups {
                 continue;
             };
             let root = target.root.given;
-            let is_of_plugin = CONFIG_FILES.iter().any(|(name, _)| root.join(name) == *path);
+            let is_of_plugin = CONFIG_FILES
+                .iter()
+                .any(|(name, _)| root.join(name) == *path);
             let group = roots.entry(root.clone()).or_insert_with(|| Group {
                 root,
                 is_plugin: false,
@@ -201,10 +208,7 @@ struct Candidate {
 }
 
 /// Walks the tree; says whether it was cut off.
-fn find(
-    folder: &Path,
-    is_excluded: &(dyn Fn(&Path) -> bool + Sync),
-) -> (Vec<Candidate>, bool) {
+fn find(folder: &Path, is_excluded: &(dyn Fn(&Path) -> bool + Sync)) -> (Vec<Candidate>, bool) {
     let found = Mutex::new(Vec::new());
     let seen = AtomicUsize::new(0);
     let walk = WalkBuilder::new(folder)
@@ -280,6 +284,30 @@ fn candidate(path: &Path) -> Option<Candidate> {
     is_marked.then(|| candidate(named.is_some()))
 }
 
+/// Paths that are not looked at, written as in an ignore file.
+#[derive(Debug, Clone)]
+pub struct Exclusions(ignore::gitignore::Gitignore);
+
+impl Exclusions {
+    /// Reads patterns that are relative to `folder`; `None` if one of them is no pattern.
+    #[must_use]
+    pub fn new(folder: &Path, patterns: &[String]) -> Option<Self> {
+        let mut builder = ignore::gitignore::GitignoreBuilder::new(folder);
+        for pattern in patterns {
+            builder.add_line(None, pattern).ok()?;
+        }
+        builder.build().ok().map(Self)
+    }
+
+    /// Says whether a path below that folder, or a folder around it, is excluded.
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
+        let is_folder = path.is_dir();
+        let matched = self.0.matched_path_or_any_parents(path, is_folder);
+        matched.is_ignore()
+    }
+}
+
 /// Applies `work` to all items on as many threads as there are processors, and keeps their order.
 pub fn in_parallel<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -306,12 +334,6 @@ pub fn in_parallel<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync)
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, output)| output).collect()
-}
-
-/// Says which kind of document a file would be read as.
-#[must_use]
-pub fn document_kind(file: &Path) -> DocumentKind {
-    kind_of(file)
 }
 
 /// Names under which other programs keep other things; the content decides.

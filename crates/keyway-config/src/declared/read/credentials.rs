@@ -115,9 +115,7 @@ impl EntryReader<'_> {
         let token = self.string(key, Place::Headers)?;
         let mut variables = token.template.variables();
         let template = match (variables.next(), variables.next()) {
-            (Some(variable), None) => {
-                Template::implied(&format!("Bearer ${{{}}}", variable.name))
-            }
+            (Some(variable), None) => Template::implied(&format!("Bearer ${{{}}}", variable.name)),
             _ => Template::implied(&format!("Bearer {}", token.template.as_str())),
         };
         let value = Field { template, ..token };

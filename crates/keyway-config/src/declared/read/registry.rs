@@ -164,7 +164,11 @@ impl RegistryReader<'_, '_> {
         }
         args.extend(words.iter().map(|word| place(word)));
         args.extend(self.arguments(object, "packageArguments", pointer));
-        let command = place(text("runtimeHint").filter(|hint| !hint.is_empty()).unwrap_or(runner));
+        let command = place(
+            text("runtimeHint")
+                .filter(|hint| !hint.is_empty())
+                .unwrap_or(runner),
+        );
         Some(Item {
             transport: Transport::Stdio,
             endpoint: Endpoint::Local(Local {
@@ -186,8 +190,12 @@ impl RegistryReader<'_, '_> {
     ) -> Vec<NamedField> {
         let mut fields = Vec::new();
         for (item, pointer) in items(object, key, pointer) {
-            let Some(name) = item.get("name") else { continue };
-            let Some(text) = name.value.as_str() else { continue };
+            let Some(name) = item.get("name") else {
+                continue;
+            };
+            let Some(text) = name.value.as_str() else {
+                continue;
+            };
             self.variables(item, &pointer);
             let given = ["value", "default"]
                 .iter()
@@ -225,7 +233,12 @@ impl RegistryReader<'_, '_> {
             Place::Env => is_variable_name(text).then(|| text.to_owned())?,
             _ => environment_name(text)?,
         };
-        let prompt = prompt(item, variable.clone(), text, (name.value.span, pointer.clone()));
+        let prompt = prompt(
+            item,
+            variable.clone(),
+            text,
+            (name.value.span, pointer.clone()),
+        );
         let is_required = prompt.is_required;
         self.prompts.push(prompt);
         is_required.then(|| Field {
@@ -248,7 +261,8 @@ impl RegistryReader<'_, '_> {
             };
             let pointer = pointer.child("variables").child(&member.key);
             let place = (member.key_span, pointer);
-            self.prompts.push(prompt(object, variable, &member.key, place));
+            self.prompts
+                .push(prompt(object, variable, &member.key, place));
         }
     }
 
@@ -287,7 +301,8 @@ fn runner(
     package: &str,
     version: Option<&str>,
 ) -> Option<(&'static str, Vec<String>)> {
-    let pinned = |mark: &str| version.map_or_else(|| package.to_owned(), |v| format!("{package}{mark}{v}"));
+    let pinned =
+        |mark: &str| version.map_or_else(|| package.to_owned(), |v| format!("{package}{mark}{v}"));
     Some(match registry {
         "npm" => ("npx", vec!["-y".to_owned(), pinned("@")]),
         "pypi" => ("uvx", vec![pinned("==")]),

@@ -97,7 +97,10 @@ impl CheckedField<'_> {
             );
             self.finding(&variable.range, message, report)
                 .severity(Severity::Error)
-                .hint(format!("declare it in `{key}`, so that {} asks for it", dialect.name));
+                .hint(format!(
+                    "declare it in `{key}`, so that {} asks for it",
+                    dialect.name
+                ));
         }
     }
 }
@@ -155,12 +158,30 @@ mod tests {
     #[test]
     fn the_hosts_own_syntax_is_not_reported() {
         for (path, text) in [
-            (".cursor/mcp.json", r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${env:T}"}}}}"#),
-            (".vscode/mcp.json", r#"{"inputs": [{"type": "promptString", "id": "t"}], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#),
-            (".vscode/mcp.json", r#"{"inputs": [{"type": "command", "id": "t", "command": "c"}], "servers": {"s": {"command": "x", "args": ["${input:t}"]}}}"#),
-            ("opencode.json", r#"{"mcp": {"s": {"type": "remote", "url": "https://h.example", "headers": {"A": "{env:T}"}}}}"#),
-            (".codex/config.toml", "[mcp_servers.s]\nurl = \"https://h.example\"\nbearer_token_env_var = \"T\"\n"),
-            (".gemini/settings.json", r#"{"mcpServers": {"s": {"httpUrl": "https://h.example", "headers": {"A": "Bearer $T"}}}}"#),
+            (
+                ".cursor/mcp.json",
+                r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${env:T}"}}}}"#,
+            ),
+            (
+                ".vscode/mcp.json",
+                r#"{"inputs": [{"type": "promptString", "id": "t"}], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#,
+            ),
+            (
+                ".vscode/mcp.json",
+                r#"{"inputs": [{"type": "command", "id": "t", "command": "c"}], "servers": {"s": {"command": "x", "args": ["${input:t}"]}}}"#,
+            ),
+            (
+                "opencode.json",
+                r#"{"mcp": {"s": {"type": "remote", "url": "https://h.example", "headers": {"A": "{env:T}"}}}}"#,
+            ),
+            (
+                ".codex/config.toml",
+                "[mcp_servers.s]\nurl = \"https://h.example\"\nbearer_token_env_var = \"T\"\n",
+            ),
+            (
+                ".gemini/settings.json",
+                r#"{"mcpServers": {"s": {"httpUrl": "https://h.example", "headers": {"A": "Bearer $T"}}}}"#,
+            ),
         ] {
             assert!(found(path, text).is_empty(), "{path}");
         }
@@ -169,19 +190,46 @@ mod tests {
     #[test]
     fn what_the_host_passes_on_is_reported_with_its_own_way_to_write_it() {
         for (path, text, hint) in [
-            (".cursor/mcp.json", r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${T}"}}}}"#, "write `${env:T}`"),
-            ("opencode.json", r#"{"mcp": {"s": {"type": "remote", "url": "https://h.example", "headers": {"A": "${T}"}}}}"#, "write `{env:T}`"),
-            (".vscode/mcp.json", r#"{"servers": {"s": {"url": "https://h.example", "headers": {"A": "$TOKEN"}}}}"#, "write `${env:TOKEN}`"),
-            (".codex/config.toml", "[mcp_servers.s]\nurl = \"https://h.example\"\nhttp_headers = { Authorization = \"Bearer ${T}\" }\n", "name the variable in `bearer_token_env_var`"),
-            ("claude_desktop_config.json", r#"{"mcpServers": {"s": {"command": "x", "env": {"A": "${T}"}}}}"#, "Claude Desktop replaces nothing here; start the server through `keyway run`, which fills it in"),
+            (
+                ".cursor/mcp.json",
+                r#"{"mcpServers": {"s": {"url": "https://h.example", "headers": {"A": "${T}"}}}}"#,
+                "write `${env:T}`",
+            ),
+            (
+                "opencode.json",
+                r#"{"mcp": {"s": {"type": "remote", "url": "https://h.example", "headers": {"A": "${T}"}}}}"#,
+                "write `{env:T}`",
+            ),
+            (
+                ".vscode/mcp.json",
+                r#"{"servers": {"s": {"url": "https://h.example", "headers": {"A": "$TOKEN"}}}}"#,
+                "write `${env:TOKEN}`",
+            ),
+            (
+                ".codex/config.toml",
+                "[mcp_servers.s]\nurl = \"https://h.example\"\nhttp_headers = { Authorization = \"Bearer ${T}\" }\n",
+                "name the variable in `bearer_token_env_var`",
+            ),
+            (
+                "claude_desktop_config.json",
+                r#"{"mcpServers": {"s": {"command": "x", "env": {"A": "${T}"}}}}"#,
+                "Claude Desktop replaces nothing here; start the server through `keyway run`, which fills it in",
+            ),
         ] {
-            assert_eq!(found(path, text), [(Severity::Error, hint.to_owned())], "{path}");
+            assert_eq!(
+                found(path, text),
+                [(Severity::Error, hint.to_owned())],
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn a_value_that_is_never_asked_for_is_reported() {
         let text = r#"{"inputs": [], "servers": {"s": {"url": "https://h.example", "headers": {"A": "${input:t}"}}}}"#;
-        assert_eq!(found(".vscode/mcp.json", text)[0].1, "declare it in `inputs`, so that VS Code asks for it");
+        assert_eq!(
+            found(".vscode/mcp.json", text)[0].1,
+            "declare it in `inputs`, so that VS Code asks for it"
+        );
     }
 }

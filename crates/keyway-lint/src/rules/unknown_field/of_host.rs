@@ -1,7 +1,7 @@
 //! Fields of an entry in another host's file, judged by what that host reads.
 
 use keyway_config::diagnostic::Severity;
-use keyway_config::dialect::{DIALECTS, Dialect, HostFieldRole};
+use keyway_config::dialect::{CONTRACT, DIALECTS, Dialect, HostFieldRole};
 use keyway_config::document::{Document, Entry};
 use keyway_config::edit::{Applicability, Edit};
 use keyway_config::environment::nearest;
@@ -11,12 +11,7 @@ use crate::rules::walk::shown;
 use crate::rules::{Finding, Report};
 
 /// Reports the fields that the host of a file does not read.
-pub(super) fn check(
-    document: &Document,
-    entry: &Entry,
-    object: &Object,
-    report: &mut Report<'_>,
-) {
+pub(super) fn check(document: &Document, entry: &Entry, object: &Object, report: &mut Report<'_>) {
     let dialect = document.dialect;
     // The registry's items have a schema of their own, and none of these names.
     if dialect.fields.is_empty() {
@@ -97,12 +92,10 @@ fn judge(dialect: &'static Dialect, object: &Object, key: &str) -> Judged {
 }
 
 /// Finds another host that reads the key, and what it is there.
-fn meaning_elsewhere(
-    dialect: &Dialect,
-    key: &str,
-) -> Option<(&'static Dialect, HostFieldRole)> {
-    let others = DIALECTS.iter().filter(|other| other.id != dialect.id);
-    others.copied().find_map(|other| {
+fn meaning_elsewhere(dialect: &Dialect, key: &str) -> Option<(&'static Dialect, HostFieldRole)> {
+    let others = std::iter::once(CONTRACT).chain(DIALECTS.iter().copied());
+    let mut others = others.filter(|other| other.id != dialect.id);
+    others.find_map(|other| {
         let field = other.field(key)?;
         Some((other, field.role))
     })
@@ -130,7 +123,10 @@ fn add(
 ) {
     let source = &document.source;
     let key = shown(&member.key);
-    let message = format!("`{key}` is not a field that {} reads", document.dialect.name);
+    let message = format!(
+        "`{key}` is not a field that {} reads",
+        document.dialect.name
+    );
     let pointer = entry.pointer.child(&member.key);
     let finding: Finding<'_> = report
         .at(source, member.key_span, &pointer, message)
@@ -139,7 +135,11 @@ fn add(
         .hint(judged.hint);
     if let Some(name) = judged.rename.filter(|name| object.get(name).is_none()) {
         let edits = vec![Edit::replace(source, member.key_span, quote(name))];
-        finding.fix(Applicability::Unsafe, format!("rename it to `{name}`"), edits);
+        finding.fix(
+            Applicability::Unsafe,
+            format!("rename it to `{name}`"),
+            edits,
+        );
     }
 }
 
@@ -170,8 +170,12 @@ mod tests {
         .remove(0);
         assert_eq!(severity, Severity::Warning);
         assert_eq!(hint, "opencode reads it; Cursor calls it `env`");
-        let (severity, hint) = found(".cursor/mcp.json", r#"{"command": "x", "arg": []}"#).remove(0);
-        assert_eq!((severity, hint.as_str()), (Severity::Warning, "did you mean `args`?"));
+        let (severity, hint) =
+            found(".cursor/mcp.json", r#"{"command": "x", "arg": []}"#).remove(0);
+        assert_eq!(
+            (severity, hint.as_str()),
+            (Severity::Warning, "did you mean `args`?")
+        );
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! Entries of other hosts' files are used as their own host would use them.
+
+use keyway_testkit::{Folder, Keyway, Terminal};
+
+/// A server in a few lines that notes the variables and arguments it was started with.
+const SERVER: &str = r##"#!/bin/sh
+printf '%s|%s|%s\n' "$KEY" "$MODE" "$*" >> "$PLUGIN_ROOT/heard.txt"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+  *'"method":"initialize"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+  *'"method":"tools/list"'*)
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"found","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
+  *'"id":'*)
+    printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+  esac
+done
+"##;
+
+fn keyway(folder: &Folder) -> Keyway {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).env("KEYWAY_HOME", folder.at("home"))
+}
+
+#[test]
+fn servers_of_every_syntax_are_started_with_their_variables() {
+    for (path, text) in [
+        (
+            ".codex/config.toml",
+            "[mcp_servers.s]\ncommand = \"ROOT/server.sh\"\nargs = [\"a\"]\nenv_vars = [\"KEY\"]\n[mcp_servers.s.env]\nMODE = \"m\"\n",
+        ),
+        (
+            "goose/config.yaml",
+            "extensions:\n  s:\n    type: stdio\n    enabled: true\n    cmd: ROOT/server.sh\n    args: [a]\n    envs: {MODE: m}\n    env_keys: [KEY]\n",
+        ),
+        (
+            ".vscode/mcp.json",
+            "{ // a note\n\"servers\": {\"s\": {\"command\": \"${workspaceFolder}/server.sh\", \"args\": [\"a\"], \"env\": {\"KEY\": \"${env:KEY}\", \"MODE\": \"m\"},}} }",
+        ),
+        (
+            "opencode.json",
+            r#"{"mcp": {"s": {"type": "local", "command": ["ROOT/server.sh", "a"], "environment": {"KEY": "{env:KEY}", "MODE": "m"}}}}"#,
+        ),
+        (
+            "gemini-extension.json",
+            r#"{"name": "e", "mcpServers": {"s": {"command": "${extensionPath}${/}server.sh", "args": ["a"], "env": {"KEY": "$KEY", "MODE": "${MODE:-m}"}}}}"#,
+        ),
+        (
+            "manifest.json",
+            r#"{"manifest_version": "0.3", "name": "s", "server": {"type": "binary", "mcp_config": {"command": "${__dirname}/server.sh", "args": ["a"], "env": {"KEY": "${user_config.key}", "MODE": "${user_config.mode}"}}},
+                "user_config": {"key": {"type": "string", "sensitive": true, "required": true}, "mode": {"type": "string", "default": "m"}}}"#,
+        ),
+    ] {
+        let folder = Folder::new().executable("server.sh", SERVER);
+        let root = folder.path().to_string_lossy().into_owned();
+        let folder = folder.file(path, text.replace("ROOT", &root));
+        let outcome = keyway(&folder)
+            .env("KEY", "value-of-key")
+            .env("USER_CONFIG_KEY", "value-of-key")
+            .args(["tools", "s", "--config", path, "--trust"])
+            .run();
+        assert_eq!(outcome.code, 0, "{path}: {}", outcome.everything());
+        assert!(
+            outcome.stdout.contains("found"),
+            "{path}: {}",
+            outcome.stdout
+        );
+        // The root of a file in an application's folder is that folder; the server says where it is.
+        let heard = ["heard.txt", "goose/heard.txt"];
+        let heard = heard.iter().find(|it| folder.at(it).is_file());
+        let heard = folder.read(heard.unwrap_or(&"heard.txt"));
+        assert_eq!(heard.lines().next(), Some("value-of-key|m|a"), "{path}");
+    }
+}
+
+#[test]
+fn what_a_host_would_pass_on_unreplaced_is_refused() {
+    let folder = Folder::new().executable("server.sh", SERVER).file(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"s": {"command": "${workspaceFolder}/server.sh", "env": {"KEY": "${KEY}"}}}}"#,
+    );
+    let outcome = keyway(&folder)
+        .env("KEY", "value-of-key")
+        .args(["tools", "s", "--config", ".cursor/mcp.json", "--trust"])
+        .run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(!folder.at("heard.txt").exists(), "it was started");
+}
+
+#[test]
+fn an_input_is_asked_for_once_and_kept_for_that_plugin_alone() {
+    let text = r#"{"inputs": [{"type": "promptString", "id": "key", "description": "Search key", "password": true}],
+        "servers": {"s": {"command": "${workspaceFolder}/server.sh", "env": {"KEY": "${input:key}"}}}}"#;
+    let folder = Folder::new();
+    let mut folder = folder;
+    for project in ["one", "two"] {
+        folder = folder
+            .executable(&format!("{project}/server.sh"), SERVER)
+            .file(&format!("{project}/.vscode/mcp.json"), text);
+    }
+    let call = keyway(&folder);
+    let tools = |project: &str| {
+        format!(
+            "\"$KEYWAY\" tools s --config {project}/.vscode/mcp.json --trust; echo ended with $?; cat"
+        )
+    };
+    let mut terminal = Terminal::start(&call, &tools("one"));
+    terminal.answer("Search key (key): ", "typed-once\r");
+    terminal.wait_for("ended with 0");
+    drop(terminal);
+    let terminal = Terminal::start(&call, &tools("one"));
+    terminal.wait_for("ended with 0");
+    drop(terminal);
+    let heard = folder.read("one/heard.txt");
+    assert!(
+        heard.lines().all(|line| line.starts_with("typed-once|")),
+        "{heard}"
+    );
+    // Another project that asks under the same name does not get it.
+    let other = keyway(&folder)
+        .args(["tools", "s", "--config", "two/.vscode/mcp.json", "--trust"])
+        .run();
+    assert_ne!(other.code, 0);
+    assert!(other.stderr.contains("INPUT_KEY"), "{}", other.stderr);
+    assert!(!folder.at("two/heard.txt").exists(), "it was started");
+}
+
+#[test]
+fn a_change_anywhere_in_an_entry_of_toml_asks_again() {
+    let entry = "[mcp_servers.s]\ncommand = \"ROOT/server.sh\"\nenv_vars = [\"KEY\"]\n[other]\na = 1\n[mcp_servers.s.env]\nMODE = \"m\"\n";
+    let folder = Folder::new().executable("server.sh", SERVER);
+    let root = folder.path().to_string_lossy().into_owned();
+    let entry = entry.replace("ROOT", &root);
+    let folder = folder.file(".codex/config.toml", &entry);
+    let run = |folder: &Folder, words: &[&str]| {
+        keyway(folder)
+            .env("KEY", "v")
+            .args(words.iter().copied())
+            .args(["--config", ".codex/config.toml"])
+            .run()
+    };
+    let granted = run(&folder, &["trust", "grant", "s"]);
+    assert_eq!(granted.code, 0, "{}", granted.everything());
+    assert_eq!(run(&folder, &["tools", "s"]).code, 0);
+    // Elsewhere in the file a change is none of the entry's; behind another table it is.
+    let folder = folder.file(".codex/config.toml", entry.replace("a = 1", "a = 2"));
+    assert_eq!(run(&folder, &["tools", "s"]).code, 0);
+    let folder = folder.file(".codex/config.toml", entry.replace("\"m\"", "\"x\""));
+    assert_eq!(run(&folder, &["tools", "s"]).code, 4);
+}

@@ -1,0 +1,317 @@
+//! `keyway check` pointed at whole repositories.
+//!
+//! Real ones are rebuilt from the corpus: each file at the path where it was found, checked from the
+//! root. The corpus is kept outside of the repository, in `../shared/corpus` beside the checkout or
+//! where `KEYWAY_CORPUS` says; without it that test says so and shows nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use keyway_testkit::{Folder, Keyway, Outcome};
+use serde_json::Value;
+
+fn check(folder: &Folder, arguments: &[&str]) -> Outcome {
+    Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path())
+        .args(["check"])
+        .args(arguments.iter().copied())
+        .run()
+}
+
+fn codes(outcome: &Outcome) -> Vec<(String, String)> {
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let found = report["diagnostics"].as_array().unwrap().iter();
+    found
+        .map(|it| {
+            let code = it["code"].as_str().unwrap().to_owned();
+            let file = it["source"]["file"].as_str().unwrap_or_default().to_owned();
+            (file, code)
+        })
+        .collect()
+}
+
+const ENTRY: &str = r#"{"command": "x", "env": {"API_KEY": "not-a-real-key-4711"}}"#;
+
+/// A repository with a file of many hosts, each with one literal credential.
+fn many_hosts() -> Folder {
+    let wrapped = format!(r#"{{"mcpServers": {{"s": {ENTRY}}}}}"#);
+    Folder::new()
+        .file(".mcp.json", &wrapped)
+        .file("plugins/a/.mcp.json", &wrapped)
+        .file(".vscode/mcp.json", format!(r#"{{ // note
+            "servers": {{"s": {ENTRY}}} }}"#))
+        .file(".cursor/mcp.json", &wrapped)
+        .file(".kiro/settings/mcp.json", &wrapped)
+        .file(".roo/mcp.json", &wrapped)
+        .file(".codex/config.toml", "[mcp_servers.s]\ncommand = \"x\"\n[mcp_servers.s.env]\nAPI_KEY = \"not-a-real-key-4711\"\n")
+        .file(".continue/mcpServers/a.yaml", "mcpServers:\n  - name: s\n    command: x\n    env:\n      API_KEY: not-a-real-key-4711\n")
+        .file("samples/anything.json", &wrapped)
+        .file("package.json", r#"{"name": "x", "scripts": {"mcp": "y"}}"#)
+        .file("node_modules/p/.mcp.json", &wrapped)
+        .file(".venv/lib/.mcp.json", &wrapped)
+}
+
+#[test]
+fn every_hosts_file_of_a_tree_is_found_and_nothing_else() {
+    let outcome = check(&many_hosts(), &[".", "--format", "json"]);
+    let found: BTreeSet<String> = codes(&outcome)
+        .into_iter()
+        .filter(|(_, code)| code == "literal-secret")
+        .map(|(file, _)| file)
+        .collect();
+    let expected = [
+        ".codex/config.toml",
+        ".continue/mcpServers/a.yaml",
+        ".cursor/mcp.json",
+        ".kiro/settings/mcp.json",
+        ".mcp.json",
+        ".roo/mcp.json",
+        ".vscode/mcp.json",
+        "plugins/a/.mcp.json",
+        "samples/anything.json",
+    ];
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+    assert!(!outcome.everything().contains("4711"), "the value is shown");
+    assert_eq!(outcome.code, 1);
+}
+
+#[test]
+fn a_marketplace_is_checked_with_its_plugins() {
+    let folder = Folder::new()
+        .file(
+            ".claude-plugin/marketplace.json",
+            r#"{"name": "m", "owner": {"name": "o"}, "plugins": [
+                {"name": "a", "source": "./plugins/a"},
+                {"name": "b", "source": {"source": "github", "repo": "o/b"}},
+                {"name": "c", "source": {"source": "npm", "package": "c"}},
+                {"name": "gone", "source": "./plugins/gone"},
+                {"name": "d", "source": "./plugins/a", "strict": false, "mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp"}}}]}"#,
+        )
+        .file("plugins/a/.claude-plugin/plugin.json", r#"{"name": "a"}"#)
+        .file("plugins/a/.mcp.json", r#"{"mcpServers": {"t": {"type": "http", "url": "http://h.example/mcp"}}}"#);
+    let found = codes(&check(&folder, &[".", "--format", "json"]));
+    let has = |file: &str, code: &str| found.contains(&(file.to_owned(), code.to_owned()));
+    assert!(
+        has(".claude-plugin/marketplace.json", "bad-reference"),
+        "{found:?}"
+    );
+    assert!(
+        has(".claude-plugin/marketplace.json", "insecure-url"),
+        "{found:?}"
+    );
+    assert!(has("plugins/a/.mcp.json", "insecure-url"), "{found:?}");
+    assert_eq!(
+        found
+            .iter()
+            .filter(|(_, code)| code == "bad-reference")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn rules_are_chosen_by_flags_and_by_the_repository() {
+    let folder = Folder::new()
+        .file(".mcp.json", r#"{"mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp", "haeders": {}}}}"#)
+        .file("vendor/.mcp.json", r#"{"mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp"}}}"#);
+    let only = codes(&check(
+        &folder,
+        &[".", "--select", "unknown-field", "--format", "json"],
+    ));
+    assert!(only.iter().all(|(_, code)| code == "unknown-field") && only.len() == 1);
+    let without = codes(&check(
+        &folder,
+        &[".", "--ignore", "insecure-url", "--format", "json"],
+    ));
+    assert!(!without.iter().any(|(_, code)| code == "insecure-url"));
+    assert_eq!(check(&folder, &[".", "--select", "no-such-rule"]).code, 2);
+    let folder = folder.file(
+        "keyway.toml",
+        "[check]\nignore = [\"unknown-field\"]\nexclude = [\"vendor/\"]\n[check.severity]\ninsecure-url = \"warning\"\n",
+    );
+    let outcome = check(&folder, &[".", "--format", "json"]);
+    let found = codes(&outcome);
+    assert_eq!(found, [(".mcp.json".to_owned(), "insecure-url".to_owned())]);
+    assert_eq!(outcome.code, 0, "its severity was changed");
+    let folder = folder.file("keyway.toml", "[check]\nselct = []\n");
+    assert_eq!(check(&folder, &["."]).code, 2);
+}
+
+#[test]
+fn a_baseline_leaves_only_what_is_new_and_says_what_is_gone() {
+    let entry =
+        |name: &str| format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp"}}"#);
+    let one = format!("{{\"mcpServers\": {{{}}}}}", entry("a"));
+    let folder = Folder::new().file(".mcp.json", one);
+    let written = check(
+        &folder,
+        &[".", "--baseline", "known.json", "--update-baseline"],
+    );
+    assert_eq!(written.code, 0, "{}", written.everything());
+    assert!(
+        written.stdout.contains("1 finding suppressed"),
+        "{}",
+        written.stdout
+    );
+    let two = format!("{{\"mcpServers\": {{\n{},\n{}}}}}", entry("b"), entry("a"));
+    let folder = folder.file(".mcp.json", two);
+    let outcome = check(
+        &folder,
+        &[".", "--baseline", "known.json", "--format", "json"],
+    );
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(report["suppressed"], 1);
+    assert_eq!(report["diagnostics"].as_array().unwrap().len(), 1);
+    assert_eq!(report["diagnostics"][0]["server"], "b");
+    let folder = folder.file(".mcp.json", r#"{"mcpServers": {}}"#);
+    let gone = check(&folder, &[".", "--baseline", "known.json"]);
+    assert!(
+        gone.stderr.contains("1 finding of the baseline"),
+        "{}",
+        gone.stderr
+    );
+    assert_eq!(check(&folder, &[".", "--baseline", "missing.json"]).code, 2);
+}
+
+#[test]
+fn a_note_is_counted_and_never_changes_what_is_resolved() {
+    let folder = Folder::new().file(
+        ".mcp.json",
+        r#"{"mcpServers": {"s": {"type": "http", "url": "http://h.example/mcp",
+            "_keyway_ignore": {"insecure-url": "a lab"}}}}"#,
+    );
+    let outcome = check(&folder, &["."]);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert!(
+        outcome.stdout.contains("1 finding suppressed"),
+        "{}",
+        outcome.stdout
+    );
+    // The address is refused as before: a note of a stranger decides nothing.
+    let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).args(["tools", "s"]);
+    assert_ne!(call.run().code, 0);
+}
+
+#[test]
+fn repeats_in_one_file_are_shown_once_with_their_number() {
+    let entries: Vec<String> = (0..7)
+        .map(|at| format!("\"s{at}\": {{\"command\": \"x\", \"categroy\": \"a\"}}"))
+        .collect();
+    let text = format!("{{\"mcpServers\": {{\n{}\n}}}}", entries.join(",\n"));
+    let outcome = check(&Folder::new().file(".mcp.json", text), &["."]);
+    assert_eq!(outcome.stdout.matches("warning[unknown-field]").count(), 1);
+    assert!(
+        outcome.stdout.contains("×7 in this file"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("7 warnings in 1 file"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn real_repositories_are_checked_from_their_roots() {
+    let Some(corpus) = Corpus::find() else { return };
+    let labels = corpus.labels();
+    let (mut missed, mut alarms, mut secrets, mut unlabelled) = (vec![], vec![], 0, vec![]);
+    let mut rules: BTreeMap<String, usize> = BTreeMap::new();
+    for files in corpus.repositories().values() {
+        let mut folder = Folder::new();
+        for (id, path) in files {
+            let bytes = std::fs::read(corpus.0.join(format!("{id}.json"))).unwrap();
+            folder = folder.file(path, bytes);
+        }
+        let outcome = check(&folder, &[".", "--format", "json"]);
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let mut found = BTreeSet::new();
+        for it in report["diagnostics"].as_array().unwrap() {
+            let code = it["code"].as_str().unwrap();
+            *rules.entry(code.to_owned()).or_default() += 1;
+            if matches!(code, "literal-secret" | "literal-default") {
+                let file = it["source"]["file"].as_str().unwrap().to_owned();
+                let pointer = it["source"]["pointer"].as_str().unwrap().to_owned();
+                found.insert((file, pointer));
+            }
+        }
+        for (id, path) in files {
+            let none = BTreeMap::new();
+            let labels = labels.get(id).unwrap_or(&none);
+            for (pointer, label) in labels {
+                let is_found = found.remove(&(path.clone(), pointer.clone()));
+                let place = format!("{id} {path} {pointer}");
+                match (label.as_str(), is_found) {
+                    ("secret" | "varref-literal-default", hit) => {
+                        secrets += 1;
+                        if !hit {
+                            missed.push(place);
+                        }
+                    }
+                    ("placeholder" | "varref" | "nonsecret", true) => alarms.push(place),
+                    _ => {}
+                }
+            }
+        }
+        unlabelled.extend(found);
+    }
+    println!(
+        "{secrets} secrets, {} missed, {} false alarms",
+        missed.len(),
+        alarms.len()
+    );
+    println!("without a label: {unlabelled:?}");
+    println!("{rules:#?}");
+    assert!(missed.is_empty(), "{missed:#?}");
+    assert!(
+        alarms.len() + unlabelled.len() <= 1,
+        "{alarms:#?} {unlabelled:#?}"
+    );
+    assert!(secrets >= 20);
+}
+
+struct Corpus(PathBuf);
+
+impl Corpus {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told where the files are"
+    )]
+    fn find() -> Option<Self> {
+        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+        let folder = std::env::var_os("KEYWAY_CORPUS").map_or(beside, PathBuf::from);
+        if !folder.join("labels.tsv").is_file() {
+            println!("skipped: no corpus at {}", folder.display());
+            return None;
+        }
+        Some(Self(folder))
+    }
+
+    fn rows(&self, name: &str) -> Vec<Vec<String>> {
+        let text = std::fs::read_to_string(self.0.join(name)).unwrap();
+        let lines = text.lines().skip(1);
+        lines
+            .map(|line| line.split('\t').map(str::to_owned).collect())
+            .collect()
+    }
+
+    /// The files of each repository at each commit: id and path.
+    fn repositories(&self) -> BTreeMap<(String, String), Vec<(String, String)>> {
+        let mut repositories: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for row in self.rows("index.tsv") {
+            let key = (row[1].clone(), row[3].clone());
+            let file = (row[0].clone(), row[2].clone());
+            repositories.entry(key).or_default().push(file);
+        }
+        repositories
+    }
+
+    fn labels(&self) -> BTreeMap<String, BTreeMap<String, String>> {
+        let mut labels: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for row in self.rows("labels.tsv") {
+            let of_file = labels.entry(row[0].clone()).or_default();
+            of_file.insert(row[1].clone(), row[2].clone());
+        }
+        labels
+    }
+}
