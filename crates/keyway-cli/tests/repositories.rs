@@ -4,6 +4,13 @@
 //! root. The corpus is kept outside of the repository, in `../shared/corpus` beside the checkout or
 //! where `KEYWAY_CORPUS` says; without it that test says so and shows nothing.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot read its files has nothing better to do than to stop"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

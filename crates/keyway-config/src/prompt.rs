@@ -26,12 +26,22 @@ pub struct Prompt {
     pub default: Option<String>,
     /// The values to choose from, any if empty.
     pub choices: Vec<String>,
-    /// Whether only the host itself can answer, such as by a command of an editor.
-    pub needs_host: bool,
+    /// Who can answer.
+    pub answered_by: AnsweredBy,
     /// Where it stands.
     pub span: Span,
     /// Its pointer.
     pub pointer: Pointer,
+}
+
+/// Who can answer a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnsweredBy {
+    /// A person, on a terminal as well as in the host.
+    Person,
+    /// Only the host itself, such as by a command of an editor.
+    Host,
 }
 
 /// Reads what a file asks for.
@@ -101,7 +111,7 @@ impl Described<'_> {
             is_required: true,
             default: self.default(),
             choices: Vec::new(),
-            needs_host: false,
+            answered_by: AnsweredBy::Person,
             span: self.span,
             pointer: self.pointer.clone(),
         }
@@ -153,7 +163,10 @@ fn input(described: &Described<'_>) -> Option<Prompt> {
     let prompt = described.prompt(input_variable(&id)?, &id);
     Some(Prompt {
         is_secret: described.flag("password"),
-        needs_host: described.text("type").as_deref() == Some("command"),
+        answered_by: match described.text("type").as_deref() {
+            Some("command") => AnsweredBy::Host,
+            _ => AnsweredBy::Person,
+        },
         choices: described.choices("options"),
         ..prompt
     })
@@ -232,8 +245,11 @@ mod tests {
         );
         let names: Vec<_> = found.iter().map(|it| it.variable.as_str()).collect();
         assert_eq!(names, ["INPUT_API_KEY", "INPUT_REGION", "INPUT_C"]);
-        let of_host: Vec<_> = found.iter().map(|it| it.needs_host).collect();
-        assert_eq!(of_host, [false, false, true]);
+        let answers: Vec<_> = found.iter().map(|it| it.answered_by).collect();
+        assert_eq!(
+            answers,
+            [AnsweredBy::Person, AnsweredBy::Person, AnsweredBy::Host]
+        );
         assert!(found[0].is_secret && found[0].description.as_deref() == Some("Key"));
         assert_eq!(found[1].choices, ["eu", "us"]);
         assert_eq!(found[1].default.as_deref(), Some("eu"));

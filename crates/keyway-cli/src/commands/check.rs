@@ -75,6 +75,9 @@ struct Wanted {
     /// Leave out findings that FILE records [default: `baseline` of keyway.toml]
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
+    /// Record all findings of this run in the file of `--baseline`
+    #[arg(long, requires = "baseline")]
+    update_baseline: bool,
     #[command(flatten)]
     more: More,
 }
@@ -82,9 +85,6 @@ struct Wanted {
 /// How much has to be there.
 #[derive(Debug, Args)]
 struct More {
-    /// Record all findings of this run in the file of `--baseline`
-    #[arg(long, requires = "baseline")]
-    update_baseline: bool,
     /// Also report notes that hardly anyone acts on
     #[arg(long)]
     pedantic: bool,
@@ -123,8 +123,10 @@ pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, C
     let filter = Filter::new(&wanted.select, &wanted.ignore, &settings)?;
     let known = arguments.baseline(settings_folder.as_deref(), &settings)?;
     let linter = Linter {
-        strict: arguments.strict,
-        pedantic: wanted.more.pedantic || settings.pedantic,
+        rigor: Rigor {
+            strict: arguments.strict,
+            pedantic: wanted.more.pedantic || settings.pedantic,
+        },
         resolves: arguments.given.env || arguments.given.env_file.is_some(),
         host: variables_host(arguments.given.env_file.as_deref())?,
     };
@@ -156,11 +158,11 @@ pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, C
     let mut diagnostics = filter.apply(findings.kept);
     let mut suppressed = findings.suppressed;
     if let Some((file, known)) = known {
-        if wanted.more.update_baseline {
+        if wanted.update_baseline {
             Baseline::of(&diagnostics).write(&file)?;
         }
         let known = match known {
-            Some(known) if !wanted.more.update_baseline => known,
+            Some(known) if !wanted.update_baseline => known,
             _ => Baseline::of(&diagnostics),
         };
         let known = known.apply(diagnostics);
@@ -219,7 +221,7 @@ impl Check {
         let Some(file) = self.wanted.baseline.clone().or(kept) else {
             return Ok(None);
         };
-        if self.wanted.more.update_baseline && !file.exists() {
+        if self.wanted.update_baseline && !file.exists() {
             return Ok(Some((file, None)));
         }
         let known = Baseline::read(&file)?;
@@ -279,10 +281,16 @@ impl Check {
 
 /// What the rules are run with.
 struct Linter {
-    strict: bool,
-    pedantic: bool,
+    rigor: Rigor,
     resolves: bool,
     host: Host,
+}
+
+/// How much is reported, and how severely.
+#[derive(Clone, Copy)]
+struct Rigor {
+    strict: bool,
+    pedantic: bool,
 }
 
 /// What the rules found, without what was accepted.
@@ -311,14 +319,14 @@ impl Linter {
     fn lint(&self, loaded: &Loaded) -> Findings {
         let plugin = &loaded.plugin;
         let context = Context::new(plugin)
-            .strict(self.strict)
-            .pedantic(self.pedantic);
+            .strict(self.rigor.strict)
+            .pedantic(self.rigor.pedantic);
         let variables = self.host.variable_scope(loaded);
         let found = match variables.as_ref().ok().filter(|_| self.resolves) {
             Some(variables) => lint(&context.with_scope(variables.scope())),
             None => lint(&context),
         };
-        let applied = suppress::apply(plugin, found, self.pedantic);
+        let applied = suppress::apply(plugin, found, self.rigor.pedantic);
         Findings {
             kept: applied.kept,
             suppressed: applied.suppressed,

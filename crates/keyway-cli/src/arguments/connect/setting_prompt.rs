@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 
 use keyway::Plugin;
 use keyway::variables::KeptVariables;
-use keyway_config::prompt::Prompt;
+use keyway_config::prompt::{AnsweredBy, Prompt};
 use keyway_config::usage;
 use keyway_secret::{Clock as _, SystemClock, printable};
 
@@ -24,7 +24,9 @@ pub(crate) fn ask_for_settings(plugin: &Plugin, server: &str) -> Result<(), CliE
     let loaded = plugin.loaded();
     let prompts = loaded.plugin.prompts();
     let needed: Vec<&Prompt> = prompts
-        .filter(|prompt| !prompt.needs_host && names.contains(&prompt.variable.as_str()))
+        .filter(|prompt| {
+            prompt.answered_by == AnsweredBy::Person && names.contains(&prompt.variable.as_str())
+        })
         .collect();
     if needed.is_empty() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(());

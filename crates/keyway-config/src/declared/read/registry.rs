@@ -7,7 +7,7 @@ use crate::declared::{
 };
 use crate::dialect::{Dialect, Place};
 use crate::json::{Member, Node, Object, Value};
-use crate::prompt::Prompt;
+use crate::prompt::{AnsweredBy, Prompt};
 use crate::source::{Pointer, Source, Span};
 use crate::template::{Template, environment_name, input_variable, is_variable_name};
 
@@ -339,7 +339,7 @@ fn prompt(item: &Object, variable: String, key: &str, (span, pointer): (Span, Po
         is_required: is_required(item),
         default: text("default"),
         choices: choices.into_iter().map(str::to_owned).collect(),
-        needs_host: false,
+        answered_by: AnsweredBy::Person,
         span,
         pointer,
     }
