@@ -110,6 +110,19 @@ pub(crate) enum XtaskError {
         listed(files)
     )]
     DocsStale { files: Vec<String> },
+    /// No target of that name is in the table of releases.
+    #[error("no target `{triple}` in the table of `xtask/src/dist/targets.rs`")]
+    TargetUnknown { triple: String },
+    /// A binary is not one that the system could start.
+    #[error("cannot read `{path}` as an ELF binary")]
+    Elf {
+        path: PathBuf,
+        #[source]
+        source: object::Error,
+    },
+    /// Something keeps this from being released.
+    #[error("not fit for release:{}", listed(faults))]
+    Release { faults: Vec<String> },
     /// The named fuzz target has no file.
     #[error("no fuzz target `{name}`; there are: {known}")]
     FuzzTargetUnknown { name: String, known: String },

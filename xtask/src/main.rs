@@ -17,6 +17,7 @@ mod check;
 mod child;
 mod conformance;
 mod deny;
+mod dist;
 mod docs;
 mod error;
 mod features;
@@ -27,6 +28,7 @@ mod metadata;
 mod nextest;
 mod peers;
 mod process;
+mod release;
 mod rivals;
 mod scratch;
 mod source;
@@ -114,6 +116,32 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Deny { advisories: true } => deny::check_advisories(&workspace),
         Task::Docs { check: false } => docs::write(&workspace),
         Task::Docs { check: true } => docs::check(&workspace),
+        Task::Dist {
+            test: false,
+            setup,
+            twice,
+            ..
+        } => {
+            let repeat = match twice {
+                true => dist::Repeat::Twice,
+                false => dist::Repeat::Once,
+            };
+            dist::run(&workspace, tools::Missing::from_flag(setup), repeat)
+        }
+        Task::Dist { roots, .. } => {
+            let extent = match roots {
+                true => dist::trials::Extent::Roots,
+                false => dist::trials::Extent::Folders,
+            };
+            dist::test(&workspace, extent)
+        }
+        Task::Release { verify, .. } => {
+            let verify = match verify {
+                true => release::Verify::Build,
+                false => release::Verify::Skip,
+            };
+            release::dry_run(&workspace, verify)
+        }
         Task::Fuzz {
             target,
             seconds,
@@ -234,6 +262,30 @@ enum Task {
         /// Only compare
         #[arg(long)]
         check: bool,
+    },
+    /// Build the packages of a release into `target/dist`, or try them
+    Dist {
+        /// Try the packages that are there: install each where nothing is and run `demo --check`
+        #[arg(long)]
+        test: bool,
+        /// Try them in Debian systems as well; needs `mmdebstrap`
+        #[arg(long, requires = "test")]
+        roots: bool,
+        /// Build once more in another folder and with another cargo home, and compare
+        #[arg(long, conflicts_with = "test")]
+        twice: bool,
+        /// Install zig and `cargo zigbuild` first, below target/
+        #[arg(long, conflicts_with = "test")]
+        setup: bool,
+    },
+    /// Show what a release would publish, and check that its parts fit together
+    Release {
+        /// Publish nothing; there is no other way to run this
+        #[arg(long, required = true)]
+        dry_run: bool,
+        /// Build every packed crate, then all of them elsewhere, and run `demo --check`
+        #[arg(long)]
+        verify: bool,
     },
     /// Fuzz all targets, or one
     Fuzz {

@@ -54,6 +54,20 @@ impl Workspace {
         crates
     }
 
+    /// Returns every package of the graph, ours and foreign.
+    pub(crate) fn packages(&self) -> &[Package] {
+        &self.metadata.packages
+    }
+
+    /// Returns the identifiers of the packages that `package` uses, whatever for.
+    pub(crate) fn uses(&self, package: &Package) -> Vec<&str> {
+        let nodes = self.metadata.resolve.iter().flat_map(|graph| &graph.nodes);
+        nodes
+            .filter(|node| node.id == package.id)
+            .flat_map(|node| node.dependencies.iter().map(String::as_str))
+            .collect()
+    }
+
     /// Says whether the workspace has a crate called `name`.
     pub(crate) fn has_crate(&self, name: &str) -> bool {
         self.crates().iter().any(|package| package.name == name)
@@ -67,6 +81,21 @@ pub(crate) struct Metadata {
     target_directory: PathBuf,
     workspace_members: BTreeSet<String>,
     packages: Vec<Package>,
+    #[serde(default)]
+    resolve: Option<Graph>,
+}
+
+/// Which package uses which, by identifier.
+#[derive(Debug, Deserialize)]
+struct Graph {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    id: String,
+    #[serde(default)]
+    dependencies: Vec<String>,
 }
 
 impl Metadata {
@@ -91,6 +120,25 @@ impl Metadata {
 pub(crate) struct Package {
     /// The name in its manifest.
     pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) version: String,
+    /// A licence expression.
+    #[serde(default)]
+    pub(crate) license: Option<String>,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    /// The address of its project; empty if it says that it has none.
+    #[serde(default)]
+    pub(crate) repository: Option<String>,
+    /// The oldest compiler that it says it needs.
+    #[serde(default)]
+    pub(crate) rust_version: Option<String>,
+    /// The registry that it comes from; `None` for ours.
+    #[serde(default)]
+    pub(crate) source: Option<String>,
+    /// The registries that it may be published to; `None` for all.
+    #[serde(default)]
+    publish: Option<Vec<String>>,
     /// What its manifest declares, before any resolution.
     pub(crate) dependencies: Vec<Dependency>,
     /// Its library, programs, tests and examples.
@@ -98,11 +146,21 @@ pub(crate) struct Package {
     pub(crate) targets: Vec<Target>,
     #[serde(default)]
     features: BTreeMap<String, Vec<String>>,
-    id: String,
+    pub(crate) id: String,
     manifest_path: PathBuf,
 }
 
 impl Package {
+    /// Says whether it may be published.
+    pub(crate) fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|to| !to.is_empty())
+    }
+
+    /// Returns the directory of its manifest.
+    pub(crate) fn folder(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(Path::new(""))
+    }
+
     /// Returns the names of its features.
     pub(crate) fn features(&self) -> impl Iterator<Item = &str> {
         self.features.keys().map(String::as_str)
@@ -139,6 +197,9 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// `dev`, `build`, or `None` for a normal one.
     pub(crate) kind: Option<String>,
+    /// The versions that it may have; `*` if the manifest names none.
+    #[serde(default)]
+    pub(crate) req: String,
 }
 
 const PLATFORM: &str = "--filter-platform=x86_64-unknown-linux-gnu";

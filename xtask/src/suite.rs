@@ -7,8 +7,8 @@ use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
 use crate::{
-    budget, child, conformance, deny, docs, features, fuzz, instructions, layers, nextest, peers,
-    surface,
+    budget, child, conformance, deny, dist, docs, features, fuzz, instructions, layers, nextest,
+    peers, release, surface,
 };
 
 /// Runs every check; the last line printed is the number of tests that passed.
@@ -29,6 +29,7 @@ pub(crate) fn run(
     steps.run("layers", || layers::check(workspace))?;
     steps.run("size budget", || budget::check(workspace))?;
     steps.run("dependencies", || deny::check(workspace))?;
+    steps.run("release", || release::check(workspace))?;
     steps.run("clippy", || {
         cargo(&[
             "clippy",
@@ -45,6 +46,7 @@ pub(crate) fn run(
         peers::build(workspace)?;
         nextest::run(workspace)
     })?;
+    steps.run("package", || dist::smoke(workspace))?;
     steps.run("conformance", || {
         for through in [Through::Library, Through::Run] {
             let plan = conformance::Plan {
@@ -111,4 +113,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 15;
+const STEPS: usize = 17;

@@ -5,6 +5,7 @@ mod data_key;
 mod erase;
 mod header;
 mod inspect;
+mod library;
 mod manifest;
 mod namespace;
 mod records;

@@ -227,14 +227,17 @@ pub fn is_client_address(text: &str) -> bool {
 #[must_use]
 pub fn client_metadata(client_id: &str) -> serde_json::Value {
     let identity = ClientIdentity::default();
-    json!({
+    let mut document = json!({
         "client_id": client_id,
         "client_name": identity.name,
-        "client_uri": identity.uri,
         "application_type": "native",
         "redirect_uris": ["http://localhost/callback", "http://127.0.0.1/callback"],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
-    })
+    });
+    if let (Some(fields), Some(uri)) = (document.as_object_mut(), identity.uri) {
+        fields.insert("client_uri".to_owned(), json!(uri));
+    }
+    document
 }

@@ -84,9 +84,14 @@ impl ClientIdentity {
 }
 
 impl Default for ClientIdentity {
-    /// The program `keyway`.
+    /// The program `keyway`, with the address of its project if that has one: `repository` in the
+    /// workspace's `Cargo.toml`. An authorization server may show it at consent.
     fn default() -> Self {
-        Self::new("Keyway").with_uri("https://github.com/keyway-mcp/keyway")
+        let named = Self::new("Keyway");
+        match env!("CARGO_PKG_REPOSITORY") {
+            "" => named,
+            address => named.with_uri(address),
+        }
     }
 }
 

@@ -1,0 +1,205 @@
+//! What a Linux binary says of itself: the libc that it needs and how it is protected.
+//!
+//! Read from the file, since that is what people run: flags of a linker may be ignored by another.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::Endianness;
+use object::elf::{
+    DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_FLAGS, DT_FLAGS_1, ET_DYN, FileHeader64, PF_X, PT_GNU_RELRO,
+    PT_GNU_STACK,
+};
+use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _};
+
+use crate::error::XtaskError;
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(super) struct Elf {
+    /// The newest version of a glibc symbol that it needs, as `[2, 17]`.
+    pub(super) glibc: Option<[u32; 2]>,
+    pub(super) size: u64,
+    is_pie: bool,
+    has_relro: bool,
+    binds_at_start: bool,
+    has_plain_stack: bool,
+    /// Names of its builder's that it holds.
+    names: Vec<String>,
+}
+
+impl Elf {
+    /// Reads `binary`, and looks for any of `secrets` in it.
+    pub(super) fn read(binary: &Path, secrets: &[PathBuf]) -> Result<Self, XtaskError> {
+        let data = fs::read(binary).map_err(XtaskError::file(binary))?;
+        Self::parse(&data, secrets).map_err(|source| XtaskError::Elf {
+            path: binary.to_owned(),
+            source,
+        })
+    }
+
+    fn parse(data: &[u8], secrets: &[PathBuf]) -> Result<Self, object::Error> {
+        let header = FileHeader64::<Endianness>::parse(data)?;
+        let endian = header.endian()?;
+        let mut elf = Self {
+            size: data.len() as u64,
+            ..Self::default()
+        };
+        for segment in header.program_headers(endian, data)? {
+            match segment.p_type(endian) {
+                PT_GNU_RELRO => elf.has_relro = true,
+                PT_GNU_STACK => elf.has_plain_stack = segment.p_flags(endian).0 & PF_X.0 == 0,
+                _ => {}
+            }
+            for entry in segment.dynamic(endian, data)?.unwrap_or_default() {
+                let value = entry.val(endian);
+                match entry.tag(endian) {
+                    DT_FLAGS => elf.binds_at_start |= value & u64::from(DF_BIND_NOW.0) != 0,
+                    DT_FLAGS_1 => {
+                        elf.binds_at_start |= value & u64::from(DF_1_NOW.0) != 0;
+                        let is_shared = header.e_type(endian) == ET_DYN;
+                        elf.is_pie = is_shared && value & u64::from(DF_1_PIE.0) != 0;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        elf.glibc = newest_glibc(header, endian, data)?;
+        elf.names = found(data, secrets);
+        Ok(elf)
+    }
+
+    /// Returns what keeps it from being released to systems with `glibc`.
+    pub(super) fn faults(&self, glibc: Option<[u32; 2]>) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut expect = |holds: bool, fault: &str| {
+            if !holds {
+                faults.push(fault.to_owned());
+            }
+        };
+        expect(self.is_pie, "it is not position-independent");
+        expect(self.has_relro, "its relocations stay writable (no RELRO)");
+        expect(self.binds_at_start, "its symbols are bound late (no full RELRO)");
+        expect(self.has_plain_stack, "its stack is executable");
+        expect(self.size <= LARGEST, "it is larger than 15 MiB");
+        if let Some([major, minor]) = self.glibc.filter(|needed| Some(*needed) > glibc) {
+            faults.push(format!("it needs glibc {major}.{minor}"));
+        }
+        let names = self.names.iter();
+        faults.extend(names.map(|name| format!("it holds the builder's path `{name}`")));
+        faults
+    }
+}
+
+/// Returns the newest `GLIBC_x.y` among the versions of symbols that are needed.
+fn newest_glibc<'data>(
+    header: &FileHeader64<Endianness>,
+    endian: Endianness,
+    data: &'data [u8],
+) -> Result<Option<[u32; 2]>, object::Error> {
+    let sections = header.sections(endian, data)?;
+    let Some((mut needed, strings)) = sections.gnu_verneed(endian, data)? else {
+        return Ok(None);
+    };
+    let strings = sections.strings(endian, data, strings)?;
+    let mut newest = None;
+    while let Some((_, mut versions)) = needed.next()? {
+        while let Some(version) = versions.next()? {
+            let name = version.name(endian, strings)?;
+            newest = newest.max(std::str::from_utf8(name).ok().and_then(glibc));
+        }
+    }
+    Ok(newest)
+}
+
+/// Reads `GLIBC_2.17`, and `GLIBC_2.2.5` as 2.2.
+fn glibc(name: &str) -> Option<[u32; 2]> {
+    let mut numbers = name.strip_prefix("GLIBC_")?.split('.');
+    let mut next = || numbers.next()?.parse().ok();
+    Some([next()?, next()?])
+}
+
+fn found(data: &[u8], secrets: &[PathBuf]) -> Vec<String> {
+    // With the slash that follows it: `/root` alone is in `notifications/roots`.
+    let texts = secrets.iter().map(|path| format!("{}/", path.display()));
+    texts
+        .filter(|text| memchr::memmem::find(data, text.as_bytes()).is_some())
+        .collect()
+}
+
+/// In bytes.
+const LARGEST: u64 = 15 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The program that runs this test: made by the same linker's defaults as others are.
+    fn own() -> Vec<u8> {
+        fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    /// Returns the fault that appears once `change` was made to a sound binary.
+    fn fault_after(change: impl FnOnce(&mut [u8], usize)) -> Vec<String> {
+        let mut data = own();
+        let header = FileHeader64::<Endianness>::parse(&*data).unwrap();
+        let endian = header.endian().unwrap();
+        let segments = header.program_headers(endian, &*data).unwrap();
+        let place = segments.iter().position(|segment| segment.p_type(endian) == PT_GNU_STACK);
+        let start = usize::try_from(header.e_phoff.get(endian)).unwrap();
+        change(&mut data, start + place.unwrap() * 56);
+        let before = Elf::parse(&own(), &[]).unwrap().faults(NEW);
+        let mut after = Elf::parse(&data, &[]).unwrap().faults(NEW);
+        after.retain(|fault| !before.contains(fault));
+        after
+    }
+
+    #[test]
+    fn own_program_is_protected_and_needs_some_glibc() {
+        let elf = Elf::parse(&own(), &[]).unwrap();
+        assert!(elf.is_pie && elf.has_relro && elf.binds_at_start && elf.has_plain_stack);
+        assert!(elf.glibc > Some([2, 0]), "{:?}", elf.glibc);
+    }
+
+    #[test]
+    fn an_executable_stack_is_a_fault() {
+        let faults = fault_after(|data, stack| data[stack + 4] |= 1);
+        assert_eq!(faults, ["its stack is executable"]);
+    }
+
+    #[test]
+    fn a_binary_at_a_fixed_address_is_a_fault() {
+        let faults = fault_after(|data, _| data[16] = 2);
+        assert_eq!(faults, ["it is not position-independent"]);
+    }
+
+    #[test]
+    fn a_newer_glibc_and_the_path_of_the_builder_are_faults() {
+        let elf = Elf {
+            glibc: Some([2, 34]),
+            names: vec!["/home/ada/".to_owned()],
+            ..Elf::parse(&own(), &[]).unwrap()
+        };
+        let faults = elf.faults(Some([2, 17]));
+        assert!(faults.contains(&"it needs glibc 2.34".to_owned()), "{faults:?}");
+        let path = "it holds the builder's path `/home/ada/`".to_owned();
+        assert!(faults.contains(&path), "{faults:?}");
+    }
+
+    #[test]
+    fn the_path_of_the_workspace_is_found_in_a_build_that_keeps_it() {
+        let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let absent = PathBuf::from(["/no", "where/", "at-all"].concat());
+        let elf = Elf::parse(&own(), &[workspace.clone(), absent]).unwrap();
+        assert_eq!(elf.names, [format!("{}/", workspace.display())]);
+    }
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(glibc("GLIBC_2.17") > glibc("GLIBC_2.4"));
+        assert_eq!(glibc("GLIBC_2.2.5"), Some([2, 2]));
+        assert_eq!(glibc("GLIBC_PRIVATE"), None);
+    }
+
+    const NEW: Option<[u32; 2]> = Some([9, 0]);
+}

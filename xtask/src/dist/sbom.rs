@@ -1,0 +1,152 @@
+//! The bill of materials: what the program consists of, as CycloneDX 1.6.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::dist::project::{self, Project};
+use crate::dist::shipped::Checksums;
+use crate::error::XtaskError;
+use crate::metadata::{Package, Workspace};
+
+/// Returns the document for the program made of `packages`.
+pub(super) fn of(
+    workspace: &Workspace,
+    project: &Project,
+    packages: &[&Package],
+) -> Result<Value, XtaskError> {
+    let checksums = Checksums::read(workspace)?;
+    let program = project::program(workspace)?;
+    let others = packages.iter().filter(|package| package.id != program.id);
+    let mut components: Vec<Value> = others
+        .map(|package| component(package, checksums.of(package)))
+        .collect();
+    let mut edges: Vec<Value> = packages
+        .iter()
+        .map(|package| edge(workspace, package, packages))
+        .collect();
+    if let Some(package) = packages.iter().find(|package| package.name == SQLITE_IN) {
+        let (sqlite, reference) = sqlite(package)?;
+        components.push(sqlite);
+        // Its bindings and nothing else use it.
+        if let Some(uses) = edges
+            .iter_mut()
+            .find(|edge| edge["ref"] == url(package))
+            .and_then(|edge| edge["dependsOn"].as_array_mut())
+        {
+            uses.push(json!(reference));
+        }
+        edges.push(json!({ "ref": reference, "dependsOn": [] }));
+    }
+    Ok(json!({
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": url(program),
+                "name": project::PROGRAM,
+                "version": project.version,
+                "description": project.description,
+                "licenses": [{ "expression": project.licence }],
+                "purl": url(program),
+            },
+        },
+        "components": components,
+        "dependencies": edges,
+    }))
+}
+
+fn component(package: &Package, checksum: Option<&str>) -> Value {
+    let mut component = json!({
+        "type": "library",
+        "bom-ref": url(package),
+        "name": package.name,
+        "version": package.version,
+        "purl": url(package),
+    });
+    if let Some(licence) = &package.license {
+        // Older manifests write `/` for `OR`, which is not an SPDX expression.
+        let expression = licence.replace('/', " OR ");
+        component["licenses"] = json!([{ "expression": expression }]);
+    }
+    if let Some(checksum) = checksum {
+        component["hashes"] = json!([{ "alg": "SHA-256", "content": checksum }]);
+    }
+    component
+}
+
+fn edge(workspace: &Workspace, package: &Package, all: &[&Package]) -> Value {
+    let used = workspace.uses(package);
+    let uses: BTreeSet<_> = all
+        .iter()
+        .filter(|other| used.contains(&other.id.as_str()))
+        .map(|other| url(other))
+        .collect();
+    json!({ "ref": url(package), "dependsOn": uses })
+}
+
+/// Returns the package URL, by which scanners look for known vulnerabilities.
+fn url(package: &Package) -> String {
+    let Package { name, version, .. } = package;
+    // A `+` in a version would be read as a blank.
+    format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"))
+}
+
+/// Returns the SQLite that its bindings bring along, under the name that advisories use.
+fn sqlite(bindings: &Package) -> Result<(Value, String), XtaskError> {
+    let header = bindings.folder().join("sqlite3/sqlite3.h");
+    let text = fs::read_to_string(&header).map_err(XtaskError::file(&header))?;
+    let version = defined_version(&text).ok_or(XtaskError::Output {
+        command: "sqlite3.h".to_owned(),
+        what: "it defines no version",
+    })?;
+    let reference = format!("pkg:generic/sqlite@{version}");
+    let component = json!({
+        "type": "library",
+        "bom-ref": reference,
+        "name": "sqlite",
+        "version": version,
+        "cpe": format!("cpe:2.3:a:sqlite:sqlite:{version}:*:*:*:*:*:*:*"),
+        "licenses": [{ "license": { "id": "blessing" } }],
+        "purl": reference,
+    });
+    Ok((component, reference))
+}
+
+fn defined_version(header: &str) -> Option<&str> {
+    let line = header
+        .lines()
+        .find_map(|line| line.strip_prefix("#define SQLITE_VERSION "))?;
+    Some(line.trim().trim_matches('"'))
+}
+
+const SQLITE_IN: &str = "libsqlite3-sys";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_of_sqlite_is_read_from_its_header() {
+        let header = "#define SQLITE_VERSION_NUMBER 3053001\n#define SQLITE_VERSION        \"3.53.1\"\n";
+        assert_eq!(defined_version(header), Some("3.53.1"));
+        assert_eq!(defined_version("#define SQLITE_VERSION_NUMBER 1\n"), None);
+    }
+
+    #[test]
+    fn a_component_has_a_valid_expression_and_its_checksum() {
+        let package: Package = serde_json::from_value(json!({
+            "id": "p", "name": "p", "version": "1.0.0+wasi-0.2", "license": "MIT/Apache-2.0",
+            "manifest_path": "/p/Cargo.toml", "dependencies": [],
+        }))
+        .unwrap();
+        let component = component(&package, Some("ab12"));
+        assert_eq!(component["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert_eq!(component["hashes"][0]["content"], "ab12");
+        assert_eq!(component["purl"], "pkg:cargo/p@1.0.0%2Bwasi-0.2");
+    }
+}
