@@ -27,6 +27,7 @@ mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use self::build::Place;
 use self::elf::Elf;
@@ -39,6 +40,8 @@ use crate::tools::Missing;
 
 /// Builds every target that can be built here, examines the binaries and packs them.
 ///
+/// If binaries are `given`, these are packed instead and nothing is built.
+///
 /// # Errors
 ///
 /// Returns [`XtaskError::Release`] if a binary is not fit for release.
@@ -46,19 +49,34 @@ pub(crate) fn run(
     workspace: &Workspace,
     missing: Missing,
     repeat: Repeat,
+    given: &[Given],
 ) -> Result<(), XtaskError> {
-    build::ensure_tools(workspace, missing)?;
+    for Given { triple, .. } in given {
+        targets::find(triple)?;
+    }
+    if given.is_empty() || repeat == Repeat::Twice {
+        build::ensure_tools(workspace, missing)?;
+    }
     let project = Project::read(workspace)?;
     let place = Place::here(workspace);
     let sysroot = targets::sysroot(workspace)?;
     let mut built = Vec::new();
     let mut lines = Vec::new();
     for target in TARGETS {
-        if let Some(obstacle) = target.obstacle(&sysroot) {
-            lines.push(format!("{:28} {obstacle}", target.triple));
-            continue;
-        }
-        let path = build::binary(workspace, &project, target, &place)?;
+        let path = match (given.iter().find(|one| one.triple == target.triple), given) {
+            (Some(one), _) => one.path.clone(),
+            (None, []) => match target.obstacle(&sysroot) {
+                None => build::binary(workspace, &project, target, &place)?,
+                Some(obstacle) => {
+                    lines.push(format!("{:28} {obstacle}", target.triple));
+                    continue;
+                }
+            },
+            (None, _) => {
+                lines.push(format!("{:28} not given", target.triple));
+                continue;
+            }
+        };
         lines.push(examine(target, &path, &place.secrets(&sysroot))?);
         if repeat == Repeat::Twice {
             let hash = reproduce::check(workspace, &project, target, &path)?;
@@ -100,12 +118,39 @@ pub(crate) fn smoke(workspace: &Workspace) -> Result<(), XtaskError> {
     Ok(())
 }
 
+/// A binary that was built before, here or on another machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    triple: String,
+    path: PathBuf,
+}
+
+impl FromStr for Given {
+    type Err = &'static str;
+
+    /// Reads `TARGET=PATH`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (triple, path) = text.split_once('=').ok_or("write it as TARGET=PATH")?;
+        Ok(Self {
+            triple: triple.to_owned(),
+            path: path.into(),
+        })
+    }
+}
+
 /// How often each binary is built.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Repeat {
     Once,
     /// Once more elsewhere, to compare.
     Twice,
+}
+
+impl Repeat {
+    /// Returns what the flag, given or not, asks for.
+    pub(crate) const fn from_flag(given: bool) -> Self {
+        if given { Self::Twice } else { Self::Once }
+    }
 }
 
 /// Returns a line about the binary for `target`.
@@ -124,7 +169,10 @@ fn examine(target: &Target, path: &Path, secrets: &[PathBuf]) -> Result<String, 
         None => "no glibc".to_owned(),
     };
     let size = mebibytes(elf.size);
-    Ok(format!("{:28} {size} MiB, {glibc}, sha256 {hash}", target.triple))
+    Ok(format!(
+        "{:28} {size} MiB, {glibc}, sha256 {hash}",
+        target.triple
+    ))
 }
 
 fn pack(
@@ -138,7 +186,12 @@ fn pack(
         let packages = shipped::packages(workspace, target.triple)?;
         let notices = notices::of(&packages)?;
         let sbom = sbom::of(workspace, project, &packages)?;
-        let name = format!("{}-{}-{}.cdx.json", project::PROGRAM, project.version, target.triple);
+        let name = format!(
+            "{}-{}-{}.cdx.json",
+            project::PROGRAM,
+            project.version,
+            target.triple
+        );
         let path = folder.join(name);
         tree::write(&path, &format!("{sbom:#}\n"))?;
         files.push(path);
@@ -146,7 +199,9 @@ fn pack(
         files.push(archive::pack(workspace, project, triple, binary, &notices)?);
         files.extend(debian::pack(workspace, project, target, binary, &notices)?);
         files.push(wheel::pack(workspace, project, target, binary, &notices)?);
-        files.push(npm::pack_platform(workspace, project, target, binary, &notices)?);
+        files.push(npm::pack_platform(
+            workspace, project, target, binary, &notices,
+        )?);
     }
     let platforms: Vec<_> = built.iter().map(|(target, _)| *target).collect();
     files.push(npm::pack_root(workspace, project, &platforms)?);
@@ -156,7 +211,10 @@ fn pack(
     }
     checksums::write(&folder, &files)?;
     println!("container file: {}", container::prepare(workspace)?);
-    println!("Homebrew formula: {}", homebrew::prepare(workspace, project)?);
+    println!(
+        "Homebrew formula: {}",
+        homebrew::prepare(workspace, project)?
+    );
     Ok(())
 }
 

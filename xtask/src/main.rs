@@ -42,6 +42,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::conformance::gateway;
+use crate::dist::trials::Extent;
 use crate::error::XtaskError;
 use crate::metadata::Workspace;
 
@@ -60,11 +61,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
     match task {
         Task::Test { setup, long } => {
             let missing = tools::Missing::from_flag(setup);
-            let extent = match long {
-                true => suite::Extent::Long,
-                false => suite::Extent::Usual,
-            };
-            suite::run(&workspace, missing, extent)
+            suite::run(&workspace, missing, suite::Extent::from_flag(long))
         }
         Task::Check { crates } => check::run(&workspace, &crates),
         Task::Tools { setup } => tools::ensure(&workspace, tools::Missing::from_flag(setup)),
@@ -117,30 +114,19 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Docs { check: false } => docs::write(&workspace),
         Task::Docs { check: true } => docs::check(&workspace),
         Task::Dist {
-            test: false,
+            test: true, roots, ..
+        } => dist::test(&workspace, Extent::from_flag(roots)),
+        Task::Dist {
             setup,
             twice,
+            binary,
             ..
         } => {
-            let repeat = match twice {
-                true => dist::Repeat::Twice,
-                false => dist::Repeat::Once,
-            };
-            dist::run(&workspace, tools::Missing::from_flag(setup), repeat)
-        }
-        Task::Dist { roots, .. } => {
-            let extent = match roots {
-                true => dist::trials::Extent::Roots,
-                false => dist::trials::Extent::Folders,
-            };
-            dist::test(&workspace, extent)
+            let missing = tools::Missing::from_flag(setup);
+            dist::run(&workspace, missing, dist::Repeat::from_flag(twice), &binary)
         }
         Task::Release { verify, .. } => {
-            let verify = match verify {
-                true => release::Verify::Build,
-                false => release::Verify::Skip,
-            };
-            release::dry_run(&workspace, verify)
+            release::dry_run(&workspace, release::Verify::from_flag(verify))
         }
         Task::Fuzz {
             target,
@@ -274,6 +260,9 @@ enum Task {
         /// Build once more in another folder and with another cargo home, and compare
         #[arg(long, conflicts_with = "test")]
         twice: bool,
+        /// Pack this binary instead of building; may be repeated
+        #[arg(long, value_name = "TARGET=PATH", conflicts_with = "test")]
+        binary: Vec<dist::Given>,
         /// Install zig and `cargo zigbuild` first, below target/
         #[arg(long, conflicts_with = "test")]
         setup: bool,

@@ -23,7 +23,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
     if !faults.is_empty() {
         return Err(XtaskError::Release { faults });
     }
-    println!("version {}: manifests, changelog and schema agree", project.version);
+    println!(
+        "version {}: manifests, changelog and schema agree",
+        project.version
+    );
     Ok(())
 }
 
@@ -38,7 +41,12 @@ pub(crate) fn dry_run(workspace: &Workspace, verify: Verify) -> Result<(), Xtask
     for package in &crates {
         let file = folder.join(format!("{}-{}.crate", package.name, package.version));
         let size = fs::metadata(&file).map_err(XtaskError::file(&file))?.len();
-        println!("{:>6} KiB  {} {}", size / 1024, package.name, package.version);
+        println!(
+            "{:>6} KiB  {} {}",
+            size / 1024,
+            package.name,
+            package.version
+        );
     }
     println!("\nto npm, PyPI and the page of the release:");
     let dist = project::folder(workspace);
@@ -58,7 +66,11 @@ pub(crate) fn dry_run(workspace: &Workspace, verify: Verify) -> Result<(), Xtask
     }
     match &project.address {
         Some(address) => println!("\nthe project's address is {address}"),
-        None => println!("\nbefore publishing: set the project's address, `repository` in `Cargo.toml`"),
+        None => {
+            println!(
+                "\nbefore publishing: set the project's address, `repository` in `Cargo.toml`"
+            );
+        }
     }
     Ok(())
 }
@@ -72,8 +84,18 @@ pub(crate) enum Verify {
     Build,
 }
 
+impl Verify {
+    /// Returns what the flag, given or not, asks for.
+    pub(crate) const fn from_flag(given: bool) -> Self {
+        if given { Self::Build } else { Self::Skip }
+    }
+}
+
 fn package(workspace: &Workspace, crates: &[&Package], verify: Verify) -> Result<(), XtaskError> {
-    let mut cargo = child::cargo(workspace, &["package", "--quiet", "--locked", "--allow-dirty"]);
+    let mut cargo = child::cargo(
+        workspace,
+        &["package", "--quiet", "--locked", "--allow-dirty"],
+    );
     if verify == Verify::Skip {
         cargo.arg("--no-verify");
     }
@@ -112,7 +134,10 @@ fn manifests(workspace: &Workspace, version: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for package in workspace.crates() {
         if package.version != version {
-            faults.push(format!("`{}` has version {}", package.name, package.version));
+            faults.push(format!(
+                "`{}` has version {}",
+                package.name, package.version
+            ));
         }
     }
     for package in &published {
@@ -124,7 +149,10 @@ fn manifests(workspace: &Workspace, version: &str) -> Vec<String> {
             let ours = names.contains(&needed.name);
             // Parts of one release fit together, and no others were tested.
             if ours && needed.req != format!("={version}") {
-                faults.push(format!("`{name}` asks for `{}` {}", needed.name, needed.req));
+                faults.push(format!(
+                    "`{name}` asks for `{}` {}",
+                    needed.name, needed.req
+                ));
             }
             let is_left_out = needed.kind.as_deref() == Some("dev");
             if needed.req == "*" && !is_left_out {
@@ -141,7 +169,9 @@ fn documents(workspace: &Workspace, version: &str) -> Result<Vec<String>, XtaskE
         let path = workspace.root.join(name);
         fs::read_to_string(&path).map_err(XtaskError::file(&path))
     };
-    let mut faults: Vec<_> = changelog(&read("CHANGELOG.md")?, version).into_iter().collect();
+    let mut faults: Vec<_> = changelog(&read("CHANGELOG.md")?, version)
+        .into_iter()
+        .collect();
     let schema = read("schema/mcp.schema.json")?;
     let declared = read("crates/keyway-config/src/schema_id.rs")?;
     faults.extend(schema_id(&schema, &declared));
@@ -162,7 +192,8 @@ fn changelog(text: &str, version: &str) -> Option<String> {
 /// The schema that editors read has the identifier that the program knows.
 fn schema_id(schema: &str, declared: &str) -> Option<String> {
     let schema: serde_json::Value = serde_json::from_str(schema).unwrap_or_default();
-    let id = schema["$id"].as_str().unwrap_or("no identifier");
+    let id = schema.get("$id").and_then(|id| id.as_str());
+    let id = id.unwrap_or("no identifier");
     let constant = format!("SCHEMA_ID: &str = \"{id}\";");
     (!declared.contains(&constant)).then(|| format!("the schema has `{id}`, the program another"))
 }
@@ -174,7 +205,10 @@ mod tests {
 
     fn workspace(crates: &serde_json::Value) -> Workspace {
         let packages: Vec<_> = crates.as_array().unwrap().clone();
-        let ids: Vec<_> = packages.iter().map(|package| package["id"].clone()).collect();
+        let ids: Vec<_> = packages
+            .iter()
+            .map(|package| package["id"].clone())
+            .collect();
         let metadata = json!({
             "workspace_root": "/nowhere", "target_directory": "/nowhere/target",
             "workspace_members": ids, "packages": packages,
@@ -210,7 +244,10 @@ mod tests {
     fn crates_that_do_not_fit_together_are_named() {
         let mut other = package("b", &[]);
         other["version"] = json!("1.0.1");
-        let crates = json!([package("a", &[("b", "^1.0.0", None), ("x", "*", None)]), other]);
+        let crates = json!([
+            package("a", &[("b", "^1.0.0", None), ("x", "*", None)]),
+            other
+        ]);
         let faults = manifests(&workspace(&crates), "1.0.0");
         assert_eq!(
             faults,
@@ -225,7 +262,10 @@ mod tests {
     #[test]
     fn the_changelog_begins_with_the_version_or_with_what_becomes_it() {
         assert_eq!(changelog("# Changelog\n\n## Unreleased\n", "1.0.0"), None);
-        assert_eq!(changelog("## 1.0.0 (2026-11-17)\n## 0.9.0\n", "1.0.0"), None);
+        assert_eq!(
+            changelog("## 1.0.0 (2026-11-17)\n## 0.9.0\n", "1.0.0"),
+            None
+        );
         assert!(changelog("## 1.0.0\n## Unreleased\n", "1.1.0").is_some());
         assert!(changelog("# Changelog\n", "1.0.0").is_some());
     }

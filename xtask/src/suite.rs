@@ -88,6 +88,13 @@ pub(crate) enum Extent {
     Long,
 }
 
+impl Extent {
+    /// Returns what the flag, given or not, asks for.
+    pub(crate) const fn from_flag(given: bool) -> Self {
+        if given { Self::Long } else { Self::Usual }
+    }
+}
+
 /// Numbers the steps and measures each.
 struct Steps {
     begun: usize,

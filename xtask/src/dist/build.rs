@@ -101,7 +101,10 @@ fn remap(cargo: &mut Command, prefixes: &[(PathBuf, &str)], target: &Target) {
     // Whatever the person's own environment says would change the binary.
     cargo
         .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", rust.collect::<Vec<_>>().join("\x1f"))
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            rust.collect::<Vec<_>>().join("\x1f"),
+        )
         .env_remove("CFLAGS")
         .env(
             format!("CFLAGS_{}", target.triple.replace('-', "_")),
@@ -120,7 +123,8 @@ pub(super) fn ensure_tools(workspace: &Workspace, missing: Missing) -> Result<()
         return Ok(());
     }
     if missing == Missing::Report {
-        let missing = PACKAGES.map(|package| format!("{package} from PyPI, to build for old systems"));
+        let missing =
+            PACKAGES.map(|package| format!("{package} from PyPI, to build for old systems"));
         return Err(XtaskError::ToolsMissing {
             missing: missing.into(),
         });
@@ -128,7 +132,13 @@ pub(super) fn ensure_tools(workspace: &Workspace, missing: Missing) -> Result<()
     let mut venv = child::program(workspace, "python3");
     child::run(venv.args(["-m", "venv", "--clear"]).arg(tools(workspace)))?;
     let mut pip = child::program(workspace, python(workspace));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
     child::run(pip.args(PACKAGES))
 }
 

@@ -71,7 +71,10 @@ fn faults(text: &str, files: &[String]) -> Vec<String> {
             faults.push(format!("`{pattern}` is {found} files instead of one"));
         }
     }
-    if of("USER").last().is_none_or(|user| matches!(*user, "root" | "0")) {
+    if of("USER")
+        .last()
+        .is_none_or(|user| matches!(*user, "root" | "0"))
+    {
         faults.push("it runs as root".to_owned());
     }
     if of("ENTRYPOINT") != ["[\"/usr/bin/keyway\"]"] {
@@ -99,7 +102,10 @@ mod tests {
     const FILE: &str = include_str!("../../../packaging/container/Containerfile");
 
     fn debian() -> Vec<String> {
-        vec!["keyway_0.1.0-1_amd64.deb".to_owned(), "SHA256SUMS".to_owned()]
+        vec![
+            "keyway_0.1.0-1_amd64.deb".to_owned(),
+            "SHA256SUMS".to_owned(),
+        ]
     }
 
     #[test]
@@ -110,8 +116,16 @@ mod tests {
     #[test]
     fn an_absent_package_root_and_a_moving_base_are_faults() {
         for (text, files, fault) in [
-            (FILE.to_owned(), vec![], "`keyway_*_amd64.deb` is 0 files instead of one"),
-            (FILE.replace("USER keyway", "USER root"), debian(), "it runs as root"),
+            (
+                FILE.to_owned(),
+                vec![],
+                "`keyway_*_amd64.deb` is 0 files instead of one",
+            ),
+            (
+                FILE.replace("USER keyway", "USER root"),
+                debian(),
+                "it runs as root",
+            ),
             (
                 FILE.replace(":12-slim", ""),
                 debian(),

@@ -28,7 +28,10 @@ pub(super) fn pack(
     gzip.args(["--best", "--no-name"]);
     child::run(gzip.args(tree::files(&usr.join("share/man/man1"))?))?;
     let copyright = format!("{COPYRIGHT}\n{notices}");
-    tree::write(&usr.join("share/doc").join(PROGRAM).join("copyright"), &copyright)?;
+    tree::write(
+        &usr.join("share/doc").join(PROGRAM).join("copyright"),
+        &copyright,
+    )?;
     let control = control(project, target, architecture);
     tree::write(&stage.join("DEBIAN/control"), &control)?;
 
@@ -93,6 +96,9 @@ mod tests {
         assert!(!text.contains("Homepage"), "{text}");
         project.address = Some("https://keyway.example/".to_owned());
         let text = control(&project, target, "amd64");
-        assert!(text.contains("\nHomepage: https://keyway.example/\n"), "{text}");
+        assert!(
+            text.contains("\nHomepage: https://keyway.example/\n"),
+            "{text}"
+        );
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Read from the file, since that is what people run: flags of a linker may be ignored by another.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use object::Endianness;
 use object::elf::{
-    DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_FLAGS, DT_FLAGS_1, ET_DYN, FileHeader64, PF_X, PT_GNU_RELRO,
-    PT_GNU_STACK,
+    DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_FLAGS, DT_FLAGS_1, ET_DYN, FileHeader64, PF_X,
+    PT_GNU_RELRO, PT_GNU_STACK,
 };
 use object::read::elf::{Dyn as _, FileHeader, ProgramHeader as _};
 
@@ -20,12 +21,22 @@ pub(super) struct Elf {
     /// The newest version of a glibc symbol that it needs, as `[2, 17]`.
     pub(super) glibc: Option<[u32; 2]>,
     pub(super) size: u64,
-    is_pie: bool,
-    has_relro: bool,
-    binds_at_start: bool,
-    has_plain_stack: bool,
+    protections: BTreeSet<Protection>,
     /// Names of its builder's that it holds.
     names: Vec<String>,
+}
+
+/// What makes a fault of the program harder to exploit.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Protection {
+    /// It can be loaded anywhere.
+    Position,
+    /// Relocations become read-only after they were applied.
+    Relro,
+    /// All of them are applied at the start, so that none is left for later.
+    BindNow,
+    /// Data on the stack cannot be run.
+    Stack,
 }
 
 impl Elf {
@@ -45,20 +56,27 @@ impl Elf {
             size: data.len() as u64,
             ..Self::default()
         };
+        let mut protect = |with: Protection, is_on: bool| {
+            if is_on {
+                elf.protections.insert(with);
+            }
+        };
         for segment in header.program_headers(endian, data)? {
             match segment.p_type(endian) {
-                PT_GNU_RELRO => elf.has_relro = true,
-                PT_GNU_STACK => elf.has_plain_stack = segment.p_flags(endian).0 & PF_X.0 == 0,
+                PT_GNU_RELRO => protect(Protection::Relro, true),
+                PT_GNU_STACK => {
+                    protect(Protection::Stack, segment.p_flags(endian).0 & PF_X.0 == 0);
+                }
                 _ => {}
             }
             for entry in segment.dynamic(endian, data)?.unwrap_or_default() {
                 let value = entry.val(endian);
                 match entry.tag(endian) {
-                    DT_FLAGS => elf.binds_at_start |= value & u64::from(DF_BIND_NOW.0) != 0,
+                    DT_FLAGS => protect(Protection::BindNow, value & DF_BIND_NOW.0 != 0),
                     DT_FLAGS_1 => {
-                        elf.binds_at_start |= value & u64::from(DF_1_NOW.0) != 0;
+                        protect(Protection::BindNow, value & DF_1_NOW.0 != 0);
                         let is_shared = header.e_type(endian) == ET_DYN;
-                        elf.is_pie = is_shared && value & u64::from(DF_1_PIE.0) != 0;
+                        protect(Protection::Position, is_shared && value & DF_1_PIE.0 != 0);
                     }
                     _ => {}
                 }
@@ -71,17 +89,13 @@ impl Elf {
 
     /// Returns what keeps it from being released to systems with `glibc`.
     pub(super) fn faults(&self, glibc: Option<[u32; 2]>) -> Vec<String> {
-        let mut faults = Vec::new();
-        let mut expect = |holds: bool, fault: &str| {
-            if !holds {
-                faults.push(fault.to_owned());
-            }
-        };
-        expect(self.is_pie, "it is not position-independent");
-        expect(self.has_relro, "its relocations stay writable (no RELRO)");
-        expect(self.binds_at_start, "its symbols are bound late (no full RELRO)");
-        expect(self.has_plain_stack, "its stack is executable");
-        expect(self.size <= LARGEST, "it is larger than 15 MiB");
+        let absent = EXPECTED
+            .iter()
+            .filter(|(protection, _)| !self.protections.contains(protection));
+        let mut faults: Vec<_> = absent.map(|(_, fault)| (*fault).to_owned()).collect();
+        if self.size > LARGEST {
+            faults.push("it is larger than 15 MiB".to_owned());
+        }
         if let Some([major, minor]) = self.glibc.filter(|needed| Some(*needed) > glibc) {
             faults.push(format!("it needs glibc {major}.{minor}"));
         }
@@ -92,10 +106,10 @@ impl Elf {
 }
 
 /// Returns the newest `GLIBC_x.y` among the versions of symbols that are needed.
-fn newest_glibc<'data>(
+fn newest_glibc(
     header: &FileHeader64<Endianness>,
     endian: Endianness,
-    data: &'data [u8],
+    data: &[u8],
 ) -> Result<Option<[u32; 2]>, object::Error> {
     let sections = header.sections(endian, data)?;
     let Some((mut needed, strings)) = sections.gnu_verneed(endian, data)? else {
@@ -127,6 +141,19 @@ fn found(data: &[u8], secrets: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
+/// Each protection, and what is wrong without it.
+const EXPECTED: [(Protection, &str); 4] = [
+    (Protection::Position, "it is not position-independent"),
+    (
+        Protection::Relro,
+        "its relocations stay writable (no RELRO)",
+    ),
+    (
+        Protection::BindNow,
+        "its symbols are bound late (no full RELRO)",
+    ),
+    (Protection::Stack, "its stack is executable"),
+];
 /// In bytes.
 const LARGEST: u64 = 15 * 1024 * 1024;
 
@@ -145,7 +172,9 @@ mod tests {
         let header = FileHeader64::<Endianness>::parse(&*data).unwrap();
         let endian = header.endian().unwrap();
         let segments = header.program_headers(endian, &*data).unwrap();
-        let place = segments.iter().position(|segment| segment.p_type(endian) == PT_GNU_STACK);
+        let place = segments
+            .iter()
+            .position(|segment| segment.p_type(endian) == PT_GNU_STACK);
         let start = usize::try_from(header.e_phoff.get(endian)).unwrap();
         change(&mut data, start + place.unwrap() * 56);
         let before = Elf::parse(&own(), &[]).unwrap().faults(NEW);
@@ -157,7 +186,12 @@ mod tests {
     #[test]
     fn own_program_is_protected_and_needs_some_glibc() {
         let elf = Elf::parse(&own(), &[]).unwrap();
-        assert!(elf.is_pie && elf.has_relro && elf.binds_at_start && elf.has_plain_stack);
+        assert_eq!(
+            elf.protections.len(),
+            EXPECTED.len(),
+            "{:?}",
+            elf.protections
+        );
         assert!(elf.glibc > Some([2, 0]), "{:?}", elf.glibc);
     }
 
@@ -181,7 +215,10 @@ mod tests {
             ..Elf::parse(&own(), &[]).unwrap()
         };
         let faults = elf.faults(Some([2, 17]));
-        assert!(faults.contains(&"it needs glibc 2.34".to_owned()), "{faults:?}");
+        assert!(
+            faults.contains(&"it needs glibc 2.34".to_owned()),
+            "{faults:?}"
+        );
         let path = "it holds the builder's path `/home/ada/`".to_owned();
         assert!(faults.contains(&path), "{faults:?}");
     }

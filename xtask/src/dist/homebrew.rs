@@ -65,8 +65,9 @@ mod tests {
             "sha256 x86_64-apple-darwin",
         ];
         let template = include_str!("../../../packaging/homebrew/keyway.rb");
-        let mut values: BTreeMap<_, _> =
-            names.map(|name| (name.to_owned(), "VALUE".to_owned())).into();
+        let mut values: BTreeMap<_, _> = names
+            .map(|name| (name.to_owned(), "VALUE".to_owned()))
+            .into();
         let formula = filled_in(template, &values).unwrap();
         assert!(!formula.contains("{{"), "{formula}");
         values.remove("version");

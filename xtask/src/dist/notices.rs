@@ -78,7 +78,14 @@ fn licences(folder: &Path) -> Result<Vec<String>, XtaskError> {
 fn is_licence(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     let name = name.to_string_lossy().to_ascii_uppercase();
-    let starts = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
+    let starts = [
+        "LICENSE",
+        "LICENCE",
+        "COPYING",
+        "COPYRIGHT",
+        "NOTICE",
+        "UNLICENSE",
+    ];
     starts.iter().any(|start| name.starts_with(start))
 }
 
@@ -111,9 +118,18 @@ mod tests {
     fn one_text_of_two_packages_stands_there_once() {
         let folder = tempfile::tempdir().unwrap();
         let one = package(folder.path(), "one", "MIT", Some("Permission is granted"));
-        let two = package(folder.path(), "two", "MIT", Some("Permission is granted\r\n"));
+        let two = package(
+            folder.path(),
+            "two",
+            "MIT",
+            Some("Permission is granted\r\n"),
+        );
         let notices = of(&[&one, &two]).unwrap();
-        assert_eq!(notices.matches("Permission is granted").count(), 1, "{notices}");
+        assert_eq!(
+            notices.matches("Permission is granted").count(),
+            1,
+            "{notices}"
+        );
         assert!(notices.contains("one 1.0.0, two 1.0.0"), "{notices}");
     }
 
@@ -123,7 +139,11 @@ mod tests {
         let with = package(folder.path(), "with", "MIT OR Apache-2.0", Some("text"));
         let same = package(folder.path(), "same", "Apache-2.0/MIT", None);
         let other = package(folder.path(), "other", "ISC", None);
-        assert!(of(&[&with, &same]).unwrap().contains("same 1.0.0: Apache-2.0/MIT"));
+        assert!(
+            of(&[&with, &same])
+                .unwrap()
+                .contains("same 1.0.0: Apache-2.0/MIT")
+        );
         let error = of(&[&with, &other]).unwrap_err().to_string();
         assert!(error.contains("`other`"), "{error}");
     }

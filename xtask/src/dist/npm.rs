@@ -26,7 +26,12 @@ pub(super) fn pack_platform(
     let stage = stage(workspace)?;
     tree::copy(binary, &stage.join("bin").join(PROGRAM), tree::EXECUTABLE)?;
     tree::write(&stage.join("THIRD-PARTY"), notices)?;
-    pack(workspace, project, &stage, platform_manifest(project, target))
+    pack(
+        workspace,
+        project,
+        &stage,
+        platform_manifest(project, target),
+    )
 }
 
 /// Packs the package that people name, for the platforms `targets`.
@@ -38,7 +43,11 @@ pub(super) fn pack_root(
     let stage = stage(workspace)?;
     let from = workspace.root.join("packaging/npm");
     tree::copy(&from.join(SHIM), &stage.join(SHIM), tree::EXECUTABLE)?;
-    tree::copy(&from.join("README.md"), &stage.join("README.md"), tree::PLAIN)?;
+    tree::copy(
+        &from.join("README.md"),
+        &stage.join("README.md"),
+        tree::PLAIN,
+    )?;
     pack(workspace, project, &stage, root_manifest(project, targets))
 }
 
@@ -46,7 +55,11 @@ fn stage(workspace: &Workspace) -> Result<PathBuf, XtaskError> {
     let stage = workspace.target.join("dist-stage");
     tree::empty(&stage)?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        tree::copy(&workspace.root.join(licence), &stage.join(licence), tree::PLAIN)?;
+        tree::copy(
+            &workspace.root.join(licence),
+            &stage.join(licence),
+            tree::PLAIN,
+        )?;
     }
     Ok(stage)
 }
@@ -62,7 +75,8 @@ fn pack(
         fields.insert("repository".to_owned(), repository);
         fields.insert("homepage".to_owned(), json!(address));
     }
-    let name = manifest["name"].as_str().unwrap_or_default().to_owned();
+    let name = manifest.get("name").and_then(Value::as_str);
+    let name = name.unwrap_or_default().to_owned();
     let text = format!("{manifest:#}\n");
     tree::write(&stage.join("package.json"), &text)?;
     let folder = project::folder(workspace);
@@ -81,7 +95,10 @@ fn pack(
 fn platform_manifest(project: &Project, target: &Target) -> Value {
     let mut manifest = common(project, &platform_name(target));
     let npm = &target.npm;
-    manifest.insert("description".to_owned(), json!(format!("{PROGRAM} for {}", npm.suffix)));
+    manifest.insert(
+        "description".to_owned(),
+        json!(format!("{PROGRAM} for {}", npm.suffix)),
+    );
     manifest.insert("os".to_owned(), json!([npm.os]));
     manifest.insert("cpu".to_owned(), json!([npm.cpu]));
     if let Some(libc) = npm.libc {
@@ -94,7 +111,10 @@ fn platform_manifest(project: &Project, target: &Target) -> Value {
 fn root_manifest(project: &Project, targets: &[&Target]) -> Value {
     let mut manifest = common(project, PACKAGE);
     manifest.insert("description".to_owned(), json!(project.description));
-    manifest.insert("keywords".to_owned(), json!(["mcp", "oauth", "authentication"]));
+    manifest.insert(
+        "keywords".to_owned(),
+        json!(["mcp", "oauth", "authentication"]),
+    );
     manifest.insert("bin".to_owned(), json!({ PACKAGE: SHIM, PROGRAM: SHIM }));
     manifest.insert("engines".to_owned(), json!({ "node": ">=18" }));
     let platforms: Map<_, _> = targets
@@ -155,9 +175,17 @@ mod tests {
         let shim = include_str!("../../../packaging/npm/keyway.js");
         for target in TARGETS {
             let (os, cpu) = (target.npm.os, target.npm.cpu);
-            let musl = if target.npm.libc == Some("musl") { "-musl" } else { "" };
+            let musl = if target.npm.libc == Some("musl") {
+                "-musl"
+            } else {
+                ""
+            };
             assert_eq!(target.npm.suffix, format!("{os}-{cpu}{musl}"));
-            assert!(platform_manifest(&project(), target).get("scripts").is_none());
+            assert!(
+                platform_manifest(&project(), target)
+                    .get("scripts")
+                    .is_none()
+            );
         }
         assert!(shim.contains("`keyway-mcp-${process.platform}-${process.arch}${musl}`"));
     }

@@ -24,7 +24,9 @@ pub(super) fn check(
 ) -> Result<String, XtaskError> {
     let mut status = child::program(workspace, "git");
     if !child::capture(status.args(["status", "--porcelain"]))?.is_empty() {
-        return Err(fault("there are uncommitted changes; a second build would lack them"));
+        return Err(fault(
+            "there are uncommitted changes; a second build would lack them",
+        ));
     }
     let elsewhere = Elsewhere::create(workspace)?;
     let second = build::binary(workspace, project, target, &elsewhere.place())?;

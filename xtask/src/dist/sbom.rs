@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::dist::project::{self, Project};
 use crate::dist::shipped::Checksums;
@@ -32,8 +32,8 @@ pub(super) fn of(
         // Its bindings and nothing else use it.
         if let Some(uses) = edges
             .iter_mut()
-            .find(|edge| edge["ref"] == url(package))
-            .and_then(|edge| edge["dependsOn"].as_array_mut())
+            .find(|edge| edge.get("ref") == Some(&json!(url(package))))
+            .and_then(|edge| edge.get_mut("dependsOn")?.as_array_mut())
         {
             uses.push(json!(reference));
         }
@@ -61,22 +61,23 @@ pub(super) fn of(
 }
 
 fn component(package: &Package, checksum: Option<&str>) -> Value {
-    let mut component = json!({
-        "type": "library",
-        "bom-ref": url(package),
-        "name": package.name,
-        "version": package.version,
-        "purl": url(package),
-    });
+    let mut component = Map::new();
+    let mut put = |name: &str, value: Value| component.insert(name.to_owned(), value);
+    put("type", json!("library"));
+    put("bom-ref", json!(url(package)));
+    put("name", json!(package.name));
+    put("version", json!(package.version));
+    put("purl", json!(url(package)));
     if let Some(licence) = &package.license {
         // Older manifests write `/` for `OR`, which is not an SPDX expression.
         let expression = licence.replace('/', " OR ");
-        component["licenses"] = json!([{ "expression": expression }]);
+        put("licenses", json!([{ "expression": expression }]));
     }
     if let Some(checksum) = checksum {
-        component["hashes"] = json!([{ "alg": "SHA-256", "content": checksum }]);
+        let hash = json!({ "alg": "SHA-256", "content": checksum });
+        put("hashes", json!([hash]));
     }
-    component
+    Value::Object(component)
 }
 
 fn edge(workspace: &Workspace, package: &Package, all: &[&Package]) -> Value {
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn version_of_sqlite_is_read_from_its_header() {
-        let header = "#define SQLITE_VERSION_NUMBER 3053001\n#define SQLITE_VERSION        \"3.53.1\"\n";
+        let header =
+            "#define SQLITE_VERSION_NUMBER 3053001\n#define SQLITE_VERSION        \"3.53.1\"\n";
         assert_eq!(defined_version(header), Some("3.53.1"));
         assert_eq!(defined_version("#define SQLITE_VERSION_NUMBER 1\n"), None);
     }

@@ -70,7 +70,8 @@ fn make_parent(path: &Path) -> Result<(), XtaskError> {
 
 pub(super) const EXECUTABLE: u32 = 0o755;
 pub(super) const PLAIN: u32 = 0o644;
-pub(super) const DOCUMENTS: &[&str] = &["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+pub(super) const DOCUMENTS: &[&str] =
+    &["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// Each completion, and where its shell looks for it below `share`.
 const COMPLETIONS: [(&str, &str); 3] = [

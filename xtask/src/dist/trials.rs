@@ -32,7 +32,9 @@ pub(super) fn run(
         version: &project.version,
         target,
     };
-    trials.time("archive", "a folder with nothing but libc", || trials.archive_alone())?;
+    trials.time("archive", "a folder with libc and sh", || {
+        trials.archive_alone()
+    })?;
     trials.time("wheel, uvx", "an empty home", || trials.uvx())?;
     trials.time("wheel, pip", "an empty environment", || trials.pip())?;
     trials.time("npm, npx", "an empty home", || trials.npx())?;
@@ -69,6 +71,13 @@ pub(crate) enum Extent {
     Roots,
 }
 
+impl Extent {
+    /// Returns what the flag, given or not, asks for.
+    pub(crate) const fn from_flag(given: bool) -> Self {
+        if given { Self::Roots } else { Self::Folders }
+    }
+}
+
 struct Trials<'a> {
     workspace: &'a Workspace,
     folder: PathBuf,
@@ -98,7 +107,8 @@ impl Trials<'_> {
     fn wheel(&self) -> PathBuf {
         let package = PACKAGE.replace('-', "_");
         let tag = self.target.wheel;
-        self.folder.join(format!("{package}-{}-py3-none-{tag}.whl", self.version))
+        self.folder
+            .join(format!("{package}-{}-py3-none-{tag}.whl", self.version))
     }
 
     /// Returns the package that people name, and that of the platform.
@@ -106,28 +116,36 @@ impl Trials<'_> {
         let suffix = self.target.npm.suffix;
         [
             self.folder.join(format!("{PACKAGE}-{}.tgz", self.version)),
-            self.folder.join(format!("{PACKAGE}-{suffix}-{}.tgz", self.version)),
+            self.folder
+                .join(format!("{PACKAGE}-{suffix}-{}.tgz", self.version)),
         ]
     }
 
     fn archive_alone(&self) -> Result<(), XtaskError> {
         let root = Root::bare(self.workspace)?;
-        self.archive_in(&root)?;
-        Ok(())
+        self.archive_in(&root)
     }
 
     fn archive_in(&self, root: &Root) -> Result<(), XtaskError> {
         let prefix = root.path().join("usr/local");
         fs::create_dir_all(&prefix).map_err(XtaskError::file(&prefix))?;
         let mut tar = child::program(self.workspace, "tar");
-        tar.args(["--extract", "--strip-components=1", "--no-same-owner", "--file"])
-            .arg(self.archive())
-            .arg("--directory")
-            .arg(&prefix);
+        tar.args([
+            "--extract",
+            "--strip-components=1",
+            "--no-same-owner",
+            "--file",
+        ])
+        .arg(self.archive())
+        .arg("--directory")
+        .arg(&prefix);
         child::run(&mut tar)?;
         let program = prefix.join("bin").join(PROGRAM);
         root.add_libraries(self.workspace, &program)?;
-        root.run(self.workspace, &["/usr/local/bin/keyway", "demo", "--check"])
+        root.run(
+            self.workspace,
+            &["/usr/local/bin/keyway", "demo", "--check"],
+        )
     }
 
     fn dpkg(&self, root: &Root) -> Result<(), XtaskError> {
@@ -168,9 +186,18 @@ impl Trials<'_> {
         root.bring(&self.wheel())?;
         let wheel = format!("/packages/{}", project::name_of(&self.wheel()));
         root.run(self.workspace, &["python3", "-m", "venv", "/environment"])?;
-        let pip = ["/environment/bin/pip", "install", "--quiet", "--no-index", &wheel];
+        let pip = [
+            "/environment/bin/pip",
+            "install",
+            "--quiet",
+            "--no-index",
+            &wheel,
+        ];
         root.run(self.workspace, &pip)?;
-        root.run(self.workspace, &["/environment/bin/keyway-mcp", "demo", "--check"])
+        root.run(
+            self.workspace,
+            &["/environment/bin/keyway-mcp", "demo", "--check"],
+        )
     }
 
     fn npx_in(&self, root: &Root) -> Result<(), XtaskError> {
@@ -182,7 +209,10 @@ impl Trials<'_> {
         }
         let install: Vec<_> = install.iter().map(String::as_str).collect();
         root.run(self.workspace, &install)?;
-        root.run(self.workspace, &["npx", "--offline", "--no", PACKAGE, "demo", "--check"])
+        root.run(
+            self.workspace,
+            &["npx", "--offline", "--no", PACKAGE, "demo", "--check"],
+        )
     }
 
     fn home(&self) -> Result<PathBuf, XtaskError> {
@@ -205,4 +235,10 @@ fn clean(workspace: &Workspace, home: &Path, program: impl AsRef<std::ffi::OsStr
 }
 
 const DEMO: [&str; 2] = ["demo", "--check"];
-const NPM_INSTALL: [&str; 5] = ["install", "--offline", "--no-audit", "--no-fund", "--silent"];
+const NPM_INSTALL: [&str; 5] = [
+    "install",
+    "--offline",
+    "--no-audit",
+    "--no-fund",
+    "--silent",
+];

@@ -27,7 +27,11 @@ pub(super) fn pack(
     let scripts = stage.join(format!("{distribution}.data/scripts"));
     tree::copy(binary, &scripts.join(project::PROGRAM), tree::EXECUTABLE)?;
     let packaging = workspace.root.join("packaging/pypi");
-    tree::copy(&packaging.join(PACKAGE), &scripts.join(PACKAGE), tree::EXECUTABLE)?;
+    tree::copy(
+        &packaging.join(PACKAGE),
+        &scripts.join(PACKAGE),
+        tree::EXECUTABLE,
+    )?;
     let info = stage.join(format!("{distribution}.dist-info"));
     let readme = packaging.join("README.md");
     let readme = fs::read_to_string(&readme).map_err(XtaskError::file(&readme))?;
@@ -85,7 +89,13 @@ mod tests {
     #[test]
     fn each_tag_of_the_file_name_has_its_line() {
         let wheel = wheel(targets::find(targets::HOST).unwrap());
-        assert!(wheel.contains("\nTag: py3-none-manylinux_2_17_x86_64\n"), "{wheel}");
-        assert!(wheel.ends_with("\nTag: py3-none-manylinux2014_x86_64\n"), "{wheel}");
+        assert!(
+            wheel.contains("\nTag: py3-none-manylinux_2_17_x86_64\n"),
+            "{wheel}"
+        );
+        assert!(
+            wheel.ends_with("\nTag: py3-none-manylinux2014_x86_64\n"),
+            "{wheel}"
+        );
     }
 }

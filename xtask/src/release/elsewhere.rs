@@ -41,7 +41,10 @@ pub(super) fn check(workspace: &Workspace, crates: &[&Package]) -> Result<(), Xt
 /// A workspace of the unpacked crates, which stand in for those that the registry will have.
 fn manifest(crates: &[&Package]) -> String {
     let folder = |package: &Package| format!("{}-{}", package.name, package.version);
-    let members: Vec<_> = crates.iter().map(|package| format!("{:?}", folder(package))).collect();
+    let members: Vec<_> = crates
+        .iter()
+        .map(|package| format!("{:?}", folder(package)))
+        .collect();
     let patches: String = crates
         .iter()
         .map(|package| format!("{} = {{ path = {:?} }}\n", package.name, folder(package)))

@@ -76,8 +76,14 @@ mod tests {
         let ours = package("ours", Some("1.89"));
         let fits = [package("same", Some("1.89.0")), package("silent", None)];
         let newer = package("newer", Some("1.90"));
-        assert_eq!(too_new(&[&ours], &[&fits[0], &fits[1]]), Vec::<String>::new());
-        assert_eq!(too_new(&[&ours], &[&newer]), ["`newer` 1.0.0 needs Rust 1.90"]);
+        assert_eq!(
+            too_new(&[&ours], &[&fits[0], &fits[1]]),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            too_new(&[&ours], &[&newer]),
+            ["`newer` 1.0.0 needs Rust 1.90"]
+        );
         assert_eq!(too_new(&[&ours, &package("bare", None)], &[]).len(), 1);
     }
 }

@@ -37,7 +37,12 @@ fn unfit(what: String) -> rusqlite::Error {
 
 /// Connections are used by several threads; a commit is on the disk; readers do not wait for writers;
 /// an edited file is found damaged and not trusted.
-const UNFIT: [&str; 4] = ["THREADSAFE=0", "NO_SYNC", "OMIT_WAL", "OMIT_INTEGRITY_CHECK"];
+const UNFIT: [&str; 4] = [
+    "THREADSAFE=0",
+    "NO_SYNC",
+    "OMIT_WAL",
+    "OMIT_INTEGRITY_CHECK",
+];
 
 #[cfg(test)]
 mod tests {

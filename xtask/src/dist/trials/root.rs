@@ -16,7 +16,7 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// Makes a root that has no file at all.
+    /// Makes a root that has a shell, for the scripts of the demo, and knows `localhost`.
     pub(super) fn bare(workspace: &Workspace) -> Result<Self, XtaskError> {
         let path = workspace.target.join("dist-root");
         tree::empty(&path)?;
@@ -24,10 +24,15 @@ impl Root {
             let folder = path.join(folder);
             fs::create_dir_all(&folder).map_err(XtaskError::file(&folder))?;
         }
-        Ok(Self {
+        tree::write(&path.join("etc/hosts"), "127.0.0.1 localhost\n")?;
+        let root = Self {
             path,
             is_system: false,
-        })
+        };
+        let shell = Path::new("/bin/sh");
+        tree::copy(shell, &root.path.join("bin/sh"), tree::EXECUTABLE)?;
+        root.add_libraries(workspace, shell)?;
+        Ok(root)
     }
 
     /// Makes a root with a Debian of that release and `packages`, downloaded at the first time.
@@ -38,7 +43,10 @@ impl Root {
     ) -> Result<Self, XtaskError> {
         let folder = workspace.tools().join("roots");
         fs::create_dir_all(&folder).map_err(XtaskError::file(&folder))?;
-        let name: String = packages.iter().map(|package| format!("-{package}")).collect();
+        let name: String = packages
+            .iter()
+            .map(|package| format!("-{package}"))
+            .collect();
         let archive = folder.join(format!("{suite}{name}.tar"));
         if !archive.is_file() {
             let mut make = child::program(workspace, "mmdebstrap");
@@ -138,7 +146,10 @@ mod tests {
     fn libraries_and_the_loader_are_read_from_ldd() {
         let listed = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/x/libc.so.6 (0x00007f)\n\
                       \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
-        assert_eq!(libraries(listed), ["/lib/x/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]);
+        assert_eq!(
+            libraries(listed),
+            ["/lib/x/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]
+        );
         assert_eq!(libraries("\tstatically linked\n"), Vec::<&str>::new());
     }
 }
