@@ -353,3 +353,82 @@ fn processes() -> Vec<Vec<u8>> {
     }
     found
 }
+
+#[test]
+fn dry_run_prints_what_a_sign_in_would_ask_for_and_signs_nobody_in() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let shown = desk.keyway(&["login", "s", "--dry-run"]).run();
+    assert_eq!(shown.code, 0, "{}", shown.everything());
+    let issuer = format!("issuer    {}", desk.rig.origin());
+    for line in [
+        issuer.as_str(),
+        "client    registered at sign-in",
+        "redirect  http://localhost:PORT/callback (PORT: any free port)",
+    ] {
+        assert!(
+            shown.stdout.lines().any(|it| it == line),
+            "{}",
+            shown.stdout
+        );
+    }
+    assert!(desk.windows().is_empty());
+    assert!(desk.rig.seen("/register").is_empty());
+    assert!(desk.rig.seen("/token").is_empty());
+    let shown = desk
+        .keyway(&[
+            "login",
+            "s",
+            "--dry-run",
+            "--format",
+            "json",
+            "--scopes",
+            "a,b",
+        ])
+        .run();
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["scopes"], serde_json::json!(["a", "b"]));
+}
+
+#[test]
+fn all_servers_are_signed_in_to_once() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let person = desk.person();
+    for _ in 0..2 {
+        let login = desk.keyway(&["login", "--all"]).run();
+        assert_eq!(login.code, 0, "{}", login.everything());
+        assert!(
+            login.stdout.contains("Signed in to `s`"),
+            "{}",
+            login.stdout
+        );
+    }
+    drop(person);
+    assert_eq!(desk.windows().len(), 1);
+    let both = desk.keyway(&["login", "s", "--all"]).run();
+    assert_eq!(both.code, 2, "{}", both.everything());
+}
+
+/// With nobody at a browser, the scopes are named; the next sign-in asks for them.
+#[test]
+fn scopes_that_a_server_wants_are_shown_by_status_and_asked_for_by_login() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    desk.sign_in();
+    desk.rig
+        .set(|settings| settings.wants_scope = Some("birds:admin".to_owned()));
+    let call = || {
+        desk.without_browser(&["call", "s", "echo", "message=hello"])
+            .run()
+    };
+    let refused = call();
+    assert_eq!(refused.code, 3, "{}", refused.everything());
+    assert!(refused.everything().contains("birds:admin"));
+    let status = desk.keyway(&["status"]).run().stdout;
+    assert!(
+        status.contains("the server also wants birds:admin: run `keyway login s`"),
+        "{status}"
+    );
+    desk.sign_in();
+    assert_eq!(call().code, 0);
+    let status = desk.keyway(&["status"]).run().stdout;
+    assert!(!status.contains("also wants"), "{status}");
+}

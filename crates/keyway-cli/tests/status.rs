@@ -145,6 +145,7 @@ fn json_is_the_object_of_the_contract() {
       "protection": null,
       "reason": "config-error",
       "scopes": null,
+      "required_scopes": null,
       "source": {
         "column": 5,
         "file": ".mcp.json",

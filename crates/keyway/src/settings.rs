@@ -27,6 +27,8 @@ use std::path::PathBuf;
 
 use keyway_secret::Secret;
 
+pub use keyway_auth::oauth::RefreshScope;
+
 pub use self::confinement::{Confinement, Sandbox};
 #[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
@@ -199,6 +201,8 @@ pub struct ServerOAuth {
     pub dangerous_assume_s256: bool,
     /// The authorization server may have a private address although the server has a public one.
     pub dangerous_private_issuer: bool,
+    /// Whether a refresh names the scopes.
+    pub refresh_scope: RefreshScope,
     /// Whether tokens are bound to a key (RFC 9449).
     pub dpop: Dpop,
     /// The identity provider for [`Grant::IdJag`].

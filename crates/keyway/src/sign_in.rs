@@ -4,6 +4,7 @@
 mod attending;
 #[cfg(feature = "callback")]
 mod consent;
+mod orphans;
 mod sign_in_gate;
 mod stores;
 #[cfg(all(feature = "callback", feature = "vault"))]
@@ -18,7 +19,7 @@ use keyway_store::{GrantKey, StoreError};
 pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
     AccountPin, ClientIdentity, OAuth, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause,
-    SignedOut, client_metadata, is_client_address,
+    SignInPreview, SignedOut, client_metadata, is_client_address, required_scopes,
 };
 pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
 
@@ -28,6 +29,7 @@ pub use self::sign_in_gate::SignInGate;
 pub use self::stores::Stores;
 
 pub(crate) use self::attending::look_after;
+pub(crate) use self::orphans::OrphanWatch;
 
 use crate::in_flight::InFlight;
 use crate::settings;
@@ -59,6 +61,8 @@ pub struct Accounts {
     pub(crate) account: Option<String>,
     /// Sign in by a code on another device, whatever is configured.
     pub(crate) device: bool,
+    /// Which claims were left behind by processes that died.
+    pub(crate) orphans: Arc<OrphanWatch>,
     /// The session that connections are for, if they are for one: it keeps to one account.
     pub(crate) account_pin: Option<AccountPin>,
 }
@@ -73,8 +77,10 @@ impl Accounts {
         profile: &str,
         account: Option<String>,
     ) -> Self {
+        let stores = Stores::of_vault(vault, profile, &ClientIdentity::default());
         Self {
-            stores: Stores::of_vault(vault, profile, &ClientIdentity::default()),
+            orphans: Arc::new(OrphanWatch::new(Arc::clone(&stores.grants))),
+            stores,
             in_flight: vault.in_flight().clone(),
             vault: Some(Arc::clone(vault)),
             interaction: None,
@@ -127,8 +133,12 @@ impl Accounts {
         server: &str,
         remote: &RemoteSpec,
     ) -> Result<Option<SignIn>, StoreError> {
-        let grant = self.stores.grants.read(&self.key(plugin, server, remote))?;
-        Ok(grant.as_ref().and_then(SignIn::of))
+        let key = self.key(plugin, server, remote);
+        let grant = self.stores.grants.read(&key)?;
+        Ok(grant.as_ref().and_then(SignIn::of).map(|mut found| {
+            found.required_scopes = required_scopes(&*self.stores.registrations, &key);
+            found
+        }))
     }
 }
 

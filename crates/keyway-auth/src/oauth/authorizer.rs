@@ -25,16 +25,15 @@ use std::time::Duration;
 
 use async_lock::{Mutex, OnceCell};
 use http::{HeaderName, HeaderValue};
-use keyway_store::Grant;
+use keyway_store::{Grant, GrantKey};
 
 use self::renewing::RenewalFailure;
 use super::engine::{OAuthEngine, Ports, Server};
 use super::memory::{Availability, Memory};
 use super::metadata_cache::CachePolicy;
 use super::refresh::Cause;
-use super::scope::Scopes;
 use super::settings::Settings;
-use super::sign_in::SignInTrigger;
+use super::sign_in::{SignInPreview, SignInTrigger};
 use crate::authorizer::{Authorizer, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::error::{OAuthError, SignInCause};
@@ -99,12 +98,7 @@ impl OAuth {
     pub async fn sign_in(&self, scopes: Option<Vec<String>>) -> Result<Option<String>, AuthError> {
         let signed_in = self.0.owned(|inner| async move {
             inner.lock().forgive();
-            let mut trigger = inner.trigger().await;
-            if let Some(scopes) = scopes {
-                trigger.scopes = Some(scopes.iter().map(String::as_str).collect());
-                trigger.is_exact = true;
-                trigger.must = Scopes::default();
-            }
+            let trigger = inner.trigger().await.asking_for(scopes);
             // Whoever asks for it wants it by what holds now.
             inner.enter(&trigger, CachePolicy::Bypass).await?;
             Ok(inner
@@ -144,7 +138,8 @@ impl OAuth {
     }
 
     /// Goes as far towards a sign-in as nobody has to be asked for: challenge, discovery, and
-    /// whether there is a client or one could be registered. Registers and keeps nothing.
+    /// whether there is a client or one could be registered; says what would be asked for, with
+    /// `scopes` in place of those that the server names. Registers and keeps nothing.
     ///
     /// # Errors
     ///
@@ -152,9 +147,9 @@ impl OAuth {
     ///
     /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
     /// see the result.
-    pub async fn dry_run(&self) -> Result<(), AuthError> {
+    pub async fn dry_run(&self, scopes: Option<Vec<String>>) -> Result<SignInPreview, AuthError> {
         let checked = self.0.owned(|inner| async move {
-            let trigger = inner.engine.probe(&inner.fixed).await;
+            let trigger = inner.trigger().await.asking_for(scopes);
             inner.engine.dry_run(&trigger).await
         });
         checked.await.map_err(AuthError::from)
@@ -199,6 +194,31 @@ impl OAuth {
         });
         let renewed = self.0.unless_renewal_is_slow(renewed).await;
         renewed.map_err(AuthError::from)
+    }
+
+    /// Returns under which name the sign-in is stored.
+    #[must_use]
+    pub fn grant(&self) -> &GrantKey {
+        self.0.engine.grant.key()
+    }
+
+    /// Renews the token because the process that was renewing it has died: the sooner, the likelier
+    /// its server still takes the old one.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it could not be renewed.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
+    pub async fn recover(&self) -> Result<(), AuthError> {
+        let renewed = self.0.owned(|inner| async move {
+            match inner.engine.grant.read().await? {
+                Some(grant) => inner.renewed(&grant, &Cause::Expiry).await.map(drop),
+                None => Ok(()),
+            }
+        });
+        renewed.await.map_err(AuthError::from)
     }
 
     /// Ends the sign-in; says what was done.

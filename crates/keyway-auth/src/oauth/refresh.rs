@@ -31,7 +31,8 @@ use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata_cache::CachePolicy;
 use super::renewal_status::RenewalStage;
-use super::settings::Endpoints;
+use super::scope::Scopes;
+use super::settings::{Endpoints, RefreshScope};
 use super::sign_in::is_outdated;
 use super::token::{Issued, TokenEndpoint};
 use super::wire::Form;
@@ -304,12 +305,22 @@ impl OAuthEngine {
         };
         let form = Form::new("refresh_token")
             .with_secret("refresh_token", &claim.refresh)
-            .with_some("resource", details.resource.as_deref());
+            .with_some("resource", details.resource.as_deref())
+            .with_some("scope", self.refresh_scope(details).as_deref());
         let wire = match carried {
             Some(carried) => self.wire.carried_by(Arc::clone(carried), details.encode()),
             None => self.wire.clone(),
         };
         endpoint.ask(&wire, form, self.clock.wall()).await
+    }
+
+    /// Returns the scopes to name, where the person said that the provider needs them.
+    fn refresh_scope(&self, details: &Details) -> Option<String> {
+        if self.settings.refresh_scope == RefreshScope::Omitted {
+            return None;
+        }
+        let scopes = details.scopes.iter().map(String::as_str);
+        scopes.collect::<Scopes>().to_parameter()
     }
 
     async fn reject(

@@ -18,7 +18,7 @@ use crate::jose::assertion::unix;
 /// A client that was registered, as it is kept: per issuer, never used with another.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Registration {
-    client_id: String,
+    pub(super) client_id: String,
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -8,6 +8,7 @@ use keyway_secret::Secret;
 use keyway_store::GrantKey;
 
 use super::blocking::BlockingTasks;
+use super::record_name::record_name;
 use super::scope::Scopes;
 use super::sign_in_record::SignInRecord;
 use crate::ports::RecordStore;
@@ -26,9 +27,7 @@ impl RequiredScopes {
     }
 
     pub(super) async fn get(&self) -> Scopes {
-        let found = self.0.get().await;
-        let text = found.and_then(|bytes| String::from_utf8(bytes.expose().clone()).ok());
-        text.map(|text| Scopes::parse(&text)).unwrap_or_default()
+        decode(self.0.get().await)
     }
 
     /// Stores scopes for the next sign-in. If that fails, the sign-in asks for what the server
@@ -43,6 +42,19 @@ impl RequiredScopes {
     pub(super) async fn clear(&self) {
         self.0.delete().await;
     }
+}
+
+/// Returns the scopes that the server asked for when it last refused, and that the next sign-in asks
+/// for as well; `records` are those of the sign-in.
+#[must_use]
+pub fn required_scopes(records: &dyn RecordStore, key: &GrantKey) -> Vec<String> {
+    let found = records.get(&record_name(KIND, key));
+    decode(found).as_slice().to_vec()
+}
+
+fn decode(stored: Option<Secret<Vec<u8>>>) -> Scopes {
+    let text = stored.and_then(|bytes| String::from_utf8(bytes.expose().clone()).ok());
+    text.map(|text| Scopes::parse(&text)).unwrap_or_default()
 }
 
 const KIND: &str = "required-scopes";

@@ -43,6 +43,8 @@ pub struct Settings {
     pub grant: GrantKind,
     /// Whether tokens are bound to a key.
     pub dpop: DpopRule,
+    /// Whether a refresh names the scopes.
+    pub refresh_scope: RefreshScope,
 }
 
 /// How a client introduces itself to authorization servers, which show it to people at consent.
@@ -199,6 +201,17 @@ pub enum PkceRule {
     Advertised,
     /// It is known to, though it does not say so.
     AssumeS256,
+}
+
+/// Whether a refresh names the scopes that were granted (RFC 6749 section 6).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RefreshScope {
+    /// No: the server renews what it granted.
+    #[default]
+    Omitted,
+    /// Yes, for providers that otherwise issue a token for something else.
+    Granted,
 }
 
 /// Whether tokens are bound to a key (RFC 9449).

@@ -6,6 +6,8 @@ mod dry_run;
 mod replace;
 mod unattended;
 
+pub use self::dry_run::SignInPreview;
+
 use keyway_store::{Generation, Tokens};
 use url::Url;
 
@@ -44,6 +46,18 @@ pub(super) struct SignInTrigger {
     pub(super) is_exact: bool,
     /// What the server said when it refused.
     pub(super) refusal: Option<HttpRefusal>,
+}
+
+impl SignInTrigger {
+    /// Asks for exactly these scopes, if there are any.
+    pub(super) fn asking_for(mut self, scopes: Option<Vec<String>>) -> Self {
+        if let Some(scopes) = scopes {
+            self.scopes = Some(scopes.iter().map(String::as_str).collect());
+            self.is_exact = true;
+            self.must = Scopes::default();
+        }
+        self
+    }
 }
 
 /// Everything that is settled before anybody is asked.

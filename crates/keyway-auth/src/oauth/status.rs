@@ -14,6 +14,8 @@ pub struct SignIn {
     pub issuer: String,
     /// What was granted.
     pub scopes: Vec<String>,
+    /// What the server wants besides; the next sign-in asks for it.
+    pub required_scopes: Vec<String>,
     /// What of it was not asked for.
     pub unrequested_scopes: Vec<String>,
     /// When the token ends, in seconds since 1970.
@@ -39,6 +41,7 @@ impl SignIn {
         let renews = grant.refreshable && grant.state == GrantState::Good;
         let is_over = expires_in.is_some_and(|left| left <= 0);
         Some(Self {
+            required_scopes: Vec::new(),
             unrequested_scopes: details.unrequested_scopes(),
             account: details.account,
             issuer: details.issuer,

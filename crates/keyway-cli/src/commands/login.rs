@@ -5,16 +5,16 @@ use std::io::{self, IsTerminal as _};
 use clap::Args;
 use keyway::examination::list_anything;
 use keyway::host::SignInOutcome;
-use keyway::sign_in::{PromptPolicy, SignIn};
-use keyway::{Approved, Error, Plan};
+use keyway::sign_in::{PromptPolicy, SignIn, SignInPreview};
+use keyway::{Approved, Error, Host, Plan};
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::install::ask;
 use super::tools::Format;
-use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy};
-use crate::arguments::server::ServerArg;
+use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
+use crate::arguments::server::{ServerArg, all};
 use crate::context::CommandContext;
 use crate::error::CliError;
 
@@ -25,7 +25,9 @@ Examples:
   keyway login docs
   keyway login docs --no-browser
   keyway login docs --device
-  keyway login docs --force")]
+  keyway login docs --force
+  keyway login docs --dry-run
+  keyway login --all")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
@@ -42,6 +44,12 @@ pub(crate) struct Login {
     /// Sign in again without asking, if already signed in
     #[arg(long)]
     force: bool,
+    /// Sign in to every server of the plugin that needs it, one after the other
+    #[arg(long)]
+    all: bool,
+    /// Print the issuer, client, redirect URL and scopes, and do not sign in
+    #[arg(long, conflicts_with_all = ["all", "force"])]
+    dry_run: bool,
     /// Request these scopes instead of the ones that the server names
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     scopes: Option<Vec<String>>,
@@ -65,46 +73,132 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
     };
     super::block_on(async {
         let host = login.reach.host(context, policy)?;
+        if login.all {
+            return login.every(&host, context).await;
+        }
         let approved = login.server.approved(&host, &login.reach).await?;
-        let server = approved.server().to_owned();
-        if approved.oauth().is_none() {
-            let method = approved.method();
-            return Err(Error::NotOAuth { server, method }.into());
+        if login.dry_run {
+            return login.preview(&approved, context).await;
         }
         if let Some(kept) = approved.stored_sign_in()?.filter(|kept| !kept.ended)
-            && !login.goes_on(context, &server, &kept)
+            && approved.oauth().is_some()
+            && !login.goes_on(context, approved.server(), &kept)
         {
             return Ok(Exit::Done);
         }
-        let signed_in = approved.sign_in(login.scopes.clone()).await;
-        let outcome = match signed_in {
-            Err(_) if is_open(&approved).await => SignInOutcome::Unneeded,
+        login.sign_in(&approved, context).await
+    })
+}
+
+impl Login {
+    /// Signs in to one server and says so.
+    async fn sign_in(
+        &self,
+        approved: &Approved<Plan>,
+        context: &CommandContext,
+    ) -> Result<Exit, CliError> {
+        let server = approved.server();
+        let outcome = match approved.sign_in(self.scopes.clone()).await {
+            Err(error @ Error::NotOAuth { .. }) => return Err(error.into()),
+            Err(_) if is_open(approved).await => SignInOutcome::Unneeded,
             other => other?,
         };
-        if outcome == SignInOutcome::Unneeded {
-            context.print(&login.unneeded(&server), Exit::Done)?;
-            return Ok(Exit::Done);
+        let text = match outcome {
+            SignInOutcome::Unneeded => self.unneeded(server),
+            _ => self.signed_in(server, approved.stored_sign_in()?.as_ref()),
+        };
+        context.print(&text, Exit::Done)?;
+        Ok(Exit::Done)
+    }
+
+    /// Signs in wherever it is needed. One that fails does not keep the others from their turn; its
+    /// exit code is that of the command.
+    async fn every(&self, host: &Host, context: &CommandContext) -> Result<Exit, CliError> {
+        let (plugin, server) = self.server.load(host, &self.reach)?;
+        if server.is_some() {
+            return Err(CliError::Usage {
+                what: "`--all` and the name of a server exclude each other",
+            });
         }
-        let kept = approved.stored_sign_in()?;
-        let text = match login.format {
+        let mut exit = Exit::Done;
+        for name in all(&plugin)? {
+            let done = async {
+                let approved = plan(&plugin, Some(&name))?.approve().await?;
+                if approved.oauth().is_none() {
+                    return Ok(Exit::Done);
+                }
+                match approved.stored_sign_in()?.filter(|kept| !kept.ended) {
+                    Some(kept) if !self.force && kept.required_scopes.is_empty() => {
+                        let text = self.signed_in(&name, Some(&kept));
+                        context.print(&text, Exit::Done)?;
+                        Ok(Exit::Done)
+                    }
+                    _ => self.sign_in(&approved, context).await,
+                }
+            };
+            if let Err(error) = done.await {
+                context.print_failure(&error);
+                exit = error.exit();
+            }
+        }
+        Ok(exit)
+    }
+
+    /// Says what a sign-in would ask for, and whom.
+    async fn preview(
+        &self,
+        approved: &Approved<Plan>,
+        context: &CommandContext,
+    ) -> Result<Exit, CliError> {
+        let server = approved.server().to_owned();
+        let Some(oauth) = approved.oauth() else {
+            let method = approved.method();
+            return Err(Error::NotOAuth { server, method }.into());
+        };
+        let found = oauth.dry_run(self.scopes.clone()).await;
+        let found = found.map_err(|error| Error::SignIn {
+            server: server.clone(),
+            error,
+        })?;
+        let text = match self.format {
+            Format::Json => {
+                let result = json!({
+                    "schema_version": 1,
+                    "diagnostics": [],
+                    "server": server,
+                    "issuer": found.issuer,
+                    "client": found.client,
+                    "redirect_uri": found.redirect_uri,
+                    "scopes": found.scopes,
+                    "resource": found.resource,
+                });
+                format!("{result}\n")
+            }
+            Format::Human => preview(&found),
+        };
+        context.print(&text, Exit::Done)?;
+        Ok(Exit::Done)
+    }
+
+    fn signed_in(&self, server: &str, kept: Option<&SignIn>) -> String {
+        match self.format {
             Format::Json => {
                 let result = json!({
                     "schema_version": 1,
                     "diagnostics": [],
                     "server": server,
                     "signed_in": true,
-                    "account": kept.as_ref().and_then(|kept| kept.account.clone()),
-                    "scopes": kept.as_ref().map(|kept| kept.scopes.clone()),
-                    "unrequested_scopes": kept.as_ref().map(|kept| kept.unrequested_scopes.clone()),
+                    "account": kept.and_then(|kept| kept.account.clone()),
+                    "scopes": kept.map(|kept| kept.scopes.clone()),
+                    "unrequested_scopes": kept.map(|kept| kept.unrequested_scopes.clone()),
                 });
                 format!("{result}\n")
             }
             Format::Human => {
-                let account = kept.as_ref().and_then(|kept| kept.account.as_deref());
+                let account = kept.and_then(|kept| kept.account.as_deref());
                 let who = account.map(|name| format!(" as {}", printable(name)));
-                let beyond = kept.as_ref().map(beyond_request).unwrap_or_default();
-                let renews = kept.is_some_and(|kept| kept.renews);
-                let after = if renews {
+                let beyond = kept.map(beyond_request).unwrap_or_default();
+                let after = if kept.is_some_and(|kept| kept.renews) {
                     "It renews automatically."
                 } else {
                     "It cannot be renewed; you are asked again when it expires."
@@ -112,13 +206,42 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
                 let who = who.unwrap_or_default();
                 format!(
                     "Signed in to `{}`{who}. {after}\n{beyond}",
-                    printable(&server)
+                    printable(server)
                 )
             }
+        }
+    }
+}
+
+/// Puts a preview into lines, each value behind its name.
+fn preview(found: &SignInPreview) -> String {
+    let scopes = found.scopes.join(" ");
+    let free_port = " (PORT: any free port)";
+    let redirect = found.redirect_uri.as_deref().map(|uri| {
+        let note = if uri.contains(":PORT/") {
+            free_port
+        } else {
+            ""
         };
-        context.print(&text, Exit::Done)?;
-        Ok(Exit::Done)
-    })
+        format!("{}{note}", printable(uri))
+    });
+    let rows = [
+        ("issuer", Some(printable(&found.issuer))),
+        ("client", found.client.as_deref().map(printable)),
+        ("redirect", redirect),
+        ("scopes", (!scopes.is_empty()).then(|| printable(&scopes))),
+        ("resource", found.resource.as_deref().map(printable)),
+    ];
+    let line = |(name, value): (&str, Option<String>)| {
+        let missing = match name {
+            "client" => "registered at sign-in",
+            "scopes" => "the server's default",
+            _ => "none",
+        };
+        let value = value.unwrap_or_else(|| missing.to_owned());
+        format!("{name:<9} {value}\n")
+    };
+    rows.into_iter().map(line).collect()
 }
 
 /// Names the scopes that were granted without being asked for, on a line of their own.

@@ -9,16 +9,12 @@ use crate::{Caller, KEYWAY, still_signed_in};
 
 /// Lets a client close in the middle of a renewal whose answer takes twice as long as it waits.
 fn closes(client: &[String]) {
-    let mut settings = Settings::default();
-    settings.expires_in = Some(5);
-    let desk = Desk::new(KEYWAY, settings);
+    let desk = Desk::new(KEYWAY, Settings::default());
     desk.sign_in();
     let caller = Caller::start(&desk, client);
-    desk.rig.set(|settings| {
-        settings.token_delay = Duration::from_secs(9);
-        settings.expires_in = Some(3600);
-    });
-    desk.rig.forget();
+    desk.rig
+        .set(|settings| settings.token_delay = Duration::from_secs(9));
+    desk.rig.reset();
     eventually("the token is renewed", || desk.rig.refreshes() == 1);
     caller.close();
     still_signed_in(&desk, &client.join(" "));

@@ -256,7 +256,7 @@ impl OnlineCheck {
         }
         if let Some(oauth) = self.ready.oauth() {
             self.enter(Stage::Discovery);
-            if let Ok(Err(error)) = timeout(left, oauth.dry_run()).await {
+            if let Ok(Err(error)) = timeout(left, oauth.dry_run(None)).await {
                 return self.of_auth(error);
             }
         }

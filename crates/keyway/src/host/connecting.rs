@@ -87,8 +87,8 @@ impl Host {
             None => authorizer,
         };
         let (connection, offer) = self.dial(remote, target.spec.transport, authorizer).await?;
-        if let Some(oauth) = oauth {
-            look_after(oauth, &connection.link);
+        if let (Some(oauth), Some(accounts)) = (oauth, &self.accounts) {
+            look_after(oauth, Arc::clone(&accounts.orphans), &connection.link);
         }
         Ok(Connected {
             connection,

@@ -81,6 +81,7 @@ pub(super) fn settings(
         Dpop::Never => DpopRule::Never,
         _ => DpopRule::Auto,
     };
+    made.refresh_scope = own.refresh_scope;
     made.grant = grant(host, accounts, own);
     made
 }

@@ -11,7 +11,7 @@ use super::words::{
 };
 use super::{
     Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
-    Resource, SecretSource, ServerOAuth, ServerSettings, Settings,
+    RefreshScope, Resource, SecretSource, ServerOAuth, ServerSettings, Settings,
 };
 
 /// Puts the settings together.
@@ -156,6 +156,10 @@ fn server(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Serve
         resource,
         authorize_params: table.map("authorize_params").unwrap_or_default(),
         dangerous_assume_s256: table.text("pkce").is_some(),
+        refresh_scope: match table.text("refresh_scope") {
+            Some(_) => RefreshScope::Granted,
+            None => RefreshScope::Omitted,
+        },
         dangerous_private_issuer: table.flag("private_issuer").unwrap_or_default(),
         dpop: word(table, "dpop", Dpop::from_word).unwrap_or_default(),
         identity_provider: IdentityProvider {

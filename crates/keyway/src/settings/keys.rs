@@ -330,6 +330,12 @@ pub const SECTIONS: &[Section] = &[
                 "Trust that PKCE with S256 is understood although the metadata do not say so",
             ),
             key(
+                "refresh_scope",
+                Kind::Word(&["granted"]),
+                "\"granted\"",
+                "Name the granted scopes in each refresh, for providers that otherwise issue a token for something else",
+            ),
+            key(
                 "private_issuer",
                 Kind::Flag,
                 "true",

@@ -78,6 +78,7 @@ fn every_example_of_the_reference_is_accepted_and_understood() {
         oauth.resource,
         Some(Resource::Use("https://api.example/mcp".to_owned()))
     );
+    assert_eq!(oauth.refresh_scope, RefreshScope::Granted);
     assert!(oauth.dangerous_assume_s256);
     assert_eq!(oauth.authorize_params["prompt"], "consent");
 }

@@ -1,4 +1,5 @@
-//! Ending the session of a connection when somebody signs out elsewhere.
+//! Looking after the sign-in of a connection: its session ends when a person signs out elsewhere, and
+//! a renewal that another process left behind is made up for.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -6,12 +7,18 @@ use std::time::Duration;
 use keyway_auth::oauth::OAuth;
 use keyway_transport::Link;
 
-/// Looks after a connection for as long as somebody holds it.
+use super::orphans::{LOOK_INTERVAL, OrphanWatch};
+
+/// Looks after a connection for as long as it is held.
 ///
-/// Whoever signs out waits for the session to end, so that it ends with a token that still counts.
-pub(crate) fn look_after(oauth: OAuth, link: &Arc<dyn Link>) {
-    let link = Arc::downgrade(link);
-    drop(tokio::spawn(attend(oauth, link)));
+/// A sign-out waits for the session to end, so that it ends with a token that still counts.
+pub(crate) fn look_after(oauth: OAuth, orphans: Arc<OrphanWatch>, link: &Arc<dyn Link>) {
+    drop(tokio::spawn(recover(
+        oauth.clone(),
+        orphans,
+        Arc::downgrade(link),
+    )));
+    drop(tokio::spawn(attend(oauth, Arc::downgrade(link))));
 }
 
 async fn attend(oauth: OAuth, link: Weak<dyn Link>) {
@@ -21,6 +28,23 @@ async fn attend(oauth: OAuth, link: Weak<dyn Link>) {
         if oauth.is_stop_requested() {
             link.end_session().await;
             oauth.leave();
+        }
+    }
+}
+
+/// Renews the token if the process that was renewing it died. In a task of its own, because a
+/// renewal takes as long as its server.
+async fn recover(oauth: OAuth, orphans: Arc<OrphanWatch>, link: Weak<dyn Link>) {
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        if link.upgrade().is_none() {
+            return;
+        }
+        let (watch, grant) = (Arc::clone(&orphans), oauth.grant().clone());
+        let look = tokio::task::spawn_blocking(move || watch.has(&grant));
+        if look.await.unwrap_or_default() {
+            // What fails here is told to the next request.
+            drop(oauth.recover().await);
         }
     }
 }

@@ -6,16 +6,55 @@ use crate::oauth::engine::OAuthEngine;
 use crate::oauth::metadata::{Pkce, ServerMetadata};
 use crate::oauth::metadata_cache::CachePolicy;
 use crate::oauth::settings::{Endpoints, GrantKind};
+use crate::ports::Redirect;
+
+/// What a sign-in would ask for, and whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SignInPreview {
+    /// The authorization server.
+    pub issuer: String,
+    /// The client; none if one would be registered.
+    pub client: Option<String>,
+    /// The address that the browser would come back to, with `PORT` for any free port; none where
+    /// no browser is involved.
+    pub redirect_uri: Option<String>,
+    /// What would be asked for.
+    pub scopes: Vec<String>,
+    /// What the tokens would be for (RFC 8707).
+    pub resource: Option<String>,
+}
 
 impl OAuthEngine {
     /// Finds out whether a sign-in could begin; nothing is registered, asked or kept.
     pub(in crate::oauth) async fn dry_run(
         &self,
         trigger: &SignInTrigger,
-    ) -> Result<(), OAuthError> {
+    ) -> Result<SignInPreview, OAuthError> {
         let reader = self.metadata.reader(CachePolicy::NoStore);
         let prepared = self.prepare(&reader, trigger).await?;
-        self.could_begin(&prepared.found.server).await
+        let server = &prepared.found.server;
+        self.could_begin(server).await?;
+        let configured = redirect_uri(&self.settings.redirect);
+        let (client, redirect_uri) = match self.given_client(server).await? {
+            Some(client) => (Some(client.id), configured),
+            // One that was registered before keeps its address, port included.
+            None => match self.registered_clients.get(&server.issuer).await {
+                Some(known) => (
+                    Some(known.client_id),
+                    known.redirect_uri.unwrap_or(configured),
+                ),
+                None => (None, configured),
+            },
+        };
+        let needs_redirect = matches!(self.settings.grant, GrantKind::AuthorizationCode);
+        Ok(SignInPreview {
+            issuer: shown(&server.issuer),
+            client: client.as_deref().map(shown),
+            redirect_uri: needs_redirect.then(|| shown(&redirect_uri)),
+            scopes: prepared.scopes.as_slice().to_vec(),
+            resource: prepared.resource.as_deref().map(shown),
+        })
     }
 
     /// The same, where endpoints that nobody named do not count as an offer.
@@ -46,5 +85,20 @@ impl OAuthEngine {
         Err(OAuthError::NoRegistration {
             issuer: shown(&server.issuer),
         })
+    }
+}
+
+/// Returns the address as it has to be registered.
+fn redirect_uri(redirect: &Redirect) -> String {
+    let port = redirect.port.map(|port| port.to_string());
+    let port = port.unwrap_or_else(|| "PORT".to_owned());
+    match &redirect.uri {
+        None => format!("http://localhost:{port}/callback"),
+        Some(uri) if uri.port().is_some() || uri.scheme() != "http" => shown(uri.as_str()),
+        // RFC 8252 section 7.3: a loopback address that names no port stands for all of them.
+        Some(uri) => {
+            let host = uri.host_str().unwrap_or_default();
+            shown(&format!("http://{host}:{port}{}", uri.path()))
+        }
     }
 }

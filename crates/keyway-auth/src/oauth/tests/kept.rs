@@ -91,7 +91,7 @@ fn who_asks_for_a_sign_in_gets_it_by_what_holds_now() {
     let oauth = kit.signed_in();
     kit.run(oauth.sign_in(None)).unwrap();
     assert_eq!(fetched(&kit), (2, 2));
-    kit.run(oauth.dry_run()).unwrap();
+    kit.run(oauth.dry_run(None)).unwrap();
     assert_eq!(fetched(&kit), (3, 3));
 }
 

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{eventually, redeemed};
 use crate::authorizer::Authorizer as _;
-use crate::oauth::testing::{Kit, MCP, PRM, REVOKE, Reply, TOKEN, cause};
-use crate::oauth::{OAuthError, PromptPolicy, Revoked, SignIn};
+use crate::oauth::testing::{Kit, MCP, PRM, REGISTER, REVOKE, Reply, TOKEN, cause};
+use crate::oauth::{OAuthError, PromptPolicy, RefreshScope, Revoked, SignIn};
 
 /// 403 for a scope that was not granted, and after that a challenge that does not name it.
 fn want_admin_once(kit: &Kit) {
@@ -206,4 +206,40 @@ fn b10_scopes_that_were_granted_but_not_asked_for_are_told() {
         .add(json!({ "scope": "read admin everything", "expires_in": 3600 }));
     kit.run(kit.oauth().sign_in(None)).unwrap();
     assert_eq!(of(&kit).unrequested_scopes, ["admin", "everything"]);
+}
+
+#[test]
+fn refresh_names_the_granted_scopes_only_where_that_is_configured() {
+    for (rule, sent) in [(RefreshScope::Omitted, ""), (RefreshScope::Granted, "read")] {
+        let mut kit = Kit::new();
+        kit.settings.refresh_scope = rule;
+        let oauth = kit.oauth();
+        kit.run(oauth.sign_in(Some(vec!["read".to_owned()])))
+            .unwrap();
+        kit.run(oauth.renew()).unwrap();
+        let asked = kit.world.redeemed("refresh_token");
+        assert_eq!(asked[0].field("scope"), sent);
+    }
+}
+
+#[test]
+fn preview_of_a_sign_in_names_what_would_be_asked_and_asks_nothing() {
+    let mut kit = Kit::new();
+    let found = kit.run(kit.oauth().dry_run(None)).unwrap();
+    assert_eq!(found.issuer, "https://as.example");
+    assert_eq!(found.client, None, "one would be registered");
+    let redirect = found.redirect_uri.as_deref();
+    assert_eq!(redirect, Some("http://localhost:PORT/callback"));
+    assert_eq!(found.scopes, ["read"]);
+    assert!(kit.world.seen(REGISTER).is_empty());
+    assert_eq!(kit.person.windows(), 0);
+
+    kit.settings.redirect.uri = Some("http://127.0.0.1:8123/back".parse().unwrap());
+    kit.settings.client = Some(super::with_secret("known", "secret"));
+    let wanted = Some(vec!["write".to_owned()]);
+    let found = kit.run(kit.oauth().dry_run(wanted)).unwrap();
+    assert_eq!(found.client.as_deref(), Some("known"));
+    let redirect = found.redirect_uri.as_deref();
+    assert_eq!(redirect, Some("http://127.0.0.1:8123/back"));
+    assert_eq!(found.scopes, ["write"]);
 }

@@ -44,6 +44,7 @@ struct Server<'a> {
     variables: Vec<Variable<'a>>,
     account: Option<&'a str>,
     scopes: Option<&'a [String]>,
+    required_scopes: Option<&'a [String]>,
     expires_at: Option<String>,
     protection: Option<&'a str>,
 }
@@ -83,6 +84,7 @@ impl<'a> Server<'a> {
             variables: variables.collect(),
             account: kept.and_then(|kept| kept.account.as_deref()),
             scopes: kept.map(|kept| kept.scopes.as_slice()),
+            required_scopes: kept.map(|kept| kept.required_scopes.as_slice()),
             expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
             protection: found.protection.as_deref(),
         }

@@ -45,7 +45,14 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
     } else {
         ""
     };
-    format!("  {name}: {who} at {issuer}; {scopes}; {time}{renews}\n")
+    let wants = if kept.required_scopes.is_empty() {
+        String::new()
+    } else {
+        let wanted = printable(&kept.required_scopes.join(" "));
+        let server = name.split_once(':').map_or(name, |(_, server)| server);
+        format!("; the server also wants {wanted}: run `keyway login {server}`")
+    };
+    format!("  {name}: {who} at {issuer}; {scopes}; {time}{renews}{wants}\n")
 }
 
 fn in_words(seconds: i64) -> String {

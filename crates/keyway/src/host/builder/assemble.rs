@@ -34,7 +34,7 @@ use crate::runtime::TokioTasks;
 use crate::settings::Settings;
 #[cfg(feature = "callback")]
 use crate::sign_in::Loopback;
-use crate::sign_in::{Accounts, ClientIdentity, PromptPolicy, Stores};
+use crate::sign_in::{Accounts, ClientIdentity, OrphanWatch, PromptPolicy, Stores};
 #[cfg(feature = "vault")]
 use crate::vault::KeptVault;
 
@@ -58,6 +58,7 @@ impl HostBuilder {
         let accounts = kept
             .stores(&profile, &self.identity)
             .map(|stores| Accounts {
+                orphans: Arc::new(OrphanWatch::new(Arc::clone(&stores.grants))),
                 stores,
                 in_flight: kept.in_flight.clone(),
                 interaction: self.consent.port(&kept),
