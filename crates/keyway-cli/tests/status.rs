@@ -144,8 +144,8 @@ fn json_is_the_object_of_the_contract() {
       "name": "search",
       "protection": null,
       "reason": "config-error",
-      "scopes": null,
       "required_scopes": null,
+      "scopes": null,
       "source": {
         "column": 5,
         "file": ".mcp.json",
