@@ -18,8 +18,8 @@ pub use keyway_store::{DocumentCache, RecordStore};
 
 pub use self::carrier::{CarriedClaim, CarriedExchange, ExchangeCarrier};
 pub use self::consent::{
-    Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
-    Redirect, ShownCode, Turn,
+    Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, ForeignPage, Interaction,
+    InteractionError, Redirect, ShownCode, Turn,
 };
 pub use self::http::{
     Barred, HttpClient, HttpFailure, HttpRequest, HttpResponse, Redirects, SentMark, Wait,

@@ -2,12 +2,12 @@
 
 mod countdown;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use keyway::connect::BoxFuture;
-use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter};
+use keyway::sign_in::{ConsentQuestion, DeviceQuestion, ForeignPage, InteractionError, Presenter};
 use keyway_secret::{Secret, printable};
 
 use self::countdown::Countdown;
@@ -110,6 +110,8 @@ impl Presenter for Terminal {
             return Err(InteractionError::Unavailable);
         }
         let mut text = head(&question.server, &question.issuer);
+        let url = &question.page;
+        text.push_str(&page(url.host_str(), url.port(), &question.issuer));
         text.push_str(&scopes(&question.scopes, &[]));
         let (page, code) = (question.page.as_str(), printable(&question.code));
         text.push_str(&format!(
@@ -170,6 +172,23 @@ impl Presenter for Terminal {
         *lock(&self.hidden) = None;
     }
 
+    fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            if !io::stdin().is_terminal() {
+                return false;
+            }
+            // Reading from a terminal blocks, and other servers go on meanwhile.
+            let asked = tokio::task::spawn_blocking(move || {
+                clear();
+                say(&foreign(&page));
+                let mut line = String::new();
+                let read = io::stdin().lock().read_line(&mut line);
+                read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+            });
+            asked.await.unwrap_or(false)
+        })
+    }
+
     fn waiting(&self) {
         if self.is_announced {
             clear();
@@ -180,6 +199,8 @@ impl Presenter for Terminal {
 
 fn described(question: &ConsentQuestion) -> String {
     let mut text = head(&question.server, &question.issuer);
+    let url = &question.url;
+    text.push_str(&page(url.host_str(), url.port(), &question.issuer));
     text.push_str(&format!("  as      {}\n", printable(&question.client)));
     text.push_str(&scopes(&question.scopes, &question.new_scopes));
     text
@@ -188,6 +209,30 @@ fn described(question: &ConsentQuestion) -> String {
 fn head(server: &str, issuer: &str) -> String {
     let (server, issuer) = (printable(server), printable(issuer));
     format!("Sign in for `{server}`\n  at      {issuer}\n")
+}
+
+/// Names the host of the page where that is not the issuer's.
+fn page(host: Option<&str>, port: Option<u16>, issuer: &str) -> String {
+    let host = host.unwrap_or_default();
+    let host = match port {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    if host == issuer {
+        return String::new();
+    }
+    format!("  page    {}\n", printable(&host))
+}
+
+/// Says what is odd about a page of another host.
+fn foreign(page: &ForeignPage) -> String {
+    let [server, host, issuer, redeemer] =
+        [&page.server, &page.page, &page.issuer, &page.redeemer].map(|text| printable(text));
+    format!(
+        "Sign in for `{server}`\n  at      {issuer}\n  page    {host}\n\
+         !! You would agree at {host}, and {redeemer} would get the code for it.\n\
+         That is right only if both belong to the same service. Go there? [y/N] "
+    )
 }
 
 /// Lists the scopes as the server names them; a step-up marks the new ones.

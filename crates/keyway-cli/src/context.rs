@@ -1,7 +1,7 @@
 //! What every command gets: output, verbosity, events and the settings of `config.toml`.
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -185,6 +185,10 @@ impl CommandContext {
 
     /// Prints why a command gave up, with what a program said before it ended.
     pub(crate) fn print_failure(&self, error: &CliError) {
+        // On a terminal the person has just been shown it.
+        if let Some(question) = error.question().filter(|_| !io::stdin().is_terminal()) {
+            self.print_aside(&format!("{question}\n"));
+        }
         self.print_chain(error, error.last_lines(), error.hint().as_deref());
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use keyway::approval::Question;
 use keyway::connect::ConnectError;
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::examination::SkippedEntry;
@@ -178,6 +179,15 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
+    /// Returns what has to be approved before the command can do its work.
+    pub(crate) fn question(&self) -> Option<&Question> {
+        match self {
+            Self::Host(keyway::Error::NotApproved { question, .. }) => question.as_deref(),
+            Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.question(),
+            _ => None,
+        }
+    }
+
     /// Returns the exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {

@@ -45,6 +45,7 @@ mod stall;
 mod status;
 mod swap;
 mod threats;
+mod trust;
 #[path = "unsigned/main.rs"]
 mod unsigned;
 mod vault;

@@ -45,6 +45,7 @@ fn a_kept_variable_reaches_a_program_only_if_it_was_granted() {
     assert_eq!(keyway(&folder, &["trust", "grant", "s"]).run().code, 0);
     let tools = || keyway(&folder, &["tools", "s"]);
     assert_eq!(given(&folder, tools()).as_deref(), Some(""));
+    std::fs::remove_file(folder.at("given")).unwrap();
     let grant = ["trust", "grant", "s", "--env", "A_TOKEN"];
     assert_eq!(keyway(&folder, &grant).run().code, 0);
     assert_eq!(given(&folder, tools()).as_deref(), Some("kept"));

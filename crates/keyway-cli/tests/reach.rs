@@ -17,20 +17,26 @@ use keyway_testkit::{Answer, Folder, Keyway, Tools, Upstream, eventually, free_p
 
 /// Whoever wrote the entry also wrote the file, and nobody has agreed to read it.
 #[test]
-fn an_entry_with_too_large_a_file_cannot_be_approved() {
+fn a_file_that_is_too_large_is_not_read_and_the_approval_says_so() {
     let folder = Folder::with_entries(
         r#"{"mcpServers": {"s": {"command": "sh", "args": ["-c", "echo ran", "large"]}}}"#,
     );
     let large = std::fs::File::create(folder.at("large")).unwrap();
     large.set_len(1 << 40).unwrap();
-    for arguments in [["tools", "s"].as_slice(), &["trust", "grant", "s"]] {
-        let refused = keyway(&folder).args(arguments.iter().copied()).run();
-        assert_eq!(refused.code, 4, "{}", refused.everything());
-        assert!(refused.stderr.contains("256 MiB"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("--trust"), "{}", refused.stderr);
-    }
-    let status = keyway(&folder).args(["status"]).run();
-    assert!(status.stdout.contains("pending-trust"), "{status:?}");
+    let refused = keyway(&folder).args(["tools", "s"]).run();
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    assert!(
+        refused.stderr.contains("more than 1 GiB"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("!! files can change"),
+        "{}",
+        refused.stderr
+    );
+    let granted = keyway(&folder).args(["trust", "grant", "s"]).run();
+    assert_eq!(granted.code, 0, "{}", granted.everything());
 }
 
 /// What `keyway check` says of a file, those say too who wanted to use it.
@@ -121,7 +127,9 @@ fn nothing_runs_before_it_is_approved_and_everything_after() {
     let folder = Folder::with_entries(
         r#"{"mcpServers": {"s": {"command": "sh", "args": ["-c", "echo ran > \"$MARK\""], "env": {"MARK": "${MARK}"}}}}"#,
     );
-    let mark = folder.at("mark");
+    // Elsewhere: a new file in the plugin asks again.
+    let outside = Folder::new();
+    let mark = outside.at("mark");
     let call = |arguments: &[&str]| {
         let call = keyway(&folder).args(arguments.iter().copied());
         call.env("MARK", mark.clone()).run()
@@ -140,7 +148,7 @@ fn nothing_runs_before_it_is_approved_and_everything_after() {
     assert!(
         granted
             .stderr
-            .contains(r#"runs   sh -c 'echo ran > "$MARK"'"#),
+            .contains(r#"runs      sh -c 'echo ran > "$MARK"'"#),
         "{}",
         granted.stderr
     );

@@ -95,7 +95,7 @@ fn a_profile_is_the_flag_s_then_the_environment_s_then_the_file_s() {
 
 #[test]
 fn only_the_server_that_is_named_gets_more() {
-    let weaker = "[sandbox.servers.\"acme:s\"]\nprofile = \"off\"\ninherit_environment = true\n";
+    let weaker = "[sandbox.servers.\"acme:s\"]\nsource = \"../..\"\nprofile = \"off\"\ninherit_environment = true\n";
     let folder = folder(NOTES, weaker);
     let run = |server: &str| {
         let outcome = keyway(&folder).args(["tools", server, "--trust"]).run();
@@ -110,7 +110,7 @@ fn only_the_server_that_is_named_gets_more() {
         environment.contains("SHELL_SECRET=CANARY-shell"),
         "{environment}"
     );
-    assert_eq!(settings.lines().count(), 3, "{settings}");
+    assert_eq!(settings.lines().count(), 4, "{settings}");
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn each_program_is_told_with_what_keeps_it_out_and_none_is_run() {
     .executable("mark.sh", "#!/bin/sh\ntouch ran\n")
     .file(
         "home/config/config.toml",
-        "[sandbox.servers.\"acme:open\"]\nprofile = \"off\"\ninherit_environment = true\n",
+        "[sandbox.servers.\"acme:open\"]\nsource = \"../..\"\nprofile = \"off\"\ninherit_environment = true\n",
     )
     .mode("home/config", 0o700);
     let call = |format: &str| {

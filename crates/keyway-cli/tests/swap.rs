@@ -32,11 +32,11 @@ done
 }
 
 /// A file is swapped in one step, as an attacker would.
-fn swap(folder: &Folder, content: &str) {
-    folder.put("next", content);
+fn swap(folder: &Folder, outside: &Folder, content: &str) {
+    outside.put("next", content);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.at("next"), mode).unwrap();
-    std::fs::rename(folder.at("next"), folder.at("server.sh")).unwrap();
+    std::fs::set_permissions(outside.at("next"), mode).unwrap();
+    std::fs::rename(outside.at("next"), folder.at("server.sh")).unwrap();
 }
 
 fn tools(folder: &Path, home: &Path) -> (i32, String) {
@@ -54,6 +54,8 @@ fn d11_a_swapped_script_is_never_used_unnoticed() {
         r#"{"mcpServers": {"s": {"command": "${HOST_PLUGIN_ROOT}/server.sh"}}}"#,
     )
     .executable("server.sh", &good);
+    // A new file in the plugin would be noticed for its own sake.
+    let outside = Folder::new();
     let home = folder.at("home");
     let grant = Keyway::new(env!("CARGO_BIN_EXE_keyway"), folder.path()).env("KEYWAY_HOME", &home);
     assert_eq!(grant.args(["trust", "grant", "s"]).run().code, 0);
@@ -65,17 +67,17 @@ fn d11_a_swapped_script_is_never_used_unnoticed() {
     for round in 0..rounds {
         // A name of its own: what a round before was stopped at may still arrive.
         let name = format!("evil-{round}");
-        let evil = script(&format!("echo x > \"$PLUGIN_ROOT/{name}\""));
+        let evil = script(&format!("echo x > \"{}\"", outside.at(&name).display()));
         // From before the first look to after the last one.
         let delay = whole * u32::try_from(round % STEPS).unwrap() / LATEST;
         let (code, output) = std::thread::scope(|scope| {
             let call = scope.spawn(|| tools(folder.path(), &home));
             // The moment of the swap is what each round varies.
             std::thread::sleep(delay);
-            swap(&folder, &evil);
+            swap(&folder, &outside, &evil);
             call.join().unwrap()
         });
-        if folder.at(&name).exists() {
+        if outside.at(&name).exists() {
             ran += 1;
             assert_eq!(code, 4, "round {round}: {output}");
         }
@@ -88,7 +90,7 @@ fn d11_a_swapped_script_is_never_used_unnoticed() {
         } else {
             assert_eq!(code, 0, "round {round}: {output}");
         }
-        swap(&folder, &good);
+        swap(&folder, &outside, &good);
     }
     println!("{rounds} rounds: noticed {noticed}, of these {ran} after it had begun to run");
     assert!(noticed > 0, "the swap never came in time");

@@ -33,6 +33,8 @@ pub enum Origin {
     Process,
     /// An env file.
     File,
+    /// An env file inside the plugin: what it says is the plugin's own.
+    Plugin,
     /// Kept by the person, sealed.
     Vault,
 }
@@ -43,7 +45,7 @@ impl Origin {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Process => "environment",
-            Self::File => "file",
+            Self::File | Self::Plugin => "file",
             Self::Vault => "vault",
         }
     }

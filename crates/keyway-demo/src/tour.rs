@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use keyway::approval::Ledger;
 use keyway::connect::Launcher;
 use keyway::sign_in::PromptPolicy;
 use keyway::vault::{Folders, KeySources, SourceKind};
@@ -103,15 +102,13 @@ impl Tour {
     ///
     /// Returns [`DemoError::Vault`] if that cannot be kept.
     pub fn approve(&self, which: impl Fn(&str) -> bool) -> Result<(), DemoError> {
-        let accounts = self.plugin.host().accounts();
-        let Some((accounts, vault)) = accounts.and_then(|it| Some((it, it.vault()?))) else {
+        let host = self.plugin.host();
+        if host.approval_store().is_none() {
             return Ok(());
-        };
-        let vault = vault.get()?;
-        let ledger = Ledger::new(&vault, accounts.profile())?;
+        }
         for name in self.servers().iter().filter(|name| which(name)) {
             if let Some(question) = self.plugin.question(name)? {
-                ledger.approve(&question)?;
+                host.store_approval(&question)?;
             }
         }
         Ok(())

@@ -19,8 +19,8 @@ use std::fmt;
 
 pub use self::clock::{Clock, SystemClock};
 pub use self::constant_time::constant_time_eq;
-pub use self::printable::{hint_of, printable};
-pub use self::shell::shell_word;
+pub use self::printable::{escaped, hint_of, printable};
+pub use self::shell::{escaped_word, shell_word};
 pub use self::wipe::Wipe;
 
 /// A confidential value: no `Display`, no `==`, no serialisation, and wiped from memory when dropped.

@@ -15,6 +15,44 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+/// Returns `text` with everything that a person could not see, or that would move or reorder the
+/// rest, written as an escape: `\n`, `\u{200b}`. Unlike [`printable`], nothing is left out.
+///
+/// A backslash is doubled in a text that has such an escape, so that two texts never look alike.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    if !text.chars().any(is_hidden) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => shown.push_str("\\\\"),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if is_hidden(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Says whether a character cannot be seen, moves others, or joins the one before it.
+fn is_hidden(c: char) -> bool {
+    // Rust escapes what has no glyph and what extends a grapheme; quotes it escapes for its own sake.
+    let is_plain = matches!(c, '\'' | '"' | '\\') || c.escape_debug().len() == 1;
+    !is_plain || is_invisible(c) || is_blank_letter(c)
+}
+
+/// Letters and symbols that are drawn as nothing.
+const fn is_blank_letter(c: char) -> bool {
+    matches!(
+        c,
+        '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+    )
+}
+
 /// Returns the first four characters of a literal secret followed by an ellipsis: enough to find
 /// it in the file, too little to use it.
 ///
@@ -52,6 +90,29 @@ mod tests {
             "a]0;pwnbcd"
         );
         assert_eq!(printable("two\r\nlines"), "two  lines");
+    }
+
+    /// Threat E7: what hides a part of an approval is shown as an escape.
+    #[test]
+    fn e07_what_cannot_be_seen_is_written_as_an_escape() {
+        for (text, shown) in [
+            (
+                "plain 'text' \"x\" C:\\dir ä 日本",
+                "plain 'text' \"x\" C:\\dir ä 日本",
+            ),
+            ("a # note\nrm -rf", "a # note\\nrm -rf"),
+            ("a\\n\n", "a\\\\n\\n"),
+            ("\u{1b}[2K", "\\u{1b}[2K"),
+            ("a\u{200b}b\u{202e}c", "a\\u{200b}b\\u{202e}c"),
+            (
+                "\u{3164}\u{2800}\u{fe0f}\u{34f}",
+                "\\u{3164}\\u{2800}\\u{fe0f}\\u{34f}",
+            ),
+            ("a\u{a0}b\u{3000}c", "a\\u{a0}b\\u{3000}c"),
+            ("\u{e0041}", "\\u{e0041}"),
+        ] {
+            assert_eq!(escaped(text), shown, "{text:?}");
+        }
     }
 
     #[test]

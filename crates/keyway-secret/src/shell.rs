@@ -1,6 +1,6 @@
 //! Text inside of a command that a person may copy into a shell.
 
-use crate::printable;
+use crate::{escaped, printable};
 
 /// Writes `text` so that a POSIX shell reads it as one word, without what a terminal would not show.
 #[must_use]
@@ -9,6 +9,21 @@ pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Writes `text` as one word in which everything can be seen: as it is, in quotes, or in the form
+/// `$'…'` if something in it is [escaped].
+#[must_use]
+pub fn escaped_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:=@${}+,%".contains(c);
+    let shown = escaped(text);
+    if shown != text {
+        return format!("$'{}'", shown.replace('\'', r"\'"));
+    }
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return shown;
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -31,6 +46,20 @@ mod tests {
             ("a\nb", "'a b'"),
         ] {
             assert_eq!(shell_word(text), word);
+        }
+    }
+
+    #[test]
+    fn e07_a_word_shows_its_ends_and_everything_in_it() {
+        for (text, word) in [
+            ("${HOST_PLUGIN_ROOT}/run", "${HOST_PLUGIN_ROOT}/run"),
+            ("a b", "'a b'"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("x # y\ntouch it's", r"$'x # y\ntouch it\'s'"),
+            ("a\u{200b}", r"$'a\u{200b}'"),
+        ] {
+            assert_eq!(escaped_word(text), word);
         }
     }
 }

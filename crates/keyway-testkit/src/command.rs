@@ -17,6 +17,8 @@ pub struct Keyway {
     stdin: Vec<u8>,
     memory_kib: Option<u64>,
     wrapper: Vec<OsString>,
+    /// A `trust grant` is repeated with the digests that its refusal printed.
+    reads_digests: bool,
 }
 
 impl Keyway {
@@ -31,6 +33,7 @@ impl Keyway {
             stdin: Vec::new(),
             memory_kib: None,
             wrapper: Vec::new(),
+            reads_digests: true,
         }
     }
 
@@ -69,6 +72,13 @@ impl Keyway {
         self
     }
 
+    /// Leaves a `trust grant` at its refusal.
+    #[must_use]
+    pub const fn without_digests(mut self) -> Self {
+        self.reads_digests = false;
+        self
+    }
+
     /// Returns a call of another program in the same surroundings, to which a variable names this.
     #[must_use]
     pub(crate) fn of_another(&self, program: &str, name: &str) -> Self {
@@ -79,12 +89,33 @@ impl Keyway {
 
     /// Runs the program to its end; panics if it cannot be started.
     #[must_use]
+    pub fn run(self) -> Outcome {
+        let is_grant = self
+            .arguments
+            .starts_with(&["trust".into(), "grant".into()]);
+        if !is_grant || !self.reads_digests {
+            return self.run_once();
+        }
+        // Without a terminal an approval needs the digest of what was shown, as a script would pass it.
+        let shown = self.run_once();
+        let digests = shown.stderr.lines();
+        let digests = digests.filter_map(|line| line.strip_prefix("  digest    "));
+        let digests = digests.map(|digest| format!("--digest={digest}").into());
+        let mut again: Vec<OsString> = digests.collect();
+        if shown.code != 2 || again.is_empty() {
+            return shown;
+        }
+        let mut arguments = self.arguments.clone();
+        let at = arguments.len().min(2);
+        arguments.splice(at..at, again.drain(..));
+        Self { arguments, ..self }.run_once()
+    }
+
     #[expect(
         clippy::expect_used,
-        clippy::missing_panics_doc,
         reason = "a test that cannot run the program must stop"
     )]
-    pub fn run(self) -> Outcome {
+    fn run_once(&self) -> Outcome {
         let mut running = self.start();
         let mut stdin = running.child.stdin.take().expect("a pipe");
         let input = self.stdin.clone();

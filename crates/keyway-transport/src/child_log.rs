@@ -13,7 +13,17 @@ pub type Log = Arc<dyn Fn(ChildStream, &str) + Send + Sync>;
 
 /// Compares the files that a program runs with those that the person approved; names one that
 /// differs.
-pub type Verify = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type Verify = Arc<dyn Fn(VerifyMoment) -> Result<(), String> + Send + Sync>;
+
+/// When the files of a program are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VerifyMoment {
+    /// Right before it starts.
+    BeforeStart,
+    /// Right after: by now it may have written files of its own.
+    AfterStart,
+}
 
 /// Which stream of a child a line came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use keyway_secret::Secret;
 use tokio::net::unix::pipe;
 
 use crate::child_env::ChildEnv;
-use crate::child_log::{ChildLog, ChildStream, Log, Verify};
+use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
 use crate::exit_status::describe_exit;
 use crate::launch::{
     ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
@@ -71,7 +71,7 @@ impl HelperRunner for Helper {
 impl Helper {
     async fn run_once(&self) -> Result<Secret<Vec<u8>>, HelperFault> {
         let program = self.program()?;
-        self.verify()?;
+        self.verify(VerifyMoment::BeforeStart)?;
         let started = self.launcher.start(&program, LaunchMode::Helper).await;
         let started = started.map_err(|error| match error {
             LaunchError::NotInitialized => HelperFault::LauncherNotInitialized {
@@ -79,7 +79,7 @@ impl Helper {
             },
             _ => self.not_executable(),
         })?;
-        self.verify()?;
+        self.verify(VerifyMoment::AfterStart)?;
         let StartedChild {
             process,
             stdin,
@@ -171,8 +171,9 @@ impl Helper {
         Some(Path::new(std::ffi::OsStr::from_bytes(home)).to_owned())
     }
 
-    fn verify(&self) -> Result<(), HelperFault> {
-        let outcome = self.verify.as_ref().map_or(Ok(()), |verify| verify());
+    fn verify(&self, moment: VerifyMoment) -> Result<(), HelperFault> {
+        let verify = self.verify.as_ref();
+        let outcome = verify.map_or(Ok(()), |verify| verify(moment));
         outcome.map_err(|file| HelperFault::Changed { file })
     }
 

@@ -50,7 +50,7 @@ pub use self::authorized_client::{AuthorizedClient, ResponseBody};
 pub use self::callback::{CallbackListener, RedirectError, read_redirect};
 pub use self::capture::capture;
 pub use self::child_env::{ChildEnv, ChildKind, EnvRules, HostEnv, Inherit};
-pub use self::child_log::{ChildStream, Log, Verify};
+pub use self::child_log::{ChildStream, Log, Verify, VerifyMoment};
 pub use self::connection::{Connection, Event, EventReceiver, EventSender, Link};
 pub use self::error::TransportError;
 pub use self::event_stream::{EventStream, StreamError, StreamEvent};

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use self::tail::Tail;
 use self::writer::Writer;
-use crate::child_log::{ChildLog, ChildStream, Log, Verify};
+use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
 use crate::connection::{Connection, EVENT_QUEUE, Event, EventSender, Link};
 use crate::error::TransportError;
 use crate::exit_status::describe_exit;
@@ -55,7 +55,7 @@ impl StdioServer {
         self,
         launcher: &Launcher,
     ) -> Result<(Connection, IsolationLevel), TransportError> {
-        self.verify()?;
+        self.verify(VerifyMoment::BeforeStart)?;
         let started = launcher.start(&self.program, LaunchMode::Server).await;
         let started = started.map_err(|error| {
             let program = self.label.clone();
@@ -67,7 +67,7 @@ impl StdioServer {
                 },
             }
         })?;
-        self.verify()?;
+        self.verify(VerifyMoment::AfterStart)?;
         let StartedChild {
             process,
             stdin,
@@ -100,8 +100,9 @@ impl StdioServer {
         Ok((Connection::new(link, events), level))
     }
 
-    fn verify(&self) -> Result<(), TransportError> {
-        let outcome = self.verify.as_ref().map_or(Ok(()), |verify| verify());
+    fn verify(&self, moment: VerifyMoment) -> Result<(), TransportError> {
+        let verify = self.verify.as_ref();
+        let outcome = verify.map_or(Ok(()), |verify| verify(moment));
         outcome.map_err(|file| TransportError::Changed { file })
     }
 }

@@ -1,33 +1,62 @@
 //! What a person has to approve before an entry is used, and the ledger of what they approved.
 //!
-//! A plugin's file is not trusted because it exists (contract §7). An approval is bound to the
-//! content of the entry and of the files inside the plugin that it runs; a change asks again.
+//! A plugin's file is not trusted because it exists (contract §7 and §10). An approval is over
+//! everything that the plugin decides and everywhere that the person's values can go; whatever of
+//! that changes asks again, and shows the difference.
+//!
+//! ```text
+//! entry + variables ──facts──▶ Question ──digest──▶ in the ledger?  yes: used
+//!                    └─files──▲                     no: Changes since the last approval, asked
+//! ```
 
+mod change;
+mod command;
 mod digest;
+mod fact;
+mod facts;
 mod files;
+mod hash;
 #[cfg(feature = "vault")]
 mod ledger;
+mod manifest;
+mod places;
 mod record;
+mod store;
+mod text;
+mod tree;
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use keyway_config::address::Address;
-use keyway_config::declared::{
-    DeclaredServer, Endpoint, Helper, HelperCommand, Local, OAuth, Remote,
-};
-use keyway_config::document::Document;
-use keyway_config::environment::{HostVariables, Scope, is_host_variable};
-use keyway_config::template::{Part, Template};
-use keyway_config::usage::{FieldRole, fields};
+use keyway_config::declared::{DeclaredServer, NamedField};
+use keyway_config::document::{Document, DocumentKind};
+use keyway_config::environment::{HostVariables, Scope, Variables};
+use keyway_config::source::Source;
+use keyway_config::template::Foreign;
 
+use self::command::{CommandLine, is_code_variable, is_plugins_value};
+use self::digest::PlanDigest;
+use self::fact::Which;
+use self::facts::Sources;
+use self::files::{Cache, Lookup, configuration};
+use self::places::Places;
+use self::tree::TreePlace;
+use crate::settings::Confinement;
+
+pub use self::change::Changes;
 pub use self::digest::Digest;
+pub use self::fact::{Fact, FactKind};
+pub(crate) use self::facts::needs_approval;
 pub use self::files::Files;
 #[cfg(feature = "vault")]
 pub use self::ledger::Ledger;
+pub use self::manifest::{FileChange, Manifest};
 pub use self::record::Approval;
+pub use self::store::ApprovalStore;
 
 /// What a person is asked about one entry.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Question {
     /// The name of the plugin.
     pub plugin: String,
@@ -35,271 +64,202 @@ pub struct Question {
     pub server: String,
     /// Where the plugin is.
     pub source: PathBuf,
-    /// The exact command line that would run, host variables filled in, others by name.
-    pub runs: Option<String>,
-    /// What of the command line is itself a program, and so may do anything.
-    pub inline_code: Option<String>,
-    /// Which variable would go where.
-    pub sends: Vec<Sent>,
-    /// What would become weaker than the default.
-    pub weakens: Vec<String>,
+    /// What the entry would do: all that is approved, and all that the digest is over, files apart.
+    pub facts: Vec<Fact>,
     /// What the answer is bound to.
     pub digest: Digest,
     /// The files that are part of it.
     pub files: Files,
-}
-
-/// A variable that would leave the person's environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// The variable.
-    pub variable: String,
-    /// What it becomes there, in words.
-    pub becomes: String,
-    /// The origin or the process that gets it.
-    pub to: String,
-    is_in_address: bool,
-}
-
-impl Sent {
-    /// Says how it gets there, in words that follow `sends X`.
-    #[must_use]
-    pub fn how(&self) -> String {
-        if self.is_in_address {
-            return "in the address".to_owned();
-        }
-        format!("as {}", self.becomes)
-    }
+    /// What differs from what was approved; `None` if nothing was, or it was not looked up.
+    pub changes: Option<Changes>,
+    /// The part that the plugin decides, whatever the person's variables say.
+    of_plugin: Digest,
 }
 
 /// Where an entry stands and what surrounds it.
-#[derive(Debug, Clone, Copy)]
-pub struct EntryContext<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct EntryContext<'a> {
     /// The name of the plugin.
-    pub plugin: &'a str,
+    pub(crate) plugin: &'a str,
     /// The root of the plugin.
-    pub root: &'a Path,
-    /// The file of the entry.
-    pub document: &'a Document,
+    pub(crate) root: &'a Path,
     /// The host's own variables.
-    pub host: &'a HostVariables,
+    pub(crate) host: &'a HostVariables,
+    /// The person's home folder.
+    pub(crate) home: Option<&'a Path>,
+    /// What is no part of the plugin's code: Keyway's own folders, and files of which only counts
+    /// what they say.
+    pub(crate) skipped: &'a [PathBuf],
+    /// What its programs are kept from.
+    pub(crate) confinement: Confinement,
+    /// What was approved before, for files that are unchanged since.
+    pub(crate) store: Option<&'a dyn ApprovalStore>,
+    /// The time of day.
+    pub(crate) now: SystemTime,
 }
 
 impl Question {
     /// Puts the question together; `None` if the entry runs nothing and sends no variable.
-    ///
-    /// Of variables only those in the address are looked at, to show where it leads.
-    #[must_use]
-    pub fn about(
+    pub(crate) fn about(
         server: &DeclaredServer,
-        around: EntryContext<'_>,
+        context: EntryContext<'_>,
         scope: &Scope<'_>,
     ) -> Option<Self> {
-        let runs = command_line(server, around.host);
-        let inline_code = inline_code(server, around.host);
-        let sends = sends(server, scope);
-        let weakens = weakens(server);
-        if runs.is_none() && sends.is_empty() && weakens.is_empty() {
+        if !needs_approval(server) {
             return None;
         }
-        let files = Files::of(server, around);
+        let EntryContext {
+            plugin,
+            root,
+            host,
+            home,
+            skipped: _,
+            confinement,
+            store,
+            now,
+        } = context;
+        let places = Places { host, home };
+        let line = CommandLine::of(server, places, scope);
+        let program = line
+            .as_ref()
+            .and_then(|line| program(server, line, places, scope));
+        let cache = Cache {
+            store,
+            source: root,
+            server: &server.name,
+            now,
+        };
+        let lookup = line
+            .as_ref()
+            .map(|line| lookup(line, program.as_deref(), context));
+        let counts_tree = line.as_ref().is_some_and(|line| {
+            let is_own = program.as_ref().is_some_and(|it| it.starts_with(root));
+            is_own || sets_code(server, scope) || line.loads_from(root)
+        });
+        let files = Files::of(lookup.unwrap_or_default(), counts_tree, home, cache);
+        let sources = Sources {
+            server,
+            places,
+            scope,
+            line: line.as_ref(),
+            program: program.as_deref(),
+            confinement,
+        };
+        let mut facts = sources.facts();
+        let uncovered = files
+            .is_partial()
+            .then_some("files can change without a question");
+        let coverage = files.coverage();
+        facts.extend(coverage.map(|it| Fact::new(FactKind::Files, "", it).with_caution(uncovered)));
+        let digest = PlanDigest {
+            plugin,
+            server: &server.name,
+            facts: &facts,
+            files: &files,
+        };
         Some(Self {
-            plugin: around.plugin.to_owned(),
+            plugin: plugin.to_owned(),
             server: server.name.clone(),
-            source: around.root.to_path_buf(),
-            runs,
-            inline_code,
-            sends,
-            weakens,
-            digest: digest::of(server, around, &files),
+            source: root.to_path_buf(),
+            digest: digest.of(Which::All),
+            of_plugin: digest.of(Which::OfPlugin),
+            facts,
             files,
+            changes: None,
         })
     }
-}
 
-fn command_line(server: &DeclaredServer, host: &HostVariables) -> Option<String> {
-    match &server.endpoint {
-        Endpoint::Local(Local { command, args, .. }) => {
-            let words = std::iter::once(command).chain(args);
-            Some(quoted(words.map(|field| shown(&field.template, host))))
-        }
-        Endpoint::Remote(remote) => {
-            let Helper { command, .. } = remote.helper.as_ref()?;
-            Some(match command {
-                HelperCommand::Program(field) => shown(&field.template, host),
-                HelperCommand::Shell(field) => format!("sh -c {}", quote(field.template.as_str())),
-                HelperCommand::Words(words) => {
-                    quoted(words.iter().map(|field| shown(&field.template, host)))
-                }
-            })
-        }
-    }
-}
-
-/// Finds a flag that hands code to an interpreter: `sh -c`, `node -e`, `npx -c`, `cmd /c` (threat
-/// D15). Nothing follows from its absence; it is shown because such lines are easily skimmed.
-fn inline_code(server: &DeclaredServer, host: &HostVariables) -> Option<String> {
-    let words: Vec<String> = match &server.endpoint {
-        Endpoint::Local(Local { command, args, .. }) => std::iter::once(command)
-            .chain(args)
-            .map(|field| shown(&field.template, host))
-            .collect(),
-        Endpoint::Remote(remote) => match &remote.helper.as_ref()?.command {
-            HelperCommand::Shell(_) => return Some("sh -c".to_owned()),
-            HelperCommand::Words(words) => words
-                .iter()
-                .map(|field| shown(&field.template, host))
-                .collect(),
-            HelperCommand::Program(_) => return None,
-        },
-    };
-    let mut flags = words.iter().enumerate().skip(1);
-    flags.find_map(|(at, flag)| {
-        let is_code = CODE_FLAGS
-            .iter()
-            .any(|code| flag.eq_ignore_ascii_case(code));
-        let before = words.get(..at)?.iter().rev();
-        let mut programs = before.map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word));
-        let program = programs.find(|name| is_interpreter(name))?;
-        is_code.then(|| format!("{program} {flag}"))
-    })
-}
-
-fn is_interpreter(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let name = name.strip_suffix(".exe").unwrap_or(&name);
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&plain)
-}
-
-/// Fills in host variables; everything else stays as written.
-pub(crate) fn shown(template: &Template, host: &HostVariables) -> String {
-    let text = template.as_str();
-    let pieces = template.parts().iter().map(|part| match part {
-        Part::Variable(variable) if is_host_variable(&variable.name) => {
-            host.get(&variable.name).unwrap_or_default()
-        }
-        part => text.get(part.range()).unwrap_or_default().to_owned(),
-    });
-    pieces.collect()
-}
-
-fn quoted(words: impl Iterator<Item = String>) -> String {
-    words.map(|word| quote(&word)).collect::<Vec<_>>().join(" ")
-}
-
-/// Writes a word so that its ends and its blanks can be seen.
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-:=@${}+,%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-fn sends(server: &DeclaredServer, scope: &Scope<'_>) -> Vec<Sent> {
-    let to = match &server.endpoint {
-        Endpoint::Remote(remote) => destination(remote, server, scope),
-        _ => "the server process".to_owned(),
-    };
-    let mut sent = Vec::new();
-    for (role, field) in fields(server) {
-        let becomes = role.describe();
-        let to = match (role, &server.endpoint) {
-            (FieldRole::Env(_), Endpoint::Remote(_)) => "the headers helper",
-            (FieldRole::OAuth(_), _) => "the authorization server",
-            _ => to.as_str(),
+    /// Returns what a person would be asked about the entries of a text that lies in no plugin: for
+    /// editors, and for looking at a file before it is installed. No approval can be stored of it
+    /// that would count for a plugin.
+    #[must_use]
+    pub fn preview(text: &[u8], variables: &Variables) -> Vec<Self> {
+        let source = Source::new("preview.json", text);
+        let document = Document::parse(source, DocumentKind::Entries);
+        let host = HostVariables {
+            plugin_root: PathBuf::from(PREVIEW),
+            ..HostVariables::default()
         };
-        for variable in field
-            .template
-            .variables()
-            .filter(|v| !is_host_variable(&v.name))
-        {
-            let next = Sent {
-                variable: variable.name.clone(),
-                becomes: becomes.clone(),
-                to: to.to_owned(),
-                is_in_address: role == FieldRole::Url,
-            };
-            if !sent.contains(&next) {
-                sent.push(next);
-            }
-        }
+        let context = EntryContext {
+            plugin: "preview",
+            root: &host.plugin_root,
+            host: &host,
+            home: None,
+            skipped: &[],
+            confinement: Confinement::default(),
+            store: None,
+            now: SystemTime::UNIX_EPOCH,
+        };
+        let scope = Scope::new(&host, variables);
+        let servers = document.servers();
+        servers
+            .filter_map(|server| Self::about(server, context, &scope))
+            .collect()
     }
-    sent
-}
 
-/// The origin that a remote entry reaches, as far as it is known.
-fn destination(remote: &Remote, server: &DeclaredServer, scope: &Scope<'_>) -> String {
-    let resolved = Address::resolve(&remote.url.template, server.transport, scope);
-    match resolved {
-        Ok(address) => address.origin().to_owned(),
-        Err(_) => remote
-            .url
-            .template
-            .as_str()
-            .split(['?', '#'])
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
+    /// The same with what differs from what was approved before.
+    #[must_use]
+    pub fn compared_with(mut self, store: &dyn ApprovalStore) -> Self {
+        self.changes = Changes::since(&self, store);
+        self
+    }
+
+    /// Returns the command line that would run, if any.
+    #[must_use]
+    pub fn runs(&self) -> Option<&str> {
+        let mut facts = self.facts.iter();
+        let runs = facts.find(|fact| fact.kind == FactKind::Runs)?;
+        Some(&runs.value)
     }
 }
 
-fn weakens(server: &DeclaredServer) -> Vec<String> {
-    let Endpoint::Remote(remote) = &server.endpoint else {
-        return Vec::new();
-    };
-    let OAuth::Configured(oauth) = &remote.oauth else {
-        return Vec::new();
-    };
-    let weak = ["resource", "pkce"].iter().filter_map(|key| oauth.get(key));
-    weak.map(|field| format!("{} = {}", field.name, field.value.template))
-        .collect()
+/// Returns the program that a command line leads to, where the plugin decides which one that is: it
+/// sets `PATH`, or the file lies in the plugin. Of others the name counts, so that an upgrade asks
+/// nobody.
+fn program(
+    server: &DeclaredServer,
+    line: &CommandLine,
+    places: Places<'_>,
+    scope: &Scope<'_>,
+) -> Option<PathBuf> {
+    let mut env = server.env.iter();
+    let own =
+        env.find(|field| field.name == "PATH" && is_plugins_value(&field.value.template, scope));
+    let value = |field: &NamedField| field.value.template.expand(scope, Foreign::Refuse).ok();
+    let path = own.and_then(value).or_else(|| scope.lookup("PATH"));
+    let program = line.program(&places.host.plugin_root, path.as_ref())?;
+    let is_decided = own.is_some() || places.contain(&program);
+    (is_decided && program.is_file()).then_some(program)
 }
 
-/// Programs that run what they are given, and how it is given.
-const INTERPRETERS: &[&str] = &[
-    "ash",
-    "bash",
-    "bun",
-    "cmd",
-    "csh",
-    "dash",
-    "deno",
-    "fish",
-    "ksh",
-    "lua",
-    "node",
-    "npm",
-    "npx",
-    "osascript",
-    "perl",
-    "php",
-    "pnpm",
-    "powershell",
-    "pwsh",
-    "python",
-    "ruby",
-    "sh",
-    "tclsh",
-    "uvx",
-    "zsh",
-];
-const CODE_FLAGS: &[&str] = &[
-    "-c",
-    "--call",
-    "-e",
-    "--eval",
-    "-p",
-    "--print",
-    "-r",
-    "-command",
-    "-encodedcommand",
-    "/c",
-    "/k",
-    "-lc",
-    "-ic",
-];
+/// Says whether the plugin sets a variable that decides which code is loaded.
+fn sets_code(server: &DeclaredServer, scope: &Scope<'_>) -> bool {
+    let mut env = server.env.iter();
+    env.any(|field| is_code_variable(&field.name) && is_plugins_value(&field.value.template, scope))
+}
+
+fn lookup(line: &CommandLine, program: Option<&Path>, context: EntryContext<'_>) -> Lookup {
+    let (root, host) = (context.root, context.host);
+    let places = Places {
+        host,
+        home: context.home,
+    };
+    let mut programs = configuration(&line.folder, places);
+    programs.extend(program.map(Path::to_path_buf));
+    Lookup {
+        place: TreePlace {
+            root: root.to_path_buf(),
+            skipped: context.skipped.to_vec(),
+        },
+        data: host.plugin_data.clone(),
+        bases: line.bases(root),
+        words: line.paths(),
+        programs,
+    }
+}
+
+/// Where nothing is: the root of a plugin that is only looked at.
+const PREVIEW: &str = "/proc/self/fd/preview";
 
 #[cfg(test)]
 #[cfg(all(feature = "authoring", feature = "vault"))]

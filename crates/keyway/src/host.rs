@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_auth::ports::{Interaction, Tasks};
+use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, Variables};
 use keyway_mcp::session::ClientInfo;
 use keyway_transport::{HttpClient, Log};
@@ -40,9 +41,10 @@ use url::Url;
 
 pub use self::actions::SignInOutcome;
 pub use self::approved::Approved;
+pub use self::approving::ApprovalPrompt;
+use self::approving::RunApprovals;
 #[cfg(feature = "vault")]
 pub use self::approving::VaultApprovals;
-pub use self::approving::{ApprovalPrompt, ApprovalStore};
 pub use self::builder::HostBuilder;
 pub use self::child_lines::ChildLines;
 pub use self::error::{ChildEnd, Error};
@@ -53,14 +55,16 @@ pub use self::process::ProcessEnvironment;
 pub use self::process::keyway_folders;
 pub use self::sign_out::SignOutPlan;
 pub use self::variable_scope::VariableScope;
+pub use crate::approval::ApprovalStore;
 pub use keyway_secret::{Clock, SystemClock};
 
 #[cfg(feature = "stdio")]
 use self::programs::Programs;
+use crate::approval::{EntryContext, Question};
 use crate::events::{EventStream, Events};
 use crate::load::{Loaded, Loader};
 use crate::redaction_values::RedactionValues;
-use crate::settings::Settings;
+use crate::settings::{Confinement, Settings};
 use crate::sign_in::{AccountPin, Accounts, PromptPolicy};
 #[cfg(feature = "callback")]
 use crate::sign_in::{Loopback, Presenter};
@@ -115,6 +119,8 @@ pub(crate) enum Renewals {
 pub(crate) struct Approvals {
     pub(crate) store: Option<Arc<dyn ApprovalStore>>,
     pub(crate) prompt: Option<Arc<dyn ApprovalPrompt>>,
+    /// What is approved for the life of this host, as it was when that was said.
+    pub(crate) for_this_run: RunApprovals,
     /// Everything is approved for the life of this host.
     pub(crate) dangerous_all: bool,
 }
@@ -135,8 +141,10 @@ pub(crate) struct VariableSources {
     pub(crate) data: Option<PathBuf>,
     /// `HOST_PROJECT_DIR`.
     pub(crate) project: PathBuf,
-    /// For helpers that begin with `~/`.
+    /// For helpers that begin with `~/`, and for approvals of what lies below it.
     pub(crate) home: Option<PathBuf>,
+    /// Keyway's own folders, which are no part of a plugin even if they lie in it.
+    pub(crate) own_folders: Arc<[PathBuf]>,
 }
 
 impl Host {
@@ -248,6 +256,87 @@ impl Host {
     #[must_use]
     pub const fn dangerous_approves_all(&self) -> bool {
         self.approvals.dangerous_all
+    }
+
+    /// Approves every entry of a plugin, as it is now, for the life of this host and its clones. An
+    /// entry that changes later, or is added, is not approved by it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Load`] if the env file cannot be read.
+    pub fn dangerous_approve_for_this_run(&self, plugin: &Plugin) -> Result<(), Error> {
+        for name in plugin.servers() {
+            if let Some(question) = plugin.plan(&name)?.question() {
+                self.approvals.for_this_run.add(question.digest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where approvals are kept; none where nothing is.
+    #[must_use]
+    pub fn approval_store(&self) -> Option<&dyn ApprovalStore> {
+        self.approvals.store.as_deref()
+    }
+
+    /// The same host with the settings and the approvals of some accounts.
+    #[cfg(all(feature = "callback", feature = "vault"))]
+    pub(crate) fn with_approvals_of(&self, accounts: &Accounts, vault: &Arc<KeptVault>) -> Self {
+        let home = self.variables.home.clone();
+        let store = VaultApprovals::new(Arc::clone(vault), accounts.profile(), home);
+        let mut host = self.with_settings(&accounts.settings);
+        host.approvals.store = Some(Arc::new(store));
+        host
+    }
+
+    /// The same host, for which the person decided as in these settings.
+    #[must_use]
+    pub fn with_settings(&self, settings: &Arc<Settings>) -> Self {
+        let mut host = self.clone();
+        host.settings = Arc::clone(settings);
+        host
+    }
+
+    /// Says whether an entry is approved for the life of this host.
+    #[must_use]
+    pub fn is_approved_for_this_run(&self, question: &Question) -> bool {
+        self.approvals.for_this_run.covers(&question.digest)
+    }
+
+    /// Returns what a person has to approve of an entry; the one place that puts it together.
+    pub(crate) fn question(
+        &self,
+        loaded: &Loaded,
+        server: &DeclaredServer,
+        variables: &VariableScope,
+    ) -> Option<Question> {
+        // What a file that declares servers, or sets variables, says of this entry counts by itself.
+        let read = loaded.watched().into_iter();
+        let read = read.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
+        let skipped: Vec<PathBuf> = self
+            .variables
+            .own_folders
+            .iter()
+            .cloned()
+            .chain(read)
+            .collect();
+        let context = EntryContext {
+            plugin: &loaded.plugin.name(),
+            root: &loaded.plugin.root,
+            host: variables.host_variables(),
+            home: self.variables.home.as_deref(),
+            skipped: &skipped,
+            confinement: self.confinement(loaded, &server.name),
+            store: self.approvals.store.as_deref(),
+            now: self.clock.wall(),
+        };
+        Question::about(server, context, &variables.scope())
+    }
+
+    /// Returns what the programs of an entry are kept from.
+    pub(crate) fn confinement(&self, loaded: &Loaded, server: &str) -> Confinement {
+        let id = format!("{}:{server}", loaded.plugin.name());
+        self.settings.sandbox.of(&id, &loaded.plugin.root)
     }
 
     /// The same host, which waits differently for a sign-in.

@@ -93,6 +93,7 @@ pub mod load;
 #[cfg(feature = "authoring")]
 pub mod migrate;
 mod observed_authorizer;
+mod program_start;
 pub mod read;
 pub mod redaction_values;
 pub mod runtime;

@@ -29,7 +29,8 @@ use keyway_secret::Secret;
 
 pub use keyway_auth::oauth::RefreshScope;
 
-pub use self::confinement::{Confinement, Sandbox};
+use self::confinement::is_from;
+pub use self::confinement::{Confinement, Sandbox, ServerConfinement};
 #[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
@@ -70,10 +71,12 @@ pub struct Around<'a> {
 }
 
 impl Settings {
-    /// Returns the settings for one server by its id, `plugin:server`.
+    /// Returns the settings for one server by its id, `plugin:server`, if they are about the plugin
+    /// at `root`.
     #[must_use]
-    pub fn server(&self, id: &str) -> Option<&ServerSettings> {
-        self.servers.get(id)
+    pub fn server(&self, id: &str, root: &Path) -> Option<&ServerSettings> {
+        let own = self.servers.get(id)?;
+        is_from(root, &own.source).then_some(own)
     }
 }
 
@@ -177,6 +180,8 @@ pub enum SecretSource {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerSettings {
+    /// The folder of its plugin, or one above it.
+    pub source: PathBuf,
     /// `[servers."plugin:server".oauth]`.
     pub oauth: ServerOAuth,
 }

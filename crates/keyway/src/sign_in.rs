@@ -21,7 +21,9 @@ pub use keyway_auth::oauth::{
     AccountPin, ClientIdentity, OAuth, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause,
     SignInPreview, SignedOut, client_metadata, is_client_address, required_scopes,
 };
-pub use keyway_auth::ports::{ConsentQuestion, DeviceQuestion, Interaction, InteractionError};
+pub use keyway_auth::ports::{
+    ConsentQuestion, DeviceQuestion, ForeignPage, Interaction, InteractionError,
+};
 
 #[cfg(feature = "callback")]
 pub use self::consent::{Loopback, Presenter, Typed};

@@ -1,12 +1,14 @@
 //! What can be said about a plugin's servers from files and variables alone: nothing is run or sent.
 
-use keyway_config::declared::{DeclaredServer, Endpoint, EntryFault, Transport};
+use keyway_config::declared::{DeclaredServer, EntryFault, Transport};
 use keyway_config::document::{Document, Entry};
 use keyway_config::environment::{Origin, Scope};
 use keyway_config::method::Method;
 use keyway_config::plugin::Plugin;
 use keyway_config::resolve::{ResolveError, SpecEndpoint, resolve};
-use keyway_config::usage::{self, FieldRole};
+use keyway_config::usage;
+
+use crate::approval::needs_approval;
 
 pub use keyway_mcp::states::{Reason, State};
 
@@ -115,22 +117,6 @@ fn status<'a>(document: &'a Document, entry: &'a Entry, scope: &Scope<'_>) -> Se
             ..readable
         },
     }
-}
-
-/// Says whether an entry runs a program or sends a variable (contract, section 7).
-fn needs_approval(server: &DeclaredServer) -> bool {
-    let runs = match &server.endpoint {
-        Endpoint::Remote(remote) => remote.helper.is_some(),
-        _ => true,
-    };
-    let is_sent = |role: FieldRole<'_>| {
-        matches!(
-            role,
-            FieldRole::Url | FieldRole::Header(_) | FieldRole::OAuth(_)
-        )
-    };
-    let mut fields = usage::fields(server).into_iter();
-    runs || fields.any(|(role, field)| is_sent(role) && !field.template.is_literal())
 }
 
 fn variables<'a>(server: &'a DeclaredServer, scope: &Scope<'_>) -> Vec<VariableStatus<'a>> {

@@ -50,11 +50,8 @@ impl Window {
 impl ApprovalPrompt for Window {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let runs = question.runs.as_deref().unwrap_or("nothing");
-            self.show(format!("{} runs {runs}", question.server));
-            for sent in &question.sends {
-                let how = sent.how();
-                self.show(format!("sends {} {how} to {}", sent.variable, sent.to));
+            for fact in &question.facts {
+                self.show(format!("{} {}", fact.kind.label(), fact.text()));
             }
             self.agrees
         })

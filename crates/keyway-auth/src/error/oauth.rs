@@ -95,6 +95,14 @@ pub enum OAuthError {
         /// Whom we asked.
         expected: String,
     },
+    /// The page is another host's, and the person did not say that they want to go there.
+    #[error("`{issuer}` sends you to a page at `{page}`, which is another host's")]
+    ForeignPage {
+        /// The host of the issuer.
+        issuer: String,
+        /// The host of the page.
+        page: String,
+    },
     /// The authorization server does not say that it knows PKCE with S256 (RFC 7636 section 4.2).
     #[error("`{issuer}` does not advertise PKCE with S256")]
     PkceUnsupported {

@@ -26,7 +26,7 @@ use crate::endpoint::{Endpoint, EndpointError, for_browser, is_loopback};
 use crate::error::{OAuthError, RequestTarget, shown};
 use crate::jose::assertion::unix;
 use crate::observer::Topic;
-use crate::ports::HttpFailure;
+use crate::ports::{ForeignPage, HttpFailure};
 use crate::refusal::HttpRefusal;
 
 /// What led to a sign-in.
@@ -381,7 +381,37 @@ pub(super) fn is_outdated(error: &OAuthError) -> bool {
     }
 }
 
-/// Returns the host of an issuer in ASCII, which cannot be mistaken for another.
+impl OAuthEngine {
+    /// Asks the person about a page that is neither the issuer's nor that of the host which gets
+    /// what they agree to there (threat E9): a server of a plugin could send them to another's
+    /// page, and get the code for it.
+    async fn confirm_page(&self, server: &ServerMetadata, page: &Url) -> Result<(), OAuthError> {
+        // Both were named when the entry was approved.
+        if matches!(self.settings.endpoints, Endpoints::Fixed { .. }) {
+            return Ok(());
+        }
+        let is_of = |url: &Url| url.origin() == page.origin();
+        let token = server.token_endpoint.as_ref();
+        let is_issuers = Url::parse(&server.issuer).is_ok_and(|issuer| is_of(&issuer));
+        if is_issuers || token.is_some_and(is_of) {
+            return Ok(());
+        }
+        let (host, issuer) = (issuer_host(page.as_str()), issuer_host(&server.issuer));
+        let redeemer = token.map_or_else(|| issuer.clone(), |url| issuer_host(url.as_str()));
+        let name = self.server.name.clone();
+        let foreign = ForeignPage::new(name, host.clone(), issuer.clone(), redeemer);
+        let is_wanted = match self.person.available() {
+            Some(interaction) => interaction.confirm_page(foreign).await,
+            None => false,
+        };
+        if is_wanted {
+            return Ok(());
+        }
+        Err(OAuthError::ForeignPage { issuer, page: host })
+    }
+}
+
+/// Returns the host of an address in ASCII, which cannot be mistaken for another.
 fn issuer_host(issuer: &str) -> String {
     match Endpoint::parse(issuer) {
         Ok(endpoint) => match endpoint.url().port() {

@@ -29,6 +29,13 @@ pub trait Interaction: Send + Sync + Debug {
         question: DeviceQuestion,
     ) -> BoxFuture<'_, Result<Box<dyn ShownCode>, InteractionError>>;
 
+    /// Asks whether to go to a page that is neither the issuer's nor that of the host which gets
+    /// what the person agrees to there; by default, and where no person can be asked, `false`.
+    fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
+        drop(page);
+        Box::pin(std::future::ready(false))
+    }
+
     /// Says whether there is somebody to be asked right now.
     fn is_available(&self) -> bool {
         true
@@ -114,6 +121,37 @@ pub struct ConsentQuestion {
     pub new_scopes: Vec<String>,
     /// How long the answer may take.
     pub patience: Duration,
+}
+
+/// A page of another host than those that a sign-in is about: what a mix-up looks like when the
+/// authorization server does not name itself in its answer (RFC 9207).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ForeignPage {
+    /// The MCP server, by its name.
+    pub server: String,
+    /// The host of the page, in ASCII.
+    pub page: String,
+    /// The host of the issuer, in ASCII.
+    pub issuer: String,
+    /// The host that gets what the person agrees to, in ASCII.
+    pub redeemer: String,
+}
+
+impl ForeignPage {
+    pub(crate) const fn new(
+        server: String,
+        page: String,
+        issuer: String,
+        redeemer: String,
+    ) -> Self {
+        Self {
+            server,
+            page,
+            issuer,
+            redeemer,
+        }
+    }
 }
 
 /// A code to be typed on another device.

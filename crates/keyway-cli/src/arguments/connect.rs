@@ -24,7 +24,7 @@ use crate::runtime::in_flight;
 use crate::settings;
 use crate::vault::{open_vault, sources};
 
-pub(crate) use self::approval_prompt::{describe, store_approval};
+pub(crate) use self::approval_prompt::ask;
 pub(crate) use self::setting_prompt::ask_for_settings;
 pub(crate) use self::skipped_entries::{no_server, tell_skipped};
 
@@ -198,16 +198,20 @@ impl ConnectArgs {
             .profile(self.profile(context)?)
             .account(self.account.clone())
             .env_file(self.env_file.clone())
-            .approval_prompt(Arc::new(approval_prompt::Prompt::new(context)))
-            .dangerous_approve_all(self.trust))
+            .approval_prompt(Arc::new(approval_prompt::Prompt::new(context))))
     }
 
     /// Reads the plugin, `path` before `--config` before where the person stands.
     pub(crate) fn load(&self, host: &Host, path: Option<&Path>) -> Result<Plugin, CliError> {
-        Ok(match path.or(self.config.as_deref()) {
+        let plugin = match path.or(self.config.as_deref()) {
             Some(path) => host.load(path)?,
             None => host.discover(".")?,
-        })
+        };
+        if self.trust {
+            // What is there now. A long run asks again about whatever changes meanwhile.
+            host.dangerous_approve_for_this_run(&plugin)?;
+        }
+        Ok(plugin)
     }
 }
 
@@ -283,7 +287,7 @@ pub(crate) fn with_ledger<T>(
     look: impl FnOnce(&Ledger<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let vault = open_vault()?;
-    let ledger = Ledger::new(&vault, profile)?;
+    let ledger = Ledger::new(&vault, profile, ProcessEnvironment::home())?;
     look(&ledger)
 }
 

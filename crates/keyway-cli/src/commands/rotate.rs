@@ -152,7 +152,7 @@ impl Place {
             _ => named,
         };
         Ok(match (origin, file) {
-            (Some(Origin::File), Some(file)) => Self::File(file),
+            (Some(Origin::File | Origin::Plugin), Some(file)) => Self::File(file),
             (Some(Origin::Vault), _) => Self::Vault,
             _ => Self::Shell,
         })

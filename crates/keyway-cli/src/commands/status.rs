@@ -12,6 +12,7 @@ use self::vault::Kept;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use keyway::Host;
@@ -158,6 +159,10 @@ fn look_further(
 ) -> Result<Option<Kept>, CliError> {
     protection::look_up(&mut survey.servers, context)?;
     let mut kept = Kept::look()?;
+    if kept.is_none() {
+        let settings = Arc::new(context.settings()?.clone());
+        survey.add_questions(&host.with_settings(&settings));
+    }
     if let Some(kept) = kept.as_mut().filter(|_| survey.needs_vault())
         && let Some(vault) = kept.open()?
     {

@@ -1,17 +1,21 @@
 //! `keyway trust`: what was approved, and approving or taking it back.
 
+use std::io::{self, IsTerminal as _};
+
 use clap::{Args, Subcommand};
-use keyway::approval::{Approval, Ledger};
+use keyway::approval::{Approval, Ledger, Question};
 use keyway::events::Kind;
+use keyway::{Error, Host};
 use keyway_code::{Code, Exit};
 use keyway_secret::printable;
 use serde_json::json;
 
 use super::tools::Format;
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, describe, store_approval, with_ledger};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask, with_ledger};
 use crate::arguments::hidden;
 use crate::arguments::server::{self, ServerArgs, named};
 use crate::context::CommandContext;
+use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::table::Table;
 use crate::vault::existing_vault;
@@ -52,7 +56,8 @@ Examples:
 Examples:
   keyway trust grant search
   keyway trust grant search notes
-  keyway trust grant --all")]
+  keyway trust grant --all
+  keyway trust grant search --digest 5f0c…")]
     #[command(
         mut_arg("trust", hidden),
         mut_arg("env_file", hidden),
@@ -65,6 +70,10 @@ Examples:
         /// Approve every server of the plugin that needs it
         #[arg(long)]
         all: bool,
+        /// Digest of an entry as a refusal or `status --format json` printed it; approves without
+        /// asking, one for each entry
+        #[arg(long = "digest", value_name = "DIGEST")]
+        digests: Vec<String>,
         /// Also pass this variable to the entry's helper or process
         #[arg(long = "env", value_name = "NAME")]
         variables: Vec<String>,
@@ -121,9 +130,18 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
         Action::Grant {
             servers,
             all,
+            digests,
             variables,
             reach,
-        } => grant(context, reach, (servers, *all), variables),
+        } => {
+            let grant = Grant {
+                context,
+                reach,
+                digests,
+                variables,
+            };
+            grant.run(servers, *all)
+        }
         Action::Revoke { servers, reach } => revoke(context, reach, servers),
         Action::Reset { reach } => reset(context, reach),
     }
@@ -132,7 +150,7 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
 fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result<Exit, CliError> {
     let profile = reach.profile(context)?;
     let approvals = match existing_vault()? {
-        Some(vault) => Ledger::new(&vault, &profile)?.list()?,
+        Some(vault) => Ledger::new(&vault, &profile, ProcessEnvironment::home())?.list()?,
         None => Vec::new(),
     };
     let text = match format {
@@ -160,49 +178,95 @@ fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result
     Ok(Exit::Done)
 }
 
-fn grant(
-    context: &CommandContext,
-    reach: &ConnectArgs,
-    (servers, all): (&ServerArgs, bool),
-    variables: &[String],
-) -> Result<Exit, CliError> {
-    let host = reach.host(context, SignInPolicy::NEVER)?;
-    let (plugin, given) = servers.load(&host, reach)?;
-    let names = match (all, given.is_empty()) {
-        (true, true) => server::all(&plugin)?,
-        (true, false) => {
-            let what = "give servers or `--all`, not both";
+/// What `trust grant` was told.
+struct Grant<'a> {
+    context: &'a CommandContext,
+    reach: &'a ConnectArgs,
+    digests: &'a [String],
+    variables: &'a [String],
+}
+
+impl Grant<'_> {
+    fn run(&self, servers: &ServerArgs, all: bool) -> Result<Exit, CliError> {
+        let host = self.reach.host(self.context, SignInPolicy::NEVER)?;
+        let (plugin, given) = servers.load(&host, self.reach)?;
+        let names = match (all, given.is_empty()) {
+            (true, true) => server::all(&plugin)?,
+            (true, false) => {
+                let what = "give servers or `--all`, not both";
+                return Err(CliError::Usage { what });
+            }
+            (false, _) => named(&plugin, &given)?,
+        };
+        let store = host.approval_store().ok_or(Error::NoHome)?;
+        // All are looked at before any is approved: a wrong name approves nothing.
+        let mut questions = Vec::new();
+        for name in &names {
+            match plugin.question(name)? {
+                Some(question) => questions.push(question.compared_with(store)),
+                None => self.context.print_aside(&format!(
+                    "`{}` needs no approval: it runs no program and gets no variable\n",
+                    printable(name)
+                )),
+            }
+        }
+        if questions.is_empty() {
+            return Ok(Exit::Done);
+        }
+        if !self.is_agreed(&questions)? {
+            self.context.print_aside("nothing was approved\n");
+            return Ok(Exit::NotTrusted);
+        }
+        for question in &questions {
+            self.store(&host, question)?;
+        }
+        self.context.print_aside("approved\n");
+        Ok(Exit::Done)
+    }
+
+    /// Gets an answer to all questions at once: the digests that were given, or a person's.
+    fn is_agreed(&self, questions: &[Question]) -> Result<bool, CliError> {
+        let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
+        let page = page.join("\n");
+        let fits = |question: &Question| {
+            let digest = question.digest.to_string();
+            self.digests.iter().any(|given| *given == digest)
+        };
+        if !self.digests.is_empty() {
+            self.context.print_aside(&page);
+            if questions.iter().all(fits) {
+                return Ok(true);
+            }
+            let what = "`--digest` is not that of what the entry does now; nothing was approved";
             return Err(CliError::Usage { what });
         }
-        (false, _) => named(&plugin, &given)?,
-    };
-    // All are looked at before any is approved: a wrong name approves nothing.
-    let questions: Result<Vec<_>, CliError> = names
-        .iter()
-        .map(|name| Ok((name, plugin.question(name)?)))
-        .collect();
-    let profile = reach.profile(context)?;
-    for (name, question) in questions? {
-        let Some(question) = question else {
-            let name = printable(name);
-            context.print_aside(&format!(
-                "`{name}` needs no approval: it runs no program and gets no variable\n"
-            ));
-            continue;
+        if !io::stdin().is_terminal() {
+            self.context.print_aside(&page);
+            let what = "standard input is not a terminal; read the above, then repeat the command \
+                        with `--digest DIGEST` for each entry";
+            return Err(CliError::Usage { what });
+        }
+        let words = match questions.len() {
+            1 => "Allow this?".to_owned(),
+            count => format!("Allow all {count} of them?"),
         };
-        context.print_aside(&describe(&question));
-        with_ledger(&profile, |ledger| {
-            store_approval(ledger, &question)?;
-            for variable in variables {
-                ledger.grant(&question.source, &question.server, variable)?;
-            }
-            Ok(())
-        })?;
-        let events = context.events.for_plugin(&plugin.name());
-        events.emit(Kind::TrustDecided, Some(&question.server), None);
-        context.print_aside("approved\n");
+        Ok(ask(self.context, &page, &words))
     }
-    Ok(Exit::Done)
+
+    fn store(&self, host: &Host, question: &Question) -> Result<(), CliError> {
+        host.store_approval(question)?;
+        if !self.variables.is_empty() {
+            with_ledger(&self.reach.profile(self.context)?, |ledger| {
+                for variable in self.variables {
+                    ledger.grant(&question.source, &question.server, variable)?;
+                }
+                Ok(())
+            })?;
+        }
+        let events = self.context.events.for_plugin(&question.plugin);
+        events.emit(Kind::TrustDecided, Some(&question.server), None);
+        Ok(())
+    }
 }
 
 fn revoke(

@@ -125,7 +125,7 @@ fn a_code_for_another_device_is_shown_typed_and_then_a_tool_is_called() {
     let desk = desk();
     desk.rig.set(|settings| settings.device = Some(1));
     let grant = format!(
-        "[servers.\"{}:s\".oauth]\ngrant = \"device\"\n",
+        "[servers.\"{}:s\".oauth]\nsource = \"../../..\"\ngrant = \"device\"\n",
         plugin(&desk)
     );
     desk.folder.put("home/keyway/config/config.toml", grant);

@@ -164,7 +164,8 @@ fn what_the_hint_says_lets_the_sign_in_begin() {
     let (server, _) = world("pkce-unsupported");
     let folder = entry(&server);
     let plugin = folder.path().file_name().unwrap().to_str().unwrap();
-    let settings = format!("[servers.\"{plugin}:s\".oauth]\npkce = \"assume-s256\"\n");
+    let settings =
+        format!("[servers.\"{plugin}:s\".oauth]\nsource = \"../..\"\npkce = \"assume-s256\"\n");
     folder.put("home/config/config.toml", settings);
     assert_fault(&doctor(&folder).run(), "no-browser", 3, "keyway login s");
 }

@@ -51,7 +51,9 @@ fn entry(server: &Server, settings: &str) -> Folder {
     let url = server.url();
     let folder = Folder::with_entries(&format!(r#"{{"s": {{"type": "http", "url": "{url}"}}}}"#));
     let plugin = folder.path().file_name().unwrap().to_str().unwrap();
-    let settings = format!("[servers.\"{plugin}:s\".oauth]\nclient_id = \"c\"\n{settings}");
+    let settings = format!(
+        "[servers.\"{plugin}:s\".oauth]\nsource = \"../..\"\nclient_id = \"c\"\n{settings}"
+    );
     folder.put("home/config/config.toml", settings);
     folder.mode("home/config", 0o700)
 }
@@ -77,6 +79,19 @@ fn a_token_of_the_platform_that_is_not_there_is_told_and_its_file_is_enough() {
     assert_fault(&doctor(&folder).run(), "vault", 1, "chmod 0700");
     let folder = folder.mode("home/config", 0o700);
     assert_works(&doctor(&folder).run());
+}
+
+/// An identity provider that has no client for us has said no; a person is not asked instead.
+#[test]
+fn an_identity_that_is_not_set_up_never_becomes_a_question_to_a_person() {
+    let server = world(|_| true);
+    let folder = entry(&server, "grant = \"id-jag\"\nid_token_env = \"ID_TOKEN\"\n");
+    let fix = "check in `config.toml` where it is taken from";
+    let call = doctor(&folder)
+        .env("ID_TOKEN", "CANARY-id")
+        .env("BROWSER", "/bin/true");
+    assert_fault(&call.run(), "no-assertion", 1, fix);
+    assert_eq!(asked_for_a_token(&server), 0);
 }
 
 #[test]

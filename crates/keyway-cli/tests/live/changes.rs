@@ -133,6 +133,29 @@ fn an_entry_that_changes_is_approved_anew_before_anything_is_sent() {
     assert_eq!(other.tenants(), ["acme"]);
 }
 
+/// Threat E11: `--trust` is about what was there when it was said.
+#[test]
+fn e11_what_changes_after_the_start_is_not_approved_by_trust() {
+    let (upstream, other) = (Upstream::start(), Upstream::start());
+    let folder = Folder::new().file("p/.mcp.json", plugin(&[upstream.entry("s", "${TENANT}")]));
+    let gateway = Gateway::start(&folder, &["p", "--trust"], &[("TENANT", "acme")]);
+    let session = gateway.begin("/mcp/p/s").unwrap();
+    assert_eq!(session.tenant(), "acme");
+    let added = other.entry("new", "${TENANT}");
+    folder.put(
+        "p/.mcp.json",
+        plugin(&[other.entry("s", "${TENANT}"), added]),
+    );
+    eventually("the session is over", || session.is_over());
+    for path in ["/mcp/p/s", "/mcp/p/new"] {
+        assert_eq!(gateway.begin(path).unwrap().tools(), ["status"], "{path}");
+    }
+    assert_eq!(other.connections(), 0);
+    done(&folder, &["trust", "grant", "s", "--config", "p"]);
+    let again = gateway.begin("/mcp/p/s").unwrap();
+    eventually("it works", || again.tools() == ["whoami", "slow"]);
+}
+
 #[test]
 fn a_kept_variable_counts_as_soon_as_it_changes() {
     let upstream = Upstream::start();

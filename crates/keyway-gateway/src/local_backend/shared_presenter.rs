@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use keyway::connect::BoxFuture;
-use keyway::sign_in::{ConsentQuestion, DeviceQuestion, InteractionError, Presenter, Typed};
+use keyway::sign_in::{
+    ConsentQuestion, DeviceQuestion, ForeignPage, InteractionError, Presenter, Typed,
+};
 
 use super::dashboard_presenter::DashboardPresenter;
 
@@ -66,6 +68,15 @@ impl Presenter for SharedPresenter {
             terminal.settled();
         }
         self.screen.settled();
+    }
+
+    fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
+        // On the dashboard a person could agree in passing; such a page is rare, and asked about
+        // where the whole text is read.
+        match &self.terminal {
+            Some(terminal) => terminal.confirm_page(page),
+            None => self.screen.confirm_page(page),
+        }
     }
 
     fn is_available(&self) -> bool {

@@ -51,7 +51,8 @@ impl Context {
             text.push_str(&format!("[oauth.issuers.{issuer}]\n"));
             text.push_str(&assigned("client_id", id));
         }
-        text.push_str("[servers.\"conformance:server\".oauth]\n");
+        // Wherever the plugin of the suite lies.
+        text.push_str("[servers.\"conformance:server\".oauth]\nsource = \"/\"\n");
         text.push_str(&client);
         let mut line = |key: &str, value: &str| text.push_str(&assigned(key, value));
         if let Some(jwt) = &self.valid_jwt {

@@ -1,19 +1,14 @@
-//! What an approval is bound to: the entry, and the files inside the plugin that it runs.
+//! The digests of approvals.
 
 use std::fmt;
 
-use blake2::digest::consts::U32;
-use blake2::{Blake2b, Digest as _};
-use keyway_config::declared::DeclaredServer;
-use keyway_config::json::Node;
-use keyway_config::usage;
-
-use super::EntryContext;
+use super::fact::{Fact, Which};
 use super::files::Files;
+use super::hash::{Hash, Hasher, from_hex, to_hex};
 
-/// A digest of everything that was approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest([u8; 32]);
+/// A digest of everything that is approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(Hash);
 
 impl Digest {
     /// Returns the bytes that are kept.
@@ -21,57 +16,56 @@ impl Digest {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Reads what [`Display`](fmt::Display) writes; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        from_hex(text).map(Self)
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&to_hex(&self.0))
     }
 }
 
-/// Digests an entry with the files that it runs; the interpreter outside of the plugin is not
-/// part of it, so that its upgrade asks nobody.
-pub(super) fn of(server: &DeclaredServer, around: EntryContext<'_>, files: &Files) -> Digest {
-    let mut hasher = Hasher(Blake2b::new());
-    let document = around.document;
-    if document.dialect.is_contract() {
-        hasher.field(b"entry", document.source.slice(server.span).as_bytes());
-    } else {
-        // The same text means other things to other hosts, and what belongs to an entry of TOML or
-        // YAML may stand anywhere in the file.
-        hasher.field(b"dialect", document.dialect.id.as_bytes());
-        let entry = document.tree.at(&server.pointer);
-        let entry = entry.map(Node::canonical).unwrap_or_default();
-        hasher.field(b"value", entry.as_bytes());
-    }
-    // What counts where the person gives no value is the file's word as well.
-    for name in usage::names(server) {
-        if let Some(default) = around.host.defaults.get(name) {
-            hasher.field(b"variable", name.as_bytes());
-            hasher.field(b"default", default.as_bytes());
+/// What an approval is bound to; for which plugin it counts is the key of its record.
+///
+/// Taken apart wherever it is hashed, so that a new part cannot be forgotten.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlanDigest<'a> {
+    /// The name that the plugin gives itself.
+    pub(super) plugin: &'a str,
+    /// The name of the entry.
+    pub(super) server: &'a str,
+    /// What it would do.
+    pub(super) facts: &'a [Fact],
+    /// The files that run.
+    pub(super) files: &'a Files,
+}
+
+impl PlanDigest<'_> {
+    pub(super) fn of(self, which: Which) -> Digest {
+        let Self {
+            plugin,
+            server,
+            facts,
+            files,
+        } = self;
+        let mut hasher = Hasher::default();
+        hasher.field(b"version", &VERSION.to_le_bytes());
+        hasher.field(b"plugin", plugin.as_bytes());
+        hasher.field(b"server", server.as_bytes());
+        hasher.field(b"facts", &facts.len().to_le_bytes());
+        for fact in facts {
+            fact.hash(&mut hasher, which);
         }
-    }
-    hasher.field(b"root", around.root.as_os_str().as_encoded_bytes());
-    if files.are_too_large() {
-        hasher.field(b"large", b"");
-    }
-    for (file, content) in files.seen() {
-        hasher.field(b"path", file.as_os_str().as_encoded_bytes());
-        match content {
-            Some(content) => hasher.field(b"file", content),
-            None => hasher.field(b"none", b""),
-        }
-    }
-    Digest(hasher.0.finalize().into())
-}
-
-/// Hashes labelled, length-prefixed fields, so that no two inputs look alike.
-struct Hasher(Blake2b<U32>);
-
-impl Hasher {
-    fn field(&mut self, label: &[u8], bytes: &[u8]) {
-        self.0.update(label);
-        self.0.update(bytes.len().to_le_bytes());
-        self.0.update(bytes);
+        files.hash(&mut hasher);
+        Digest(hasher.finish())
     }
 }
+
+/// Raised whenever more, or something else, goes into a digest: what was approved before is asked
+/// again once, with that reason.
+pub(super) const VERSION: u32 = 2;

@@ -1,174 +1,338 @@
-//! The files inside the plugin that an entry runs, and whether they are still the same.
+//! The files that an approval is over, and whether they are still the same.
 //!
-//! What is hashed is what the command line names, wherever in it. Between the last look and the
-//! moment at which a program reads its file there is a gap that hashing cannot close (threat D11):
-//! a file that is swapped and swapped back inside it is not noticed.
+//! What the command line names is always part of it. Where the plugin's folder is one that code is
+//! run from, all files below it are. Between the last look and the moment at which a program reads
+//! its file there is a gap that hashing cannot close (threat D11): a file that is swapped and
+//! swapped back inside it is not noticed.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use blake2::digest::consts::U32;
-use blake2::{Blake2b, Digest as _};
-use keyway_config::declared::{DeclaredServer, Endpoint, HelperCommand};
+use keyway_secret::Secret;
 
-use super::{EntryContext, shown};
-use crate::read;
+use super::hash::{Hash, Hasher};
+use super::manifest::{FileChange, Manifest};
+use super::places::{Places, normal};
+use super::store::ApprovalStore;
+use super::tree::{self, KnownTree, Tree, TreePlace};
 
-/// The files that an entry runs, as they were when this was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The files of an entry, as they were when this was made.
+#[derive(Debug, Clone)]
 pub struct Files {
-    root: PathBuf,
-    /// Where words of the command line may begin.
-    bases: Vec<PathBuf>,
-    words: Vec<String>,
-    seen: Seen,
+    lookup: Lookup,
+    named: Vec<NamedFile>,
+    tree: Coverage,
 }
 
-/// A digest of a file's content; `None` stands for one that cannot be read.
-type Content = [u8; 32];
+/// Where to look for files.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lookup {
+    pub(super) place: TreePlace,
+    pub(super) data: PathBuf,
+    /// Where words of the command line may begin.
+    pub(super) bases: Vec<PathBuf>,
+    /// A value of the person's may be among them.
+    pub(super) words: Vec<Secret<String>>,
+    /// Files that count wherever they are.
+    pub(super) programs: Vec<PathBuf>,
+}
 
-/// What was found when the files were looked at.
+/// A file that the command line names, or that decides what it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Seen {
-    Whole(Vec<(PathBuf, Option<Content>)>),
-    /// There is more than is read before anybody has approved it.
-    TooLarge(Vec<(PathBuf, Option<Content>)>),
+struct NamedFile {
+    path: PathBuf,
+    /// Where a link leads.
+    target: Option<PathBuf>,
+    /// `None` for one that cannot be read, or is the system's own.
+    content: Option<Hash>,
+}
+
+/// What is covered beyond the named files.
+#[derive(Debug, Clone)]
+enum Coverage {
+    /// Nothing: no code is run from the plugin's folder.
+    Named,
+    /// All files below the plugin's folder.
+    Tree(Tree),
+    /// Nothing: there is more than an approval covers.
+    TooLarge,
+    /// Nothing: the plugin's folder is the person's home, or above it.
+    Home,
+}
+
+/// What a tree is compared with.
+#[derive(Clone, Copy)]
+pub(super) struct Cache<'a> {
+    pub(super) store: Option<&'a dyn ApprovalStore>,
+    pub(super) source: &'a Path,
+    pub(super) server: &'a str,
+    pub(super) now: SystemTime,
 }
 
 impl Files {
-    /// Looks at the files that an entry names.
-    pub(super) fn of(server: &DeclaredServer, around: EntryContext<'_>) -> Self {
-        let root = around.root;
-        let mut bases = vec![root.to_path_buf()];
-        if let Endpoint::Local(local) = &server.endpoint
-            && let Some(cwd) = &local.cwd
-        {
-            bases.push(root.join(shown(&cwd.template, around.host)));
-        }
-        let words = words(server, around);
-        let seen = look(root, &bases, &words);
+    /// Looks at the files; `home` is the person's.
+    pub(super) fn of(
+        lookup: Lookup,
+        counts_tree: bool,
+        home: Option<&Path>,
+        cache: Cache<'_>,
+    ) -> Self {
+        let is_home = home.is_some_and(|home| home.starts_with(&lookup.place.root));
+        let tree = match (counts_tree, is_home) {
+            (false, _) => Coverage::Named,
+            (true, true) => Coverage::Home,
+            (true, false) => match cache.count(&lookup.place) {
+                Ok(tree) => Coverage::Tree(tree),
+                Err(tree::TooLarge) => Coverage::TooLarge,
+            },
+        };
         Self {
-            root: root.to_path_buf(),
-            bases,
-            words,
-            seen,
+            named: lookup.look(),
+            lookup,
+            tree,
         }
     }
 
-    /// Says whether everything is as it was.
+    /// Says whether what runs is as it was, right before it starts.
     ///
     /// # Errors
     ///
     /// Returns the name of a file that changed, appeared or went away.
     pub fn verify(&self) -> Result<(), String> {
-        let now = look(&self.root, &self.bases, &self.words);
-        if now == self.seen {
+        self.verify_named()?;
+        let Coverage::Tree(before) = &self.tree else {
+            return Ok(());
+        };
+        match self.lookup.place.stamp() {
+            Ok(stamp) if stamp == before.stamp => Ok(()),
+            _ => Err(self.changed_file(before)),
+        }
+    }
+
+    /// The same right after the start, for the files that the command line names: what a program
+    /// writes into its own folder is its own affair until the next start.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::verify`].
+    pub fn verify_named(&self) -> Result<(), String> {
+        let (now, before) = (self.lookup.look(), &self.named);
+        if now == *before {
             return Ok(());
         }
-        let (now, before) = (now.files(), self.seen.files());
         let changed = now.iter().find(|file| !before.contains(file));
         let gone = || before.iter().find(|file| !now.contains(file));
-        let (path, _) = changed.or_else(gone).ok_or_else(String::new)?;
-        let path = path.strip_prefix(&self.root).unwrap_or(path);
-        Err(path.to_string_lossy().into_owned())
+        let path = changed.or_else(gone).map(|file| file.path.as_path());
+        Err(self.below(path.unwrap_or(&self.lookup.place.root)))
     }
 
-    /// Returns the files.
+    /// Returns the files that the command line names.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.seen.files().iter().map(|(path, _)| path.as_path())
+        self.named.iter().map(|file| file.path.as_path())
     }
 
-    /// Says whether they are too large to be read, so that nobody can approve what they are.
+    /// Says which files are covered, in words; `None` if there are none.
     #[must_use]
-    pub const fn are_too_large(&self) -> bool {
-        matches!(self.seen, Seen::TooLarge(_))
-    }
-
-    pub(crate) fn seen(&self) -> &[(PathBuf, Option<Content>)] {
-        self.seen.files()
-    }
-}
-
-impl Seen {
-    fn files(&self) -> &[(PathBuf, Option<Content>)] {
-        match self {
-            Self::Whole(files) | Self::TooLarge(files) => files,
-        }
-    }
-}
-
-/// The words of the command line, and the values of flags that are written in one word.
-fn words(server: &DeclaredServer, around: EntryContext<'_>) -> Vec<String> {
-    let mut words: Vec<String> = match &server.endpoint {
-        Endpoint::Local(local) => std::iter::once(&local.command)
-            .chain(&local.args)
-            .map(|field| shown(&field.template, around.host))
-            .collect(),
-        Endpoint::Remote(remote) => match remote.helper.as_ref().map(|helper| &helper.command) {
-            Some(HelperCommand::Program(field) | HelperCommand::Shell(field)) => {
-                let line = shown(&field.template, around.host);
-                let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-                std::iter::once(line).chain(words).collect()
+    pub fn coverage(&self) -> Option<String> {
+        let named = self.named.len();
+        let beyond = "files of the plugin beyond those named on the command line are not covered";
+        match &self.tree {
+            Coverage::Named if named == 0 => None,
+            Coverage::Named if named == 1 => Some("the file that it names".to_owned()),
+            Coverage::Named => Some(format!("the {named} files that it names")),
+            Coverage::Tree(tree) if tree.count == 0 => {
+                Some("all files of the plugin, of which there are none yet".to_owned())
             }
-            Some(HelperCommand::Words(words)) => words
-                .iter()
-                .map(|field| shown(&field.template, around.host))
-                .collect(),
-            None => Vec::new(),
-        },
-    };
-    let values: Vec<String> = words
-        .iter()
-        .filter_map(|word| word.split_once('='))
-        .map(|(_, value)| value.to_owned())
-        .collect();
-    words.extend(values);
-    words
-}
-
-fn look(root: &Path, bases: &[PathBuf], words: &[String]) -> Seen {
-    let named = |base: &PathBuf| {
-        let base = base.clone();
-        let inside = move |word: &String| inside(root, &base.join(word));
-        words.iter().filter_map(inside).collect::<Vec<_>>()
-    };
-    let mut files: Vec<PathBuf> = bases.iter().flat_map(named).collect();
-    files.sort_unstable();
-    files.dedup();
-    let length = |file: &PathBuf| fs::metadata(file).map_or(0, |it| it.len());
-    let lengths = files.iter().map(length);
-    let all = lengths.fold(0, u64::saturating_add);
-    if all > MAX_BYTES {
-        return Seen::TooLarge(files.into_iter().map(|file| (file, None)).collect());
+            Coverage::Tree(tree) if tree.count == 1 => {
+                Some("the one file of the plugin".to_owned())
+            }
+            Coverage::Tree(tree) => Some(format!("all {} files of the plugin", tree.count)),
+            Coverage::TooLarge => Some(format!("more than 100,000, or more than 1 GiB: {beyond}")),
+            Coverage::Home => Some(format!("the plugin is your home folder: {beyond}")),
+        }
     }
-    let read = files.into_iter().map(|file| {
-        let content = content(&file);
-        (file, content)
-    });
-    Seen::Whole(read.collect())
+
+    /// Says whether there are files that run and are not covered.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        matches!(self.tree, Coverage::TooLarge | Coverage::Home)
+    }
+
+    /// Returns what later looks at the tree compare with, as long as that is safe.
+    pub(super) fn known_tree(&self) -> Option<KnownTree> {
+        match &self.tree {
+            Coverage::Tree(tree) if tree.is_settled => Some(KnownTree {
+                stamp: tree.stamp,
+                content: tree.content,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns the files of the tree one by one; `None` if they are those of the last approval, or
+    /// no tree counts.
+    pub(super) fn manifest(&self) -> Option<&Manifest> {
+        match &self.tree {
+            Coverage::Tree(tree) => tree.manifest.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the files that differ from those of an approval, by name.
+    pub(super) fn changes_since(&self, before: &Manifest) -> Vec<(String, FileChange)> {
+        self.manifest()
+            .map(|now| now.changes_since(before))
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut hasher = Hasher::default();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    pub(super) fn hash(&self, hasher: &mut Hasher) {
+        let Self {
+            lookup,
+            named,
+            tree,
+        } = self;
+        for NamedFile {
+            path,
+            target,
+            content,
+        } in named
+        {
+            hasher.field(b"path", self.below(path).as_bytes());
+            if let Some(target) = target {
+                hasher.field(b"target", lookup.below(target).as_bytes());
+            }
+            match content {
+                Some(content) => hasher.field(b"file", content),
+                None => hasher.field(b"none", b""),
+            }
+        }
+        match tree {
+            Coverage::Named => hasher.field(b"named", b""),
+            Coverage::Tree(tree) => hasher.field(b"tree", &tree.content),
+            Coverage::TooLarge => hasher.field(b"large", b""),
+            Coverage::Home => hasher.field(b"home", b""),
+        }
+    }
+
+    fn below(&self, path: &Path) -> String {
+        self.lookup.below(path)
+    }
+
+    /// Finds the name of one file that is not as in `before`.
+    fn changed_file(&self, before: &Tree) -> String {
+        let root = || ".".to_owned();
+        let count = |known: Option<&Manifest>| {
+            let known = known.cloned();
+            self.lookup
+                .place
+                .count(None, || known, SystemTime::UNIX_EPOCH)
+        };
+        let Some(old) = &before.manifest else {
+            return root();
+        };
+        let now = count(Some(old)).ok().and_then(|tree| tree.manifest);
+        let changes = now.map(|now| now.changes_since(old)).unwrap_or_default();
+        changes
+            .into_iter()
+            .next()
+            .map_or_else(root, |(path, _)| path)
+    }
 }
 
-/// Returns the regular file inside `root` that a path leads to, if there is one.
-fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
-    let path = fs::canonicalize(path).ok()?;
-    let root = fs::canonicalize(root).ok()?;
-    (path.starts_with(root) && path.is_file()).then_some(path)
+impl Lookup {
+    fn look(&self) -> Vec<NamedFile> {
+        let words = self.bases.iter().flat_map(|base| {
+            let words = self.words.iter();
+            words.map(move |word| normal(&base.join(word.expose())))
+        });
+        let inside = |path: &PathBuf| self.is_inside(path) && path.is_file();
+        let programs = self.programs.iter().filter(|path| path.is_file()).cloned();
+        let mut paths: Vec<PathBuf> = words.filter(inside).chain(programs).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let mut room = tree::MAX_BYTES;
+        paths
+            .into_iter()
+            .map(|path| NamedFile::look(path, &mut room))
+            .collect()
+    }
+
+    fn is_inside(&self, path: &Path) -> bool {
+        let inside = |path: &Path| {
+            let is_data = !self.data.as_os_str().is_empty() && path.starts_with(&self.data);
+            path.starts_with(&self.place.root) || is_data
+        };
+        inside(path) || fs::canonicalize(path).is_ok_and(|path| inside(&path))
+    }
+
+    /// Returns a path seen from the plugin or its data folder.
+    fn below(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.place.root);
+        let below = below.or_else(|_| path.strip_prefix(&self.data));
+        below.unwrap_or(path).to_string_lossy().into_owned()
+    }
 }
 
-fn content(path: &Path) -> Option<Content> {
-    // It may have grown meanwhile.
-    let mut file = read::open(path).ok()?.take(MAX_BYTES + 1);
-    let mut hasher = Blake2b::<U32>::new();
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(hasher.finalize().into()),
-            read => hasher.update(buffer.get(..read)?),
+impl NamedFile {
+    fn look(path: PathBuf, room: &mut u64) -> Self {
+        let target = fs::canonicalize(&path)
+            .ok()
+            .filter(|target| *target != path);
+        let metadata = fs::metadata(&path).ok();
+        let is_link = target.is_some();
+        let is_fixed = |it: &fs::Metadata| is_link && tree::is_systems(it);
+        let size = metadata.as_ref().map_or(0, fs::Metadata::len);
+        let fits = size <= *room;
+        if fits {
+            *room = room.saturating_sub(size);
+        }
+        let is_read = fits && !metadata.as_ref().is_some_and(is_fixed);
+        let content = if is_read { tree::content(&path) } else { None };
+        Self {
+            path,
+            target,
+            content,
         }
     }
 }
 
-const BUFFER: usize = 64 * 1024;
-/// What the files of one entry may hold together.
-const MAX_BYTES: u64 = 256 * 1024 * 1024;
+impl Cache<'_> {
+    fn count(&self, place: &TreePlace) -> Result<Tree, tree::TooLarge> {
+        let approval = || self.store?.find(self.source, self.server).ok()?;
+        let known = approval().and_then(|approval| approval.known_tree());
+        let files = || self.store?.find_files(self.source, self.server).ok()?;
+        place.count(known, files, self.now)
+    }
+}
+
+/// Returns the files by which package runners and interpreters are configured in a folder.
+pub(super) fn configuration(folder: &Path, places: Places<'_>) -> Vec<PathBuf> {
+    if !places.contain(folder) {
+        return Vec::new();
+    }
+    CONFIGURATION.iter().map(|name| folder.join(name)).collect()
+}
+
+const CONFIGURATION: &[&str] = &[
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    "pnpm-workspace.yaml",
+    "bunfig.toml",
+    "package.json",
+    "deno.json",
+    "uv.toml",
+    "pip.conf",
+    "pyproject.toml",
+    ".python-version",
+    "sitecustomize.py",
+    "usercustomize.py",
+];

@@ -1,9 +1,11 @@
 //! The approvals that a person gave, sealed in the vault so that no plugin can write one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use keyway_vault::{Namespace, Record, Vault, VaultError};
 
+use super::manifest::Manifest;
+use super::places::Places;
 use super::{Approval, Question};
 
 /// The approvals in one vault.
@@ -11,21 +13,26 @@ use super::{Approval, Question};
 pub struct Ledger<'a> {
     vault: &'a Vault,
     namespace: Namespace,
+    /// The files of approvals, one by one: large, and read only where they differ.
+    files: Namespace,
     profile: String,
+    home: Option<PathBuf>,
 }
 
 impl<'a> Ledger<'a> {
-    /// Opens the ledger of a profile.
+    /// Opens the ledger of a profile. A plugin below `home` is known by its place there, so that a
+    /// home that moved keeps its approvals.
     ///
     /// # Errors
     ///
     /// Returns a [`VaultError`] if the vault cannot be used.
-    pub fn new(vault: &'a Vault, profile: &str) -> Result<Self, VaultError> {
-        let namespace = Namespace::new("trust")?;
+    pub fn new(vault: &'a Vault, profile: &str, home: Option<PathBuf>) -> Result<Self, VaultError> {
         Ok(Self {
             vault,
-            namespace,
+            namespace: Namespace::new("trust")?,
+            files: Namespace::new("trust-files")?,
             profile: profile.to_owned(),
+            home,
         })
     }
 
@@ -35,30 +42,42 @@ impl<'a> Ledger<'a> {
     ///
     /// Returns a [`VaultError`] if the vault cannot be read, or the record was tampered with.
     pub fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, VaultError> {
-        let record = self
-            .vault
-            .sealed(self.namespace.clone())
-            .get(&self.key(source, server))?;
-        Ok(record.and_then(|record| Approval::from_bytes(record.value.expose())))
+        let sealed = self.vault.sealed(self.namespace.clone());
+        for key in self.keys(source, server) {
+            if let Some(record) = sealed.get(&key)? {
+                return Ok(Approval::from_bytes(record.value.expose()));
+            }
+        }
+        Ok(None)
     }
 
-    /// Records an approval; earlier grants of variables stay.
+    /// Returns the files that were approved last for an entry.
     ///
-    /// Returns `false` if there is nothing to bind it to: the files are [too
-    /// large](super::Files::are_too_large).
+    /// # Errors
+    ///
+    /// As [`Self::find`].
+    pub fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, VaultError> {
+        let [key, _] = self.keys(source, server);
+        let record = self.vault.sealed(self.files.clone()).get(&key)?;
+        Ok(record.and_then(|record| Manifest::from_bytes(record.value.expose())))
+    }
+
+    /// Records an approval; variables that were granted stay, and so does what was approved of the
+    /// same entry for other values of the person's variables.
     ///
     /// # Errors
     ///
     /// Returns a [`VaultError`] if the vault cannot be written.
-    pub fn approve(&self, question: &Question) -> Result<bool, VaultError> {
-        if question.files.are_too_large() {
-            return Ok(false);
+    pub fn approve(&self, question: &Question) -> Result<(), VaultError> {
+        let (source, server) = (&question.source, &question.server);
+        let earlier = self.find(source, server)?;
+        // The files first: without them the approval still counts, and only reads more.
+        if let Some(files) = question.files.manifest() {
+            let [key, _] = self.keys(source, server);
+            let sealed = self.vault.sealed(self.files.clone());
+            sealed.put(&key, &files.to_bytes())?;
         }
-        let earlier = self.find(&question.source, &question.server)?;
-        let grants = earlier.map(|approval| approval.grants).unwrap_or_default();
-        let approval = Approval::of(question).with_grants(grants);
-        self.put(&question.source, &approval)?;
-        Ok(true)
+        self.put(source, &Approval::beside(question, earlier))
     }
 
     /// Lets the helper or process of an approved entry have one more variable.
@@ -87,9 +106,10 @@ impl<'a> Ledger<'a> {
     pub fn revoke(&self, source: &Path, server: &str) -> Result<bool, VaultError> {
         let existed = self.find(source, server)?.is_some();
         if existed {
-            self.vault
-                .sealed(self.namespace.clone())
-                .delete(&self.key(source, server))?;
+            for key in self.keys(source, server) {
+                self.vault.sealed(self.namespace.clone()).delete(&key)?;
+                self.vault.sealed(self.files.clone()).delete(&key)?;
+            }
         }
         Ok(existed)
     }
@@ -107,14 +127,17 @@ impl<'a> Ledger<'a> {
     }
 
     fn put(&self, source: &Path, approval: &Approval) -> Result<(), VaultError> {
-        self.vault
-            .sealed(self.namespace.clone())
-            .put(&self.key(source, &approval.server), &approval.to_bytes())?;
+        let [key, _] = self.keys(source, &approval.server);
+        let sealed = self.vault.sealed(self.namespace.clone());
+        sealed.put(&key, &approval.to_bytes())?;
         Ok(())
     }
 
-    /// The key of a record. A name is part of it, and never of a file's name.
-    fn key(&self, source: &Path, server: &str) -> String {
-        format!("{}\n{}\n{server}", self.profile, source.to_string_lossy())
+    /// The keys of a record: seen from the home, and as earlier versions wrote it. A name is part of
+    /// it, and never of a file's name.
+    fn keys(&self, source: &Path, server: &str) -> [String; 2] {
+        let seen = Places::source(source, self.home.as_deref());
+        let whole = source.to_string_lossy();
+        [&*seen, &*whole].map(|source| format!("{}\n{source}\n{server}", self.profile))
     }
 }

@@ -1,10 +1,17 @@
-//! One approval, as a type and as the bytes that a store keeps.
+//! What was approved of one entry, as a type and as the bytes that a store keeps.
 
 use serde::{Deserialize, Serialize};
 
+use super::digest::VERSION;
+use super::fact::{Fact, FactKind};
+use super::hash::{from_hex, to_hex};
+use super::tree::KnownTree;
 use super::{Digest, Question};
 
 /// What a person approved of one entry. A store keeps it as [bytes](Self::to_bytes).
+///
+/// Several states can be approved at once if they differ in the person's own variables alone: an
+/// entry for two tenants has two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
@@ -14,10 +21,21 @@ pub struct Approval {
     pub server: String,
     /// Where the plugin was.
     pub source: String,
-    /// What was approved.
-    digest: String,
     /// More variables that its helper or process may have.
     pub grants: Vec<String>,
+    /// What was approved, the latest last; none if an earlier version of Keyway wrote this.
+    states: Vec<State>,
+}
+
+/// One state of an entry that was approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    digest: String,
+    /// The part that the plugin decides.
+    of_plugin: String,
+    facts: Vec<Fact>,
+    /// The stamp and the digest of the plugin's files.
+    tree: Option<(String, String)>,
 }
 
 impl Approval {
@@ -28,22 +46,62 @@ impl Approval {
             plugin: question.plugin.clone(),
             server: question.server.clone(),
             source: question.source.to_string_lossy().into_owned(),
-            digest: question.digest.to_string(),
             grants: Vec::new(),
+            states: vec![State::of(question)],
         }
     }
 
-    /// The same with further variables that the helper or process may have.
+    /// Approves what is asked beside what was approved `before`: variables that were granted stay,
+    /// and so do states that differ in the person's own variables alone.
     #[must_use]
-    pub fn with_grants(mut self, grants: Vec<String>) -> Self {
-        self.grants = grants;
-        self
+    pub fn beside(question: &Question, before: Option<Self>) -> Self {
+        let mut approval = Self::of(question);
+        let Some(before) = before else {
+            return approval;
+        };
+        let of_plugin = question.of_plugin.to_string();
+        let digest = question.digest.to_string();
+        let keeps = |state: &State| state.of_plugin == of_plugin && state.digest != digest;
+        let mut states: Vec<State> = before.states.into_iter().filter(keeps).collect();
+        let surplus = states.len().saturating_sub(MOST_STATES - 1);
+        states.drain(..surplus);
+        states.append(&mut approval.states);
+        Self {
+            grants: before.grants,
+            states,
+            ..approval
+        }
     }
 
     /// Says whether the approval covers what is asked now.
     #[must_use]
     pub fn covers(&self, digest: &Digest) -> bool {
-        self.digest == digest.to_string()
+        let digest = digest.to_string();
+        self.states.iter().any(|state| state.digest == digest)
+    }
+
+    /// Says whether the plugin's files are what was approved, and have been written anew since.
+    pub(crate) fn is_outdated_for(&self, question: &Question) -> bool {
+        let now = question.files.known_tree();
+        now.is_some_and(|now| {
+            self.known_tree()
+                .is_none_or(|known| known.stamp != now.stamp)
+        })
+    }
+
+    /// Returns what was approved last; `None` if an earlier version of Keyway wrote it.
+    #[must_use]
+    pub fn last_facts(&self) -> Option<&[Fact]> {
+        Some(&self.states.last()?.facts)
+    }
+
+    /// Returns what is known of the plugin's files.
+    pub(super) fn known_tree(&self) -> Option<KnownTree> {
+        let (stamp, content) = self.states.last()?.tree.as_ref()?;
+        Some(KnownTree {
+            stamp: from_hex(stamp)?,
+            content: from_hex(content)?,
+        })
     }
 
     /// Returns the bytes that a store keeps. Who can change them can approve anything: they belong
@@ -54,20 +112,22 @@ impl Approval {
             plugin,
             server,
             source,
-            digest,
             grants,
-        } = self.clone();
+            states,
+        } = self;
         let stored = Stored {
-            plugin,
-            server,
-            source,
-            digest,
-            grants,
+            plugin: plugin.clone(),
+            server: server.clone(),
+            source: source.clone(),
+            grants: grants.clone(),
+            version: VERSION,
+            states: states.iter().map(StoredState::of).collect(),
         };
         serde_json::to_vec(&stored).unwrap_or_default()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; `None` for anything else.
+    /// Reads what [`Self::to_bytes`] wrote, in this version of Keyway or an earlier one; `None` for
+    /// anything else.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let stored: Stored = serde_json::from_slice(bytes).ok()?;
@@ -75,16 +135,38 @@ impl Approval {
             plugin,
             server,
             source,
-            digest,
             grants,
+            version,
+            states,
         } = stored;
+        // What an earlier version approved is asked again, with that reason.
+        let states = if version == VERSION {
+            states
+        } else {
+            Vec::new()
+        };
         Some(Self {
             plugin,
             server,
             source,
-            digest,
             grants,
+            states: states
+                .into_iter()
+                .map(StoredState::read)
+                .collect::<Option<_>>()?,
         })
+    }
+}
+
+impl State {
+    fn of(question: &Question) -> Self {
+        let tree = question.files.known_tree();
+        Self {
+            digest: question.digest.to_string(),
+            of_plugin: question.of_plugin.to_string(),
+            facts: question.facts.clone(),
+            tree: tree.map(|it| (to_hex(&it.stamp), to_hex(&it.content))),
+        }
     }
 }
 
@@ -94,7 +176,106 @@ struct Stored {
     plugin: String,
     server: String,
     source: String,
-    digest: String,
     #[serde(default)]
     grants: Vec<String>,
+    /// Absent in what the first version wrote.
+    #[serde(default)]
+    version: u32,
+    #[serde(default)]
+    states: Vec<StoredState>,
 }
+
+#[derive(Serialize, Deserialize)]
+struct StoredState {
+    digest: String,
+    of_plugin: String,
+    facts: Vec<StoredFact>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tree: Option<(String, String)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFact {
+    kind: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    name: String,
+    value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    masked: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_persons: bool,
+}
+
+impl StoredState {
+    fn of(state: &State) -> Self {
+        let State {
+            digest,
+            of_plugin,
+            facts,
+            tree,
+        } = state;
+        Self {
+            digest: digest.clone(),
+            of_plugin: of_plugin.clone(),
+            facts: facts.iter().map(StoredFact::of).collect(),
+            tree: tree.clone(),
+        }
+    }
+
+    fn read(self) -> Option<State> {
+        let Self {
+            digest,
+            of_plugin,
+            facts,
+            tree,
+        } = self;
+        Some(State {
+            digest,
+            of_plugin,
+            facts: facts
+                .into_iter()
+                .map(StoredFact::read)
+                .collect::<Option<_>>()?,
+            tree,
+        })
+    }
+}
+
+impl StoredFact {
+    fn of(fact: &Fact) -> Self {
+        let Fact {
+            kind,
+            name,
+            value,
+            // Made anew for every question.
+            caution: _,
+            masked,
+            is_persons,
+        } = fact;
+        Self {
+            kind: kind.label().to_owned(),
+            name: name.clone(),
+            value: value.clone(),
+            masked: masked.as_ref().map(to_hex),
+            is_persons: *is_persons,
+        }
+    }
+
+    fn read(self) -> Option<Fact> {
+        let Self {
+            kind,
+            name,
+            value,
+            masked,
+            is_persons,
+        } = self;
+        let mut fact = Fact::new(FactKind::from_label(&kind)?, &name, value);
+        if let Some(masked) = masked {
+            fact.masked = Some(from_hex(&masked)?);
+        }
+        Some(fact.of_person(is_persons))
+    }
+}
+
+/// How many states of one entry stand side by side; the oldest goes first.
+const MOST_STATES: usize = 32;

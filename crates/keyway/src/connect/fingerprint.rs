@@ -18,7 +18,6 @@ use keyway_secret::{Secret, constant_time_eq, random};
 use keyway_transport::ChildKind;
 
 use super::{Target, child_env, exposed, host_env};
-use crate::approval::Files;
 
 /// The key of fingerprints: those made with different keys cannot be compared.
 #[derive(Debug, Clone)]
@@ -165,12 +164,8 @@ fn hash_child(
             hasher.field("value", value.as_encoded_bytes());
         }
     }
-    for (path, content) in target.files.map(Files::seen).unwrap_or_default() {
-        hasher.field("file", path.as_os_str().as_encoded_bytes());
-        hasher.field(
-            "content",
-            content.as_ref().map_or(&[], <[u8; 32]>::as_slice),
-        );
+    if let Some(files) = target.files {
+        hasher.field("files", &files.fingerprint());
     }
     hasher.field("confined", format!("{:?}", target.confinement).as_bytes());
 }

@@ -7,13 +7,13 @@ use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
 use keyway_lint::mask;
 use keyway_mcp::explain::naming;
-use keyway_store::StoreError;
 
 use super::rules;
-use crate::approval::{EntryContext, Ledger, Question};
+use crate::approval::{ApprovalStore, Question};
 use crate::diagnosis::{Diagnosis, Finding, Variable};
 use crate::host::{Error, Host};
 use crate::load::Loaded;
+use crate::settings::{Confinement, Settings};
 use crate::sign_in::Accounts;
 use crate::status::{self, ServerStatus};
 
@@ -70,18 +70,27 @@ impl<'a> Survey<'a> {
         servers.any(|server| server.waits_for_approval() || server.uses_oauth())
     }
 
+    /// Adds what has to be approved where nothing is stored yet, so that nothing can be.
+    pub fn add_questions(&mut self, host: &Host) {
+        for server in &mut self.servers {
+            if server.waits_for_approval() {
+                server.diagnosis.question = server.question(host);
+            }
+        }
+    }
+
     /// Adds approvals and sign-ins.
     ///
     /// # Errors
     ///
     /// Returns [`Error::NoHome`] where nothing is stored, [`Error::Store`] if it cannot be read.
     pub fn add_stored(&mut self, host: &Host, accounts: &Accounts) -> Result<(), Error> {
-        let vault = accounts.vault().ok_or(Error::NoHome)?.get();
-        let vault = vault.map_err(StoreError::from)?;
-        let ledger = Ledger::new(&vault, accounts.profile()).map_err(StoreError::from)?;
+        let vault = accounts.vault().ok_or(Error::NoHome)?;
+        let host = &host.with_approvals_of(accounts, vault);
+        let store = host.approval_store().ok_or(Error::NoHome)?;
         for server in &mut self.servers {
             if server.waits_for_approval() {
-                server.add_approval(host, &ledger)?;
+                server.add_approval(host, store)?;
             }
             if server.uses_oauth() {
                 server.add_sign_in(host, accounts)?;
@@ -102,6 +111,13 @@ impl Surveyed<'_> {
         })
     }
 
+    /// Returns what its programs are kept from, as the person decided.
+    #[must_use]
+    pub fn confinement(&self, settings: &Settings) -> Confinement {
+        let root = &self.loaded.plugin.root;
+        settings.sandbox.of(&self.diagnosis.id(), root)
+    }
+
     fn waits_for_approval(&self) -> bool {
         self.diagnosis.state.reason == Some(Reason::PendingTrust)
     }
@@ -110,16 +126,16 @@ impl Surveyed<'_> {
         self.diagnosis.method == Some(Method::OAuth)
     }
 
-    fn add_approval(&mut self, host: &Host, ledger: &Ledger<'_>) -> Result<(), Error> {
+    fn add_approval(&mut self, host: &Host, store: &dyn ApprovalStore) -> Result<(), Error> {
         let Some(question) = self.question(host) else {
             return Ok(());
         };
-        let approval = ledger.find(&question.source, &question.server);
-        let approval = approval.map_err(StoreError::from)?;
-        if approval.is_some_and(|approval| approval.covers(&question.digest)) {
+        let approval = store.find(&question.source, &question.server)?;
+        let is_approved = approval.is_some_and(|approval| approval.covers(&question.digest));
+        if is_approved || host.is_approved_for_this_run(&question) {
             self.diagnosis.clear_approval();
         } else {
-            self.diagnosis.question = Some(question);
+            self.diagnosis.question = Some(question.compared_with(store));
         }
         Ok(())
     }
@@ -127,13 +143,7 @@ impl Surveyed<'_> {
     fn question(&self, host: &Host) -> Option<Question> {
         let server = self.status.entry.server.as_ref().ok()?;
         let variables = host.variable_scope(self.loaded).ok()?;
-        let context = EntryContext {
-            plugin: &self.diagnosis.plugin,
-            root: &self.loaded.plugin.root,
-            document: self.status.document,
-            host: variables.host_variables(),
-        };
-        Question::about(server, context, &variables.scope())
+        host.question(self.loaded, server, &variables)
     }
 
     /// Adds the sign-in; one that has ended makes the server wait for a person.
@@ -195,7 +205,7 @@ fn diagnose(plugin: &str, status: &ServerStatus<'_>, findings: &[Diagnostic]) ->
                 ..found
             }
         }
-        (_, Some(Reason::PendingTrust)) => of_error(found, &Error::NotApproved { server }),
+        (_, Some(Reason::PendingTrust)) => of_error(found, &Error::pending(server)),
         (State::Failed, _) => failed(found, status, findings),
         _ => found,
     }

@@ -79,14 +79,9 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoHome`] where nothing is stored, [`Error::TooLarge`] if there is nothing to
-    /// bind the approval to, and [`Error::Store`].
+    /// Returns [`Error::NoHome`] where nothing is stored, and [`Error::Store`].
     pub fn store_approval(&self, question: &Question) -> Result<(), Error> {
-        let store = self.approvals.store.as_ref().ok_or(Error::NoHome)?;
-        if store.approve(question)? {
-            return Ok(());
-        }
-        let server = question.server.clone();
-        Err(Error::TooLarge { server })
+        let store = self.approvals.store.as_deref().ok_or(Error::NoHome)?;
+        Ok(store.approve(question)?)
     }
 }

@@ -2,46 +2,41 @@
 
 #[cfg(not(feature = "vault"))]
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
-#[cfg(not(feature = "vault"))]
-use std::path::PathBuf;
-#[cfg(feature = "vault")]
-use std::sync::Arc;
-#[cfg(not(feature = "vault"))]
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_store::StoreError;
 
+use crate::approval::{Approval, ApprovalStore, Digest, Question};
 #[cfg(feature = "vault")]
-use crate::approval::Ledger;
-use crate::approval::{Approval, Question};
+use crate::approval::{Ledger, Manifest};
 #[cfg(feature = "vault")]
 use crate::vault::KeptVault;
-
-/// Where approvals are kept. Calls block.
-pub trait ApprovalStore: Send + Sync + fmt::Debug {
-    /// Returns what was approved for an entry, whether or not it still fits.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the store cannot be read.
-    fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, StoreError>;
-
-    /// Records an approval; earlier grants of variables stay. Returns `false` if there is nothing
-    /// to bind it to: the files are [too large](crate::approval::Files::are_too_large).
-    ///
-    /// # Errors
-    ///
-    /// Returns why the store cannot be written.
-    fn approve(&self, question: &Question) -> Result<bool, StoreError>;
-}
 
 /// Asks a person whether an entry may be used.
 pub trait ApprovalPrompt: Send + Sync + fmt::Debug {
     /// Shows the question and returns the answer; `false` where no person can be asked.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, bool>;
+}
+
+/// What was approved for the life of a host, and no longer: the digests that were seen when the
+/// person said so. What changes later is another digest.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunApprovals(Arc<Mutex<HashSet<Digest>>>);
+
+impl RunApprovals {
+    pub(super) fn add(&self, digest: Digest) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(digest);
+    }
+
+    pub(super) fn covers(&self, digest: &Digest) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.contains(digest)
+    }
 }
 
 /// The approvals of one profile, sealed in the vault.
@@ -50,35 +45,51 @@ pub trait ApprovalPrompt: Send + Sync + fmt::Debug {
 pub struct VaultApprovals {
     vault: Arc<KeptVault>,
     profile: String,
+    home: Option<PathBuf>,
 }
 
 #[cfg(feature = "vault")]
 impl VaultApprovals {
-    /// Opens nothing yet.
+    /// Opens nothing yet; `home` is the person's home folder.
     #[must_use]
-    pub fn new(vault: Arc<KeptVault>, profile: &str) -> Self {
+    pub fn new(vault: Arc<KeptVault>, profile: &str, home: Option<PathBuf>) -> Self {
         Self {
             vault,
             profile: profile.to_owned(),
+            home,
         }
+    }
+
+    /// Looks into the ledger. Where nothing is kept yet, looking makes nothing. A folder that is
+    /// there is opened, so that one which other users can enter is an error and not an absent
+    /// approval.
+    fn look<T>(
+        &self,
+        look: impl FnOnce(&Ledger<'_>) -> Result<Option<T>, keyway_vault::VaultError>,
+    ) -> Result<Option<T>, StoreError> {
+        if !self.vault.folders().data.exists() {
+            return Ok(None);
+        }
+        let vault = self.vault.get()?;
+        let ledger = Ledger::new(&vault, &self.profile, self.home.clone())?;
+        Ok(look(&ledger)?)
     }
 }
 
 #[cfg(feature = "vault")]
 impl ApprovalStore for VaultApprovals {
     fn find(&self, source: &Path, server: &str) -> Result<Option<Approval>, StoreError> {
-        // Where nothing is kept yet, looking makes nothing. A folder that is there is opened, so that
-        // one which other users can enter is an error and not an absent approval.
-        if !self.vault.folders().data.exists() {
-            return Ok(None);
-        }
-        let vault = self.vault.get()?;
-        Ok(Ledger::new(&vault, &self.profile)?.find(source, server)?)
+        self.look(|ledger| ledger.find(source, server))
     }
 
-    fn approve(&self, question: &Question) -> Result<bool, StoreError> {
+    fn approve(&self, question: &Question) -> Result<(), StoreError> {
         let vault = self.vault.get()?;
-        Ok(Ledger::new(&vault, &self.profile)?.approve(question)?)
+        let ledger = Ledger::new(&vault, &self.profile, self.home.clone())?;
+        Ok(ledger.approve(question)?)
+    }
+
+    fn find_files(&self, source: &Path, server: &str) -> Result<Option<Manifest>, StoreError> {
+        self.look(|ledger| ledger.find_files(source, server))
     }
 }
 
@@ -94,13 +105,11 @@ impl ApprovalStore for MemoryApprovals {
         Ok(all.get(&(source.to_owned(), server.to_owned())).cloned())
     }
 
-    fn approve(&self, question: &Question) -> Result<bool, StoreError> {
-        if question.files.are_too_large() {
-            return Ok(false);
-        }
+    fn approve(&self, question: &Question) -> Result<(), StoreError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (question.source.clone(), question.server.clone());
-        all.insert(key, Approval::of(question));
-        Ok(true)
+        let before = all.remove(&key);
+        all.insert(key, Approval::beside(question, before));
+        Ok(())
     }
 }

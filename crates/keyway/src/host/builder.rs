@@ -19,7 +19,8 @@ use keyway_vault::{Folders, KeySources};
 
 #[cfg(all(feature = "stdio", feature = "vault"))]
 use super::Renewals;
-use super::approving::{ApprovalPrompt, ApprovalStore};
+use super::approving::ApprovalPrompt;
+use crate::approval::ApprovalStore;
 use crate::events::Events;
 use crate::identity::Files;
 use crate::in_flight::InFlight;

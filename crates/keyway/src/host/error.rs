@@ -14,6 +14,7 @@ use keyway_store::StoreError;
 use keyway_transport::TransportError;
 use thiserror::Error;
 
+use crate::approval::Question;
 use crate::connect::ConnectError;
 use crate::diagnosis::Diagnosis;
 use crate::env_filter::may_be_missed;
@@ -51,15 +52,8 @@ pub enum Error {
     NotApproved {
         /// Its name.
         server: String,
-    },
-    /// The files of the entry are too large to be read for an approval.
-    #[error(
-        "`{}` cannot be approved: the files of its plugin that it names are above 256 MiB; nothing was run or sent",
-        printable(server)
-    )]
-    TooLarge {
-        /// Its name.
-        server: String,
+        /// What has to be approved, and what of it changed; `None` if that was not looked up.
+        question: Option<Box<Question>>,
     },
     /// The entry cannot be filled in.
     #[error("server `{}` cannot be used: {errors}", printable(server))]
@@ -139,6 +133,23 @@ pub(super) struct ChildOutput {
 }
 
 impl Error {
+    /// An entry that was not approved, with what has to be.
+    pub(super) fn not_approved(question: Question) -> Self {
+        Self::NotApproved {
+            server: question.server.clone(),
+            question: Some(Box::new(question)),
+        }
+    }
+
+    /// An entry that waits for an approval, as far as its file says.
+    #[cfg(all(feature = "callback", feature = "vault"))]
+    pub(crate) const fn pending(server: String) -> Self {
+        Self::NotApproved {
+            server,
+            question: None,
+        }
+    }
+
     /// Wraps an error of a session.
     #[must_use]
     pub fn talk(spec: &ServerSpec, error: SessionError) -> Self {
@@ -181,7 +192,7 @@ impl Error {
             Self::UnknownServer { .. } => Code::UnknownServer,
             Self::WhichServer { .. } => Code::WrongUsage,
             Self::Disabled { .. } => Code::Disabled,
-            Self::NotApproved { .. } | Self::TooLarge { .. } => Code::PendingTrust,
+            Self::NotApproved { .. } => Code::PendingTrust,
             Self::Unresolved { errors, .. } => {
                 let first = errors.iter().next();
                 first.map_or(Code::ConfigError, ResolveError::code)
@@ -218,8 +229,7 @@ impl Error {
     pub fn server(&self) -> Option<&str> {
         match self {
             Self::Talk { server, .. } => Some(server),
-            Self::NotApproved { server }
-            | Self::TooLarge { server }
+            Self::NotApproved { server, .. }
             | Self::Disabled { server }
             | Self::Unresolved { server, .. } => Some(server),
             _ => None,

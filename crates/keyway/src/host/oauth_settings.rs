@@ -32,9 +32,10 @@ pub(super) fn settings(
     target: Target<'_>,
     remote: &RemoteSpec,
 ) -> Settings {
-    let own = ServerOAuth::default();
+    let none = ServerOAuth::default();
     let id = format!("{}:{}", target.plugin, target.spec.name);
-    let own = accounts.settings.server(&id).map_or(&own, |s| &s.oauth);
+    let own = accounts.settings.server(&id, &target.host.plugin_root);
+    let own = own.map_or(&none, |server| &server.oauth);
     let global = &accounts.settings.oauth;
     let text = |name: &str| {
         let found = remote.oauth.iter().find(|(key, _)| key == name);
@@ -95,7 +96,7 @@ fn grant(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
         Some(Grant::ClientCredentials) => GrantKind::ClientCredentials,
         Some(Grant::WorkloadIdentity) => match &own.workload_token {
             Some(source) => GrantKind::Workload(secret(host, source)),
-            None => GrantKind::AuthorizationCode,
+            None => unavailable(),
         },
         Some(Grant::IdJag) => id_jag(host, accounts, own),
         _ => GrantKind::AuthorizationCode,
@@ -118,8 +119,14 @@ fn id_jag(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
             client,
             id_token: secret(host, id_token),
         }),
-        _ => GrantKind::AuthorizationCode,
+        _ => unavailable(),
     }
+}
+
+/// A machine's sign-in that lacks something fails, and is never replaced by a person's consent: an
+/// administrator who withholds a client or an assertion has said no.
+fn unavailable() -> GrantKind {
+    GrantKind::Workload(Assertion::new(|| Box::pin(std::future::ready(None))))
 }
 
 /// Returns a client that was registered beforehand.

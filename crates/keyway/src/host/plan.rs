@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use keyway_code::Code;
 use keyway_config::declared::{DeclaredServer, Transport};
-use keyway_config::document::Document;
 use keyway_config::environment::Scope;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ResolveError, ResolveErrors, ServerSpec, SpecEndpoint, resolve};
@@ -14,7 +13,7 @@ use super::Host;
 use super::approved::Approved;
 use super::error::Error;
 use super::variable_scope::VariableScope;
-use crate::approval::{EntryContext, Question};
+use crate::approval::Question;
 use crate::events::{Events, Kind, Topic};
 use crate::load::Loaded;
 use crate::settings::Confinement;
@@ -69,23 +68,16 @@ impl Plan {
     pub(super) fn new(
         host: &Host,
         loaded: &Arc<Loaded>,
-        (document, server): (&Document, &DeclaredServer),
+        server: &DeclaredServer,
     ) -> Result<Self, Error> {
         let scope = host.variable_scope(loaded)?;
         let plugin = loaded.plugin.name();
-        let context = EntryContext {
-            plugin: &plugin,
-            root: &loaded.plugin.root,
-            document,
-            host: scope.host_variables(),
-        };
-        let question = Question::about(server, context, &scope.scope());
+        let question = host.question(loaded, server, &scope);
         let resolved = resolve(server, &scope.scope());
-        let id = format!("{plugin}:{}", server.name);
         let inner = Inner {
             server: server.name.clone(),
             question,
-            confinement: host.settings.sandbox.of(&id),
+            confinement: host.confinement(loaded, &server.name),
             transport: server.transport,
             method: Method::declared(server),
             summary: summary(server, &resolved, &scope.scope()),
@@ -193,23 +185,18 @@ impl Plan {
             events.emit(Kind::TrustDecided, server, Some(Code::PendingTrust));
             Err(error)
         };
-        let name = || question.server.clone();
-        if question.files.are_too_large() {
-            return refused(Error::TooLarge { server: name() });
-        }
+        let store = self.host.approvals.store.as_deref().ok_or(Error::NoHome)?;
+        let question = question.clone().compared_with(store);
         let agrees = match &self.host.approvals.prompt {
-            Some(prompt) => prompt.ask(question).await,
+            Some(prompt) => prompt.ask(&question).await,
             None => false,
         };
         if !agrees {
-            return refused(Error::NotApproved { server: name() });
+            return refused(Error::not_approved(question));
         }
-        let store = self.host.approvals.store.as_ref().ok_or(Error::NoHome)?;
-        if !store.approve(question)? {
-            return refused(Error::TooLarge { server: name() });
-        }
+        store.approve(&question)?;
         events.emit(Kind::TrustDecided, server, None);
-        let grants = self.granted(question)?;
+        let grants = self.granted(&question)?;
         self.approved(grants.unwrap_or_default())
     }
 
@@ -225,14 +212,13 @@ impl Plan {
             return Ok(approved);
         }
         let events = self.events();
-        let (server, question) = (self.server().to_owned(), self.question());
-        events.emit(Kind::TrustRequested, Some(&server), None);
-        events.emit(Kind::TrustDecided, Some(&server), Some(Code::PendingTrust));
-        Err(if question.is_some_and(|it| it.files.are_too_large()) {
-            Error::TooLarge { server }
-        } else {
-            Error::NotApproved { server }
-        })
+        let server = Some(self.server());
+        events.emit(Kind::TrustRequested, server, None);
+        events.emit(Kind::TrustDecided, server, Some(Code::PendingTrust));
+        let store = self.host.approvals.store.as_deref().ok_or(Error::NoHome)?;
+        // Without a question there would have been an approval.
+        let question = self.question().ok_or(Error::NoHome)?.clone();
+        Err(Error::not_approved(question.compared_with(store)))
     }
 
     /// Returns the approved plan if nothing has to be asked: the entry runs and gets nothing, or it
@@ -244,12 +230,13 @@ impl Plan {
     ///
     /// Returns [`Error::Store`] if the ledger cannot be read, and [`Error::Unresolved`].
     pub fn find_approval(&self) -> Result<Option<Approved<Self>>, Error> {
-        if self.host.approvals.dangerous_all {
-            return self.dangerous_approve_unasked().map(Some);
-        }
         let Some(question) = self.question() else {
             return self.approved(Vec::new()).map(Some);
         };
+        let approvals = &self.host.approvals;
+        if approvals.dangerous_all || approvals.for_this_run.covers(&question.digest) {
+            return self.dangerous_approve_unasked().map(Some);
+        }
         match self.granted(question)? {
             Some(grants) => self.approved(grants).map(Some),
             None => Ok(None),
@@ -276,6 +263,14 @@ impl Plan {
         let store = self.host.approvals.store.as_ref().ok_or(Error::NoHome)?;
         let approval = store.find(&question.source, &question.server)?;
         let covering = approval.filter(|approval| approval.covers(&question.digest));
+        if covering
+            .as_ref()
+            .is_some_and(|it| it.is_outdated_for(question))
+        {
+            // The same files at another time: what is stored spares the next look from reading them.
+            // A store that cannot be written spares nothing.
+            let _unspared = store.approve(question);
+        }
         Ok(covering.map(|approval| approval.grants))
     }
 

@@ -111,7 +111,7 @@ impl Plugin {
         DeclarationSite::new(self.name(), server.to_owned(), self.loaded.config())
     }
 
-    fn plan_of(&self, entry: (&Document, &DeclaredServer)) -> Result<Plan, Error> {
-        Plan::new(&self.host, &self.loaded, entry)
+    fn plan_of(&self, (_, server): (&Document, &DeclaredServer)) -> Result<Plan, Error> {
+        Plan::new(&self.host, &self.loaded, server)
     }
 }

@@ -1,5 +1,7 @@
 //! Programs of entries: local servers and headers helpers, their environment and isolation.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +13,12 @@ use keyway_mcp::session::OfferedEras;
 use keyway_secret::{Secret, printable};
 use keyway_transport::{
     ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, Launcher, Log, Program,
-    StdioServer, Verify,
+    StdioServer, TransportError, Verify, VerifyMoment,
 };
 
 use super::Host;
-use crate::approval::shown;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
+use crate::program_start::{redirections, start_folder, with_host_variables};
 
 /// What starts programs.
 #[derive(Debug, Clone)]
@@ -35,16 +37,18 @@ impl Host {
     ) -> Result<Connected, ConnectError> {
         let declared = exposed(&target.spec.env);
         let host = host_env(target);
+        make_data_folder(target)?;
+        let given = redirected(&declared, local.command.value().expose(), target);
         let env = child_env(
             &self.environment,
-            (ChildKind::Server, &declared),
+            (ChildKind::Server, &given),
             target,
             &host,
         );
-        let folder = local.cwd.as_ref().map_or_else(
-            || target.host.plugin_root.clone(),
-            |cwd| target.host.plugin_root.join(cwd.value().expose()),
-        );
+        let words = std::iter::once(&local.command).chain(&local.args);
+        let words: Vec<&str> = words.map(|word| word.value().expose().as_str()).collect();
+        let cwd = local.cwd.as_ref().map(|cwd| cwd.value().expose().as_str());
+        let folder = start_folder(&words, cwd, target.host);
         let server = StdioServer {
             label: local.command.to_string(),
             program: Program {
@@ -82,12 +86,13 @@ impl Host {
         target: Target<'_>,
     ) -> Helper {
         let declared = exposed(&target.spec.env);
+        let given = redirected(&declared, "", target);
         let host = HostEnv {
             server_name: Some(target.spec.name.clone()),
             server_url: Some(remote.template.as_str().to_owned()),
             ..host_env(target)
         };
-        let filled = |field: &Field| shown(&field.template, target.host);
+        let filled = |field: &Field| with_host_variables(&field.template, target.host);
         let command = match &helper.command {
             Declared::Shell(field) => HelperCommand::Shell(field.template.as_str().to_owned()),
             Declared::Words(words) => HelperCommand::Words(words.iter().map(filled).collect()),
@@ -98,7 +103,7 @@ impl Host {
             command,
             env: child_env(
                 &self.environment,
-                (ChildKind::Helper, &declared),
+                (ChildKind::Helper, &given),
                 target,
                 &host,
             ),
@@ -144,7 +149,40 @@ impl Host {
 /// Compares the files with those that were approved, right before and right after a start.
 fn verify(target: Target<'_>) -> Option<Verify> {
     let files = target.files?.clone();
-    Some(Arc::new(move || files.verify()))
+    Some(Arc::new(move |moment| match moment {
+        VerifyMoment::BeforeStart => files.verify(),
+        _ => files.verify_named(),
+    }))
+}
+
+/// Makes the folder in which the plugin may keep files. A child cannot make it: all around it is
+/// Keyway's own, and hidden.
+fn make_data_folder(target: Target<'_>) -> Result<(), ConnectError> {
+    let data = &target.host.plugin_data;
+    if data.as_os_str().is_empty() || data.is_dir() {
+        return Ok(());
+    }
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
+    made.map_err(|source| {
+        let program = data.to_string_lossy().into_owned();
+        ConnectError::from(TransportError::Spawn { program, source })
+    })
+}
+
+/// Returns what the entry declares, and what keeps its program from writing into the plugin.
+fn redirected(
+    declared: &[(String, Secret<String>)],
+    command: &str,
+    target: Target<'_>,
+) -> Vec<(String, Secret<String>)> {
+    let mut given = declared.to_vec();
+    for (name, path) in redirections(command, target.host) {
+        if !declared.iter().any(|(own, _)| own == name) {
+            let path = path.to_string_lossy().into_owned();
+            given.push((name.to_owned(), Secret::new(path)));
+        }
+    }
+    given
 }
 
 /// A path is relative to the plugin; a bare name is looked up in `PATH`.

@@ -255,7 +255,7 @@ impl Approved<Plan> {
     /// Compares the files that run with those that were approved.
     fn verify(&self) -> Result<(), Error> {
         let files = self.plan.question().map(|question| &question.files);
-        let verified = files.map_or(Ok(()), Files::verify);
+        let verified = files.map_or(Ok(()), Files::verify_named);
         verified.map_err(|file| ConnectError::from(TransportError::Changed { file }).into())
     }
 

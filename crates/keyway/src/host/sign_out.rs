@@ -10,7 +10,7 @@ use keyway_config::resolve::{ResolveError, ServerSpec, resolve};
 
 use super::Host;
 use super::error::Error;
-use crate::approval::{EntryContext, Question};
+use crate::approval::Question;
 use crate::connect::Target;
 use crate::load::Loaded;
 use crate::settings::Confinement;
@@ -30,18 +30,12 @@ impl SignOutPlan {
     pub(super) fn new(
         host: &Host,
         loaded: &Arc<Loaded>,
-        (document, server): (&Document, &DeclaredServer),
+        (_, server): (&Document, &DeclaredServer),
     ) -> Result<Self, Error> {
         let variables = host.variable_scope(loaded)?;
         let plugin = loaded.plugin.name();
-        let context = EntryContext {
-            plugin: &plugin,
-            root: &loaded.plugin.root,
-            document,
-            host: variables.host_variables(),
-        };
         let scope = variables.scope();
-        let question = Question::about(server, context, &scope);
+        let question = host.question(loaded, server, &variables);
         let is_approved = question.is_none_or(|question| is_approved(host, &question));
         let redacted = (!is_approved).then(|| redacted(server));
         let server = redacted.as_ref().unwrap_or(server);

@@ -119,7 +119,7 @@ impl Host {
 /// Says whether the person allows the server to lead to less public addresses.
 fn may_be_private(accounts: &Accounts, target: Target<'_>) -> bool {
     let id = format!("{}:{}", target.plugin, target.spec.name);
-    let own = accounts.settings.server(&id);
+    let own = accounts.settings.server(&id, &target.host.plugin_root);
     own.is_some_and(|own| own.oauth.dangerous_private_issuer)
 }
 

@@ -33,8 +33,10 @@ pub struct VariableScope {
     environment: Arc<dyn Environment + Send + Sync>,
     /// The variables of `--env-file`.
     given: Variables,
-    /// The variables of the files that entries name by `envFile`.
-    named: Variables,
+    /// The variables of the files inside the plugin that entries name by `envFile`.
+    named: PluginVariables,
+    /// The variables of such files elsewhere.
+    named_outside: Variables,
     /// The variables of `keyway env`.
     #[cfg(feature = "vault")]
     kept: Option<Arc<LazyVariables>>,
@@ -53,14 +55,17 @@ impl VariableScope {
             overrides: sources.overrides.clone(),
             environment: Arc::clone(&sources.environment),
             given,
-            named: Variables::default(),
+            named: PluginVariables::default(),
+            named_outside: Variables::default(),
             #[cfg(feature = "vault")]
             kept: sources.vault.as_ref().map(lazy),
             host: sources.host_variables(&loaded.plugin),
             owner: owner(&loaded.plugin),
         };
         // The name of an env file may hold a variable; what is in the file cannot decide it.
-        scope.named = loaded.named_variables(&scope.scope());
+        let (inside, outside) = loaded.named_variables(&scope.scope());
+        scope.named = PluginVariables(inside);
+        scope.named_outside = outside;
         Ok(scope)
     }
 
@@ -118,14 +123,33 @@ impl VariableScope {
 
     /// The sources, the first of which wins.
     fn sources(&self) -> impl Iterator<Item = &dyn Environment> {
-        let all: [Option<&dyn Environment>; 5] = [
+        let all: [Option<&dyn Environment>; 6] = [
             Some(&self.overrides),
             Some(&*self.environment),
             Some(&self.given),
             Some(&self.named),
+            Some(&self.named_outside),
             self.kept(),
         ];
         all.into_iter().flatten()
+    }
+}
+
+/// The variables of the plugin's own files: they are content of the plugin, and not the person's.
+#[derive(Debug, Clone, Default)]
+struct PluginVariables(Variables);
+
+impl Environment for PluginVariables {
+    fn get(&self, name: &str) -> Option<Secret<String>> {
+        self.0.get(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Plugin
     }
 }
 
@@ -229,6 +253,7 @@ mod tests {
             data: data.map(PathBuf::from),
             project: "/project".into(),
             home: None,
+            own_folders: Arc::default(),
         }
     }
 
@@ -263,7 +288,8 @@ mod tests {
             overrides,
             environment: Arc::new(environment),
             given,
-            named: Variables::default(),
+            named: PluginVariables::default(),
+            named_outside: Variables::default(),
             #[cfg(feature = "vault")]
             kept: None,
             host: HostVariables::default(),

@@ -75,14 +75,27 @@ impl Loaded {
             .find(|source| source.path() == file)
     }
 
-    /// Reads the variables of the files that entries name by `envFile`; of a repeated name any.
+    /// Reads the variables of the files that entries name by `envFile`, those inside the plugin
+    /// apart from others; of a repeated name any.
     ///
     /// The names are filled in from `scope`, which therefore cannot have these variables yet.
     #[must_use]
-    pub fn named_variables(&self, scope: &Scope<'_>) -> Variables {
+    pub fn named_variables(&self, scope: &Scope<'_>) -> (Variables, Variables) {
         let files = env_files::filled(&self.root(), &self.plugin, scope);
-        let read = files.iter().filter_map(|file| env_file::load(file).ok());
-        Variables::joined(read)
+        let (inside, outside): (Vec<_>, Vec<_>) =
+            files.iter().partition(|file| self.is_inside(file));
+        let read = |files: Vec<&PathBuf>| {
+            let files = files.into_iter();
+            Variables::joined(files.filter_map(|file| env_file::load(file).ok()))
+        };
+        (read(inside), read(outside))
+    }
+
+    /// Says whether a file is the plugin's, by its name or by where a link leads.
+    fn is_inside(&self, file: &Path) -> bool {
+        let root = &self.plugin.root;
+        let leads_inside = || std::fs::canonicalize(file).is_ok_and(|file| file.starts_with(root));
+        file.starts_with(root) || leads_inside()
     }
 
     /// Returns the file among those that entries name by `envFile` that sets a variable.

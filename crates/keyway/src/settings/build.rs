@@ -11,7 +11,7 @@ use super::words::{
 };
 use super::{
     Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
-    RefreshScope, Resource, SecretSource, ServerOAuth, ServerSettings, Settings,
+    RefreshScope, Resource, SecretSource, ServerConfinement, ServerOAuth, ServerSettings, Settings,
 };
 
 /// Puts the settings together.
@@ -25,8 +25,14 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
     }
     let all = settings.sandbox.all;
     for mut table in found.take(&["sandbox", "servers", ANY]) {
-        let own = confinement(&mut table, all);
-        settings.sandbox.servers.insert(table.name, own);
+        let confinement = confinement(&mut table, all);
+        if let Some(source) = source(&mut table, found, around) {
+            let own = ServerConfinement {
+                source,
+                confinement,
+            };
+            settings.sandbox.servers.insert(table.name, own);
+        }
     }
     for mut table in found.take(&["network"]) {
         settings.network = network(&mut table, found, around);
@@ -40,10 +46,23 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
     }
     for mut table in found.take(&["servers", ANY, "oauth"]) {
         let oauth = server(&mut table, found, around);
-        let own = ServerSettings { oauth };
-        settings.servers.insert(table.name, own);
+        if let Some(source) = source(&mut table, found, around) {
+            let own = ServerSettings { source, oauth };
+            settings.servers.insert(table.name, own);
+        }
     }
     settings
+}
+
+/// Returns where the plugin is that a table is about.
+fn source(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Option<PathBuf> {
+    let source = file(table, "source", around);
+    if source.is_none() {
+        let message = "it needs `source`, the folder of the plugin: another plugin may give itself \
+                       the same name";
+        found.refuse(table, message.to_owned());
+    }
+    source
 }
 
 fn defaults(table: &mut Table, found: &mut Found<'_>) -> Defaults {

@@ -1,6 +1,7 @@
 //! What programs that are started are kept from, as the person decided.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use keyway_transport::Inherit;
 #[cfg(feature = "stdio")]
@@ -15,15 +16,33 @@ pub struct Sandbox {
     /// What counts for every server.
     pub all: Confinement,
     /// What counts for one server instead, by its id.
-    pub servers: BTreeMap<String, Confinement>,
+    pub servers: BTreeMap<String, ServerConfinement>,
 }
 
 impl Sandbox {
-    /// Returns what counts for the server of this id.
+    /// Returns what counts for the server of this id in the plugin at `root`.
     #[must_use]
-    pub fn of(&self, id: &str) -> Confinement {
-        self.servers.get(id).copied().unwrap_or(self.all)
+    pub fn of(&self, id: &str, root: &Path) -> Confinement {
+        let own = self.servers.get(id);
+        let own = own.filter(|own| is_from(root, &own.source));
+        own.map_or(self.all, |own| own.confinement)
     }
+}
+
+/// What counts for one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerConfinement {
+    /// The folder of its plugin, or one above it.
+    pub source: PathBuf,
+    /// What its programs are kept from.
+    pub confinement: Confinement,
+}
+
+/// Says whether a plugin is the one that a table of `config.toml` is about (threat E10).
+pub(super) fn is_from(root: &Path, source: &Path) -> bool {
+    let source = std::fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
+    root.starts_with(source)
 }
 
 /// How a program is confined.

@@ -98,7 +98,15 @@ const fn key(name: &'static str, kind: Kind, example: &'static str, meaning: &'s
     }
 }
 
-const CONFINEMENT: &[Key] = &[
+/// What binds a table to one plugin: a name is whatever a plugin calls itself.
+const SOURCE: Key = key(
+    "source",
+    Kind::Path,
+    "\"~/plugins/acme\"",
+    "The folder of the plugin, or one above it. Required: another plugin of the same name gets nothing of this table",
+);
+
+const CONFINEMENT: [Key; 3] = [
     key(
         "profile",
         Kind::Word(SandboxProfile::WORDS),
@@ -204,13 +212,16 @@ pub const SECTIONS: &[Section] = &[
         path: &["sandbox"],
         title: "[sandbox]",
         about: "What helpers and stdio servers are kept from.",
-        keys: CONFINEMENT,
+        keys: &CONFINEMENT,
     },
     Section {
         path: &["sandbox", "servers", ANY],
         title: "[sandbox.servers.\"PLUGIN:SERVER\"]",
         about: "The same for one server; what is not said here is as in `[sandbox]`.",
-        keys: CONFINEMENT,
+        keys: &{
+            let [profile, mechanism, inherit] = CONFINEMENT;
+            [SOURCE, profile, mechanism, inherit]
+        },
     },
     Section {
         path: &["network"],
@@ -291,6 +302,7 @@ pub const SECTIONS: &[Section] = &[
         title: "[servers.\"PLUGIN:SERVER\".oauth]",
         about: "How one server is signed in to; each key stands above what the plugin's entry says.",
         keys: &[
+            SOURCE,
             key(
                 "grant",
                 Kind::Word(Grant::WORDS),

@@ -88,13 +88,20 @@ fn every_key_of_the_table_is_taken_by_somebody() {
     for section in SECTIONS {
         for key in section.keys {
             let title = section.title.replace("ISSUER", "as.example");
-            let text = format!("{title}\n{} = {}\n", key.name, key.example);
+            let is_bound = section.keys.iter().any(|key| key.name == "source");
+            let source = "source = \"/a\"\n";
+            let around = if is_bound && key.name != "source" {
+                source
+            } else {
+                ""
+            };
+            let text = format!("{title}\n{around}{} = {}\n", key.name, key.example);
             let source = Source::new("f", text.as_bytes());
             let mut found = tree::read(&source);
             let tables = found.take(section.path);
             assert_eq!(tables.len(), 1, "{text}");
-            assert_eq!(tables[0].left(), [key.name], "{text}");
-            let plain = format!("{:?}", Settings::default());
+            assert!(tables[0].left().contains(&key.name), "{text}");
+            let plain = format!("{:?}", parse(&format!("{title}\n{around}")).settings);
             let parsed = parse(&text);
             // A key that needs another one is missed, which shows that somebody looked at it.
             let is_missed = !parsed.diagnostics.is_empty();
@@ -181,8 +188,8 @@ fn a_value_of_another_kind_is_refused_without_being_quoted() {
             "a program",
         ),
         (
-            "[servers.\"a:b\".oauth]\nauthorize_params = { a = 1 }",
-            "2:20",
+            "[servers.\"a:b\".oauth]\nsource = \"/a\"\nauthorize_params = { a = 1 }",
+            "3:20",
             "a table of texts",
         ),
         (
@@ -203,7 +210,7 @@ fn a_value_of_another_kind_is_refused_without_being_quoted() {
 #[test]
 fn keys_that_contradict_each_other_or_need_another_are_refused() {
     let issuer = "[oauth.issuers.\"https://as.example\"]\n";
-    let server = "[servers.\"a:b\".oauth]\n";
+    let server = "[servers.\"a:b\".oauth]\nsource = \"/a\"\n";
     for (text, words) in [
         (
             "[defaults]\nquiet = true\nverbose = true".to_owned(),
@@ -246,14 +253,52 @@ fn keys_that_contradict_each_other_or_need_another_are_refused() {
 #[test]
 fn one_server_differs_only_in_what_it_says() {
     let parsed = parse(
-        "[sandbox]\nprofile = \"confine\"\n[sandbox.servers.\"p:s\"]\ninherit_environment = true\n",
+        "[sandbox]\nprofile = \"confine\"\n[sandbox.servers.\"p:s\"]\nsource = \"/plugins/p\"\ninherit_environment = true\n",
     );
     let sandbox = parsed.settings.sandbox;
-    assert_eq!(sandbox.of("p:s").profile, SandboxProfile::Confine);
-    assert!(sandbox.of("p:s").dangerous_inherit_environment);
+    let root = Path::new("/plugins/p");
+    assert_eq!(sandbox.of("p:s", root).profile, SandboxProfile::Confine);
+    assert!(sandbox.of("p:s", root).dangerous_inherit_environment);
+    assert!(
+        sandbox
+            .of("p:s", &root.join("1.2.0"))
+            .dangerous_inherit_environment
+    );
     // A server of the same name in another plugin has nothing of it.
     for other in ["q:s", "s", "p:t"] {
-        assert!(!sandbox.of(other).dangerous_inherit_environment, "{other}");
+        assert!(
+            !sandbox.of(other, root).dangerous_inherit_environment,
+            "{other}"
+        );
+    }
+}
+
+/// Threat E10: a plugin may give itself any name.
+#[test]
+fn e10_a_second_plugin_of_the_same_name_gets_no_exception() {
+    let parsed = parse(
+        "[sandbox.servers.\"p:s\"]\nsource = \"/plugins/p\"\nprofile = \"off\"\n[servers.\"p:s\".oauth]\nsource = \"/plugins/p\"\nclient_id = \"c\"\n",
+    );
+    let settings = parsed.settings;
+    for (root, is_meant) in [
+        ("/plugins/p", true),
+        ("/plugins/p2", false),
+        ("/elsewhere/p", false),
+    ] {
+        let root = Path::new(root);
+        let is_off = settings.sandbox.of("p:s", root).profile == SandboxProfile::Off;
+        assert_eq!(is_off, is_meant, "{root:?}");
+        assert_eq!(settings.server("p:s", root).is_some(), is_meant, "{root:?}");
+    }
+    for table in [
+        "[sandbox.servers.\"p:s\"]\nprofile = \"off\"\n",
+        "[servers.\"p:s\".oauth]\nclient_id = \"c\"\n",
+    ] {
+        let found = wrong(table);
+        assert!(
+            found.iter().any(|it| it.contains("needs `source`")),
+            "{found:?}"
+        );
     }
 }
 

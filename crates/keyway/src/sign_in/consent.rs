@@ -7,8 +7,8 @@ use keyway_auth::BoxFuture;
 #[cfg(feature = "vault")]
 use keyway_auth::ports::Turn;
 use keyway_auth::ports::{
-    Callback, Consent, ConsentQuestion, DeviceQuestion, Interaction, InteractionError, Redirect,
-    ShownCode,
+    Callback, Consent, ConsentQuestion, DeviceQuestion, ForeignPage, Interaction, InteractionError,
+    Redirect, ShownCode,
 };
 use keyway_secret::Secret;
 #[cfg(feature = "vault")]
@@ -58,6 +58,13 @@ pub trait Presenter: Send + Sync + Debug {
 
     /// Says that the question is settled, one way or the other.
     fn settled(&self) {}
+
+    /// Asks whether to go to a page that is neither the issuer's nor that of the host which gets
+    /// what the person agrees to there; by default, and where no person can be asked, `false`.
+    fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
+        drop(page);
+        Box::pin(std::future::ready(false))
+    }
 
     /// Says whether there is somebody who would see a question now.
     fn is_available(&self) -> bool {
@@ -119,6 +126,10 @@ impl Interaction for Loopback {
             self.presenter.show_code(&question)?;
             Ok(Box::new(Shown(Arc::clone(&self.presenter))) as Box<dyn ShownCode>)
         })
+    }
+
+    fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
+        self.presenter.confirm_page(page)
     }
 
     fn is_available(&self) -> bool {

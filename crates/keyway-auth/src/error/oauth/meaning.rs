@@ -31,9 +31,10 @@ impl OAuthError {
             Self::Status { .. } => Code::AuthorizationServerError,
             Self::Document { .. } | Self::Endpoint { .. } => Code::BadMetadata,
             Self::ResourceMismatch { .. } => Code::ResourceMismatch,
-            Self::IssuerMismatch { .. } | Self::MixUp { .. } | Self::ClientOfOther { .. } => {
-                Code::IssuerMismatch
-            }
+            Self::IssuerMismatch { .. }
+            | Self::MixUp { .. }
+            | Self::ForeignPage { .. }
+            | Self::ClientOfOther { .. } => Code::IssuerMismatch,
             Self::PkceUnsupported { .. } => Code::PkceUnsupported,
             Self::NoEndpoint { .. } => Code::NoEndpoint,
             Self::NoRegistration { .. } => Code::DcrUnsupported,
@@ -142,6 +143,9 @@ impl OAuthError {
             Self::Vault {
                 hint: Some(hint), ..
             } => hint,
+            Self::ForeignPage { .. } => {
+                "if you know that both belong together, say so on a terminal: keyway login SERVER"
+            }
             Self::SignInRequired { .. }
             | Self::DeclinedElsewhere
             | Self::NotOffered

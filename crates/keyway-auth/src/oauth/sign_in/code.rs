@@ -1,6 +1,7 @@
 //! The authorization code grant with PKCE (RFC 6749 section 4.1, RFC 7636).
 
 use keyway_secret::random;
+use ring::digest::{SHA256, digest};
 use url::Url;
 
 use super::{OFFLINE, Obtained, Prepared, is_client_refused, issuer_host};
@@ -34,6 +35,7 @@ impl OAuthEngine {
         let server = &prepared.found.server;
         self.check_pkce(server)?;
         let page = self.consent_page(server)?;
+        self.confirm_page(server, page).await?;
         let mut kept = StoredClient::Use;
         loop {
             let Asker { client, consent } = self.asker(prepared, kept).await?;
@@ -154,12 +156,13 @@ impl OAuthEngine {
             let consent = self.listen(wish.clone()).await?;
             return Ok(Asker { client, consent });
         }
+        let is_free = *wish == Redirect::default();
+        let wish = own_redirect(wish, &server.issuer);
         let kept = match kept {
             StoredClient::Use => self.kept_registration(&server.issuer).await,
             StoredClient::Ignore => None,
         };
         if let Some((registration, uri)) = kept {
-            let is_free = *wish == Redirect::default();
             let mut again = wish.clone();
             if is_free {
                 again.port = Some(uri.port_or_known_default().unwrap_or(80));
@@ -175,7 +178,7 @@ impl OAuthEngine {
                 Err(error) => return Err(error),
             }
         }
-        let consent = self.listen(wish.clone()).await?;
+        let consent = self.listen(wish).await?;
         let uri = Some(consent.redirect_uri());
         let registration = register(&self.wire, &self.settings, server, uri).await?;
         self.registered_clients
@@ -227,6 +230,25 @@ impl OAuthEngine {
         }
         Ok(page)
     }
+}
+
+/// Gives each issuer that we register with a redirect of its own, so that the answer of one is not
+/// taken for that of another even if neither names itself (RFC 9207 section 1, RFC 9700 section
+/// 4.4.2). A client that was registered beforehand keeps the one that it was registered with.
+fn own_redirect(wish: &Redirect, issuer: &str) -> Redirect {
+    let mut own = wish.clone();
+    if own.uri.is_none() {
+        let hash = digest(&SHA256, issuer.as_bytes());
+        let tag: String = hash
+            .as_ref()
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        // Without a port: the listener takes a free one, or that of the wish.
+        own.uri = Url::parse(&format!("http://localhost/callback/{tag}")).ok();
+    }
+    own
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,6 +36,11 @@ impl OAuthEngine {
             }
             codes => codes?,
         };
+        let server = &prepared.found.server;
+        let pages = [Some(&codes.question.page), codes.question.complete.as_ref()];
+        for page in pages.into_iter().flatten() {
+            self.confirm_page(server, page).await?;
+        }
         self.person.count_question();
         let shown = interaction.show_code(codes.question.clone()).await?;
         let endpoint = Self::endpoint(prepared, &client)?;

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use async_lock::Semaphore;
 use keyway_secret::Secret;
 use keyway_store::GrantKey;
+use url::Url;
 
 use crate::BoxFuture;
 use crate::ports::{
-    Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, Interaction, InteractionError,
-    Redirect, ShownCode, Turn,
+    Callback, Consent, ConsentQuestion, Declined, DeviceQuestion, ForeignPage, Interaction,
+    InteractionError, Redirect, ShownCode, Turn,
 };
 
 /// What the person does with the next window.
@@ -52,6 +53,9 @@ struct State {
     deeds: VecDeque<Deed>,
     questions: Vec<ConsentQuestion>,
     codes: Vec<DeviceQuestion>,
+    /// Pages of other hosts that they were asked about, and whether they go there.
+    foreign: Vec<ForeignPage>,
+    goes_anywhere: bool,
     busy: HashSet<u16>,
     prepared: u16,
     turns: Option<Turns>,
@@ -81,6 +85,16 @@ impl Person {
 
     pub(crate) fn codes(&self) -> Vec<DeviceQuestion> {
         self.0.lock().unwrap().codes.clone()
+    }
+
+    /// Returns the pages of other hosts that they were asked about.
+    pub(crate) fn foreign_pages(&self) -> Vec<ForeignPage> {
+        self.0.lock().unwrap().foreign.clone()
+    }
+
+    /// From now on they go to pages of other hosts.
+    pub(crate) fn go_anywhere(&self) {
+        self.0.lock().unwrap().goes_anywhere = true;
     }
 
     /// From now on one process asks at a time.
@@ -113,7 +127,12 @@ impl Interaction for Person {
             Err(InteractionError::PortBusy { port })
         } else {
             let uri = format!("http://localhost:{port}/callback");
-            let uri = redirect.uri.map_or(uri, String::from);
+            let with_port = |mut uri: Url| {
+                let port = uri.port().unwrap_or(port);
+                uri.set_port(Some(port)).unwrap();
+                String::from(uri)
+            };
+            let uri = redirect.uri.map_or(uri, with_port);
             let state = Arc::clone(&self.0);
             Ok(Box::new(Window { uri, state }) as Box<dyn Consent>)
         };
@@ -130,6 +149,12 @@ impl Interaction for Person {
         let gives_up = matches!(deed, Deed::Cancel);
         let shown = Box::new(Code { gives_up }) as Box<dyn ShownCode>;
         Box::pin(std::future::ready(Ok(shown)))
+    }
+
+    fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
+        let mut state = self.0.lock().unwrap();
+        state.foreign.push(page);
+        Box::pin(std::future::ready(state.goes_anywhere))
     }
 
     fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {

@@ -40,9 +40,10 @@ fn a_registration_whose_port_is_taken_is_made_anew() {
     kit.run(oauth.sign_in(None)).unwrap();
     assert_eq!(kit.world.seen(REGISTER).len(), 2);
     let last = kit.world.redeemed("authorization_code").pop().unwrap();
-    assert_ne!(
-        last.field("redirect_uri"),
-        "http://localhost:40001/callback"
+    let redirect = last.field("redirect_uri");
+    assert!(
+        !redirect.starts_with("http://localhost:40001/"),
+        "{redirect}"
     );
     assert_eq!(last.field("client_id"), "client-2");
 }

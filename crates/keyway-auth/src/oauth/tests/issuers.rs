@@ -7,7 +7,9 @@ use keyway_secret::Secret;
 use serde_json::json;
 
 use super::with_secret;
-use crate::oauth::testing::{AS, Kit, MCP, PRM, REGISTER, Reply, TOKEN, cause, metadata, resource};
+use crate::oauth::testing::{
+    AS, Kit, MCP, META, PRM, REGISTER, Reply, TOKEN, cause, metadata, resource,
+};
 use crate::oauth::{Assertion, ClientProof, ClientSettings, Endpoints, GrantKind, OAuthError};
 
 const EVIL: &str = "https://evil.example";
@@ -229,4 +231,54 @@ fn a9_the_token_of_a_workload_is_not_sent_to_another_issuer_than_its_first() {
         kit.call(&oauth).unwrap_err();
         nothing_of(&kit, "CANARY-JWT");
     }
+}
+
+/// Threat E9: metadata whose page is another's. Without `iss` nothing else would tell.
+#[test]
+fn e09_a_page_of_another_host_is_named_and_opened_only_if_the_person_says_so() {
+    let kit = Kit::new();
+    let mut document = metadata(AS);
+    document["authorization_endpoint"] = json!("https://honest.example/authorize");
+    kit.world.route(META, [Reply::json(200, &document)]);
+    let error = cause(kit.call(&kit.oauth()).unwrap_err());
+    assert!(matches!(error, OAuthError::ForeignPage { .. }), "{error}");
+    assert_eq!(error.code(), Code::IssuerMismatch);
+    assert_eq!(kit.person.windows(), 0);
+    assert!(kit.world.seen(REGISTER).is_empty() && kit.world.seen(TOKEN).is_empty());
+    let asked = kit.person.foreign_pages();
+    let [asked] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(asked.page, "honest.example");
+    assert_eq!(
+        (&*asked.issuer, &*asked.redeemer),
+        ("as.example", "as.example")
+    );
+    kit.person.go_anywhere();
+    kit.world.route(META, [Reply::json(200, &document)]);
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
+    assert_eq!(kit.person.windows(), 1);
+}
+
+#[test]
+fn e09_each_issuer_that_we_register_with_has_a_redirect_of_its_own() {
+    let kit = Kit::new();
+    kit.signed_in();
+    move_to_evil(&kit);
+    kit.honest.reset();
+    kit.call(&kit.oauth()).unwrap();
+    let paths: Vec<String> = kit
+        .person
+        .questions()
+        .iter()
+        .map(|question| {
+            let mut pairs = question.url.query_pairs();
+            let (_, redirect) = pairs.find(|(name, _)| name == "redirect_uri").unwrap();
+            redirect.rsplit('/').next().unwrap().to_owned()
+        })
+        .collect();
+    let [one, other] = paths.as_slice() else {
+        panic!("{paths:?}");
+    };
+    assert_ne!(one, other);
 }

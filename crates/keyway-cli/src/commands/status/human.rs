@@ -113,7 +113,7 @@ fn variable(variable: &Variable) -> String {
     let name = in_words(&printable(&variable.name));
     match (variable.is_set, variable.has_default) {
         (true, _) => match variable.origin {
-            Some(Origin::File) => format!("{name} set, in a file"),
+            Some(Origin::File | Origin::Plugin) => format!("{name} set, in a file"),
             Some(Origin::Vault) => format!("{name} set, in the vault"),
             _ => format!("{name} set"),
         },

@@ -1,5 +1,6 @@
 //! `--format json`: the object of the contract, `null` where this version cannot know.
 
+use keyway::approval::{Changes, Question};
 use keyway::diagnosis::Diagnosis;
 use keyway::events::rfc3339;
 use keyway_code::Code;
@@ -47,6 +48,40 @@ struct Server<'a> {
     required_scopes: Option<&'a [String]>,
     expires_at: Option<String>,
     protection: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<Approval>,
+}
+
+/// What waits for an approval, as far as that was looked up.
+#[derive(Serialize)]
+struct Approval {
+    digest: String,
+    facts: Vec<Fact>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Fact {
+    kind: &'static str,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caution: Option<String>,
+}
+
+impl Approval {
+    fn of(question: &Question) -> Self {
+        let facts = question.facts.iter().map(|fact| Fact {
+            kind: fact.kind.label(),
+            text: fact.text(),
+            caution: fact.caution.clone(),
+        });
+        Self {
+            digest: question.digest.to_string(),
+            facts: facts.collect(),
+            changes: question.changes.as_ref().map(Changes::lines),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -87,6 +122,7 @@ impl<'a> Server<'a> {
             required_scopes: kept.map(|kept| kept.required_scopes.as_slice()),
             expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
             protection: found.protection.as_deref(),
+            approval: found.question.as_ref().map(Approval::of),
         }
     }
 }

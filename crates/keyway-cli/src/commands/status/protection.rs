@@ -17,10 +17,10 @@ pub(super) fn look_up(
     servers: &mut [Surveyed<'_>],
     context: &CommandContext,
 ) -> Result<(), CliError> {
-    let sandbox = &context.settings()?.sandbox;
+    let settings = context.settings()?;
     let mut known: Vec<(Confinement, String)> = Vec::new();
     for server in servers.iter_mut().filter(|server| server.runs_program()) {
-        let asked = sandbox.of(&server.diagnosis.id());
+        let asked = server.confinement(settings);
         let words = match known.iter().find(|(confinement, _)| *confinement == asked) {
             Some((_, words)) => words.clone(),
             None => {

@@ -14,8 +14,10 @@ use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;
-use keyway::approval::Question;
+use keyway::approval::{Changes, Fact, Question};
 use keyway_mcp::states::State;
+use keyway_secret::escaped;
+use url::Url;
 
 pub(super) fn page(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
@@ -75,7 +77,7 @@ fn consent(view: &ServerView, consent: &Consent, browser: &BrowserSession) -> Ht
             "<a class=\"button main\" id=\"consent\" href=\"{}\" target=\"_blank\" \
              rel=\"noopener noreferrer\">Continue at {}</a>",
             link,
-            consent.issuer,
+            host_of(&consent.page),
         ),
         None => html!(
             "<p class=\"bad\">The server named a page address that cannot be opened safely.</p>"
@@ -109,6 +111,15 @@ fn consent(view: &ServerView, consent: &Consent, browser: &BrowserSession) -> Ht
     )
 }
 
+/// Names the host of a page, which may be another than the issuer's.
+fn host_of(page: &Url) -> String {
+    let host = page.host_str().unwrap_or_default();
+    match page.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
 /// Lists scopes as the server names them; a step-up marks the new ones.
 fn scopes(all: &[String], new: &[String]) -> Html {
     if all.is_empty() {
@@ -130,59 +141,42 @@ fn scopes(all: &[String], new: &[String]) -> Html {
 }
 
 fn question(view: &ServerView, question: &Question, browser: &BrowserSession) -> Html {
-    let sends: Html = question
-        .sends
-        .iter()
-        .map(|sent| {
-            html!(
-                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
-                sent.variable,
-                Ticked(&sent.becomes),
-                sent.to,
-            )
-        })
-        .collect();
-    let sends = (!question.sends.is_empty()).then(|| {
-        html!(
-            "<h3>It gets these variables</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
-             aria-label=\"Variables and where they go\"><table><thead><tr>\
-             <th scope=\"col\">Variable</th><th scope=\"col\">As</th><th scope=\"col\">To</th>\
-             </tr></thead><tbody>{}</tbody></table></div>",
-            sends,
-        )
-    });
-    let weakens: Html = question
-        .weakens
-        .iter()
-        .map(|weak| {
-            html!(
-                "<p class=\"bad\">It weakens the sign-in: <code>{}</code></p>",
-                weak
-            )
-        })
-        .collect();
+    let facts: Html = question.facts.iter().map(fact).collect();
     html!(
         "<section class=\"panel ask\"><h2>Approve what it does</h2>\
          <p>A plugin isn't trusted just because it's there. This entry, in <code>{}</code>:</p>\
-         {}{}{}{}\
+         {}<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"What it does\">\
+         <table class=\"facts\"><tbody>{}</tbody></table></div>\
          <form method=\"post\" action=\"{}\" class=\"buttons\">{}\
          <input type=\"hidden\" name=\"digest\" value=\"{}\">\
          <button class=\"main\" id=\"approve\">Approve</button></form>\
          <p class=\"hint\">The approval holds for exactly this; a change asks again.</p></section>\n",
-        question.source.to_string_lossy().into_owned(),
-        question
-            .runs
-            .as_ref()
-            .map(|runs| html!("<h3>It runs</h3><pre tabindex=\"0\">{}</pre>", runs)),
-        question.inline_code.as_ref().map(|code| html!(
-            "<p class=\"bad\">What follows <code>{}</code> is a program itself: read it to its end.</p>",
-            code,
-        )),
-        sends,
-        weakens,
+        escaped(&question.source.to_string_lossy()),
+        question.changes.as_ref().map(changes),
+        facts,
         paths::act(browser.base(), &view.id, Action::Approve),
         mark(browser),
         question.digest.to_string(),
+    )
+}
+
+/// One line of what is approved; it is hashed as it is shown.
+fn fact(fact: &Fact) -> Html {
+    let caution = fact.caution.as_ref();
+    html!(
+        "<tr><th scope=\"row\">{}</th><td><code>{}</code>{}</td></tr>",
+        fact.kind.label(),
+        fact.text(),
+        caution.map(|caution| html!("<p class=\"bad\">{}</p>", Ticked(&escaped(caution)))),
+    )
+}
+
+/// What differs from what the person approved before.
+fn changes(changes: &Changes) -> Html {
+    html!(
+        "<h3>Since you approved it</h3><pre id=\"changes\" tabindex=\"0\">{}</pre>\
+         <h3>All of it</h3>",
+        changes.lines().join("\n"),
     )
 }
 

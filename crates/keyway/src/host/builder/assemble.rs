@@ -13,11 +13,12 @@ use keyway_transport::{Isolation, Launcher};
 use keyway_vault::{Folders, KeySources, Vault};
 
 use super::{Consent, HostBuilder, Storage};
+use crate::approval::ApprovalStore;
 use crate::connect::ConnectError;
 use crate::events::Events;
-use crate::host::approving::ApprovalStore;
 #[cfg(not(feature = "vault"))]
 use crate::host::approving::MemoryApprovals;
+use crate::host::approving::RunApprovals;
 #[cfg(feature = "vault")]
 use crate::host::approving::VaultApprovals;
 use crate::host::error::Error;
@@ -54,7 +55,9 @@ impl HostBuilder {
         {
             drop(runtime.spawn(Keeper::new(files, http.clone()).keep()));
         }
-        let store = self.approval_store.or_else(|| kept.approvals(&profile));
+        let home = self.home.or_else(ProcessEnvironment::home);
+        let store = self.approval_store;
+        let store = store.or_else(|| kept.approvals(&profile, home.as_ref()));
         let accounts = kept
             .stores(&profile, &self.identity)
             .map(|stores| Accounts {
@@ -73,6 +76,7 @@ impl HostBuilder {
                 device: self.device,
                 account_pin: None,
             });
+        let own_folders = kept.own_folders();
         let environment = self.child_environment;
         let environment = environment.unwrap_or_else(ProcessEnvironment::all);
         let usual = || Arc::new(ProcessEnvironment) as _;
@@ -92,7 +96,8 @@ impl HostBuilder {
                 #[cfg(feature = "vault")]
                 vault: kept.vault,
                 project: self.project.unwrap_or_else(repository_here),
-                home: self.home.or_else(ProcessEnvironment::home),
+                home,
+                own_folders,
             },
             #[cfg(all(feature = "stdio", feature = "vault"))]
             renewals: self.renewals,
@@ -106,6 +111,7 @@ impl HostBuilder {
             approvals: Approvals {
                 store,
                 prompt: self.approval_prompt,
+                for_this_run: RunApprovals::default(),
                 dangerous_all: self.dangerous_all,
             },
             settings,
@@ -153,9 +159,17 @@ impl Kept {
         }
     }
 
-    fn approvals(&self, profile: &str) -> Option<Arc<dyn ApprovalStore>> {
+    fn approvals(&self, profile: &str, home: Option<&PathBuf>) -> Option<Arc<dyn ApprovalStore>> {
         let vault = Arc::clone(self.vault.as_ref()?);
-        Some(Arc::new(VaultApprovals::new(vault, profile)))
+        Some(Arc::new(VaultApprovals::new(vault, profile, home.cloned())))
+    }
+
+    fn own_folders(&self) -> Arc<[PathBuf]> {
+        let folders = self.folders.iter();
+        let folders = folders.flat_map(|it| [&it.data, &it.config, &it.runtime]);
+        // As a walk through a plugin's folder would find them.
+        let real = folders.map(|it| std::fs::canonicalize(it).unwrap_or_else(|_| it.clone()));
+        real.collect()
     }
 
     fn stores(&self, profile: &str, identity: &ClientIdentity) -> Option<Stores> {
@@ -170,8 +184,12 @@ impl Kept {
 
 #[cfg(not(feature = "vault"))]
 impl Kept {
-    fn approvals(&self, _: &str) -> Option<Arc<dyn ApprovalStore>> {
+    fn approvals(&self, _: &str, _: Option<&PathBuf>) -> Option<Arc<dyn ApprovalStore>> {
         self.approvals.clone()
+    }
+
+    fn own_folders(&self) -> Arc<[PathBuf]> {
+        Arc::default()
     }
 
     fn stores(&self, _: &str, _: &ClientIdentity) -> Option<Stores> {

@@ -27,13 +27,10 @@ impl Error {
             Self::WhichServer { names } if !names.is_empty() => {
                 Some(format!("choose one of {}", names_in(names)))
             }
-            Self::NotApproved { server } => Some(format!(
+            Self::NotApproved { server, .. } => Some(format!(
                 "look at what it does and approve it: keyway trust grant {}",
                 shell_word(server)
             )),
-            Self::TooLarge { .. } => {
-                Some("look at what it does, and allow it for one run: --trust".to_owned())
-            }
             Self::Unresolved { errors, .. } => supply(errors),
             Self::NoHome => Some("set `KEYWAY_HOME` to a folder of your own".to_owned()),
             Self::Store(error) => error.hint(),

@@ -1,0 +1,300 @@
+//! `keyway trust`, and threats E5 to E14 where they show in the whole program, by number.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests look at the real environment and stop where they cannot go on"
+)]
+
+use keyway_testkit::{Answer, Folder, Keyway, Outcome, Terminal, Tools, Upstream};
+
+const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+
+fn keyway(folder: &Folder, arguments: &[&str]) -> Keyway {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let call = Keyway::new(KEYWAY, folder.path()).args(arguments.iter().copied());
+    call.env("KEYWAY_HOME", folder.at("keyway"))
+        .env("PATH", path)
+}
+
+fn done(folder: &Folder, arguments: &[&str]) -> Outcome {
+    let outcome = keyway(folder, arguments).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    outcome
+}
+
+fn digests(outcome: &Outcome) -> Vec<String> {
+    let lines = outcome.stderr.lines();
+    let digests = lines.filter_map(|line| line.strip_prefix("  digest    "));
+    digests.map(str::to_owned).collect()
+}
+
+fn approvals(folder: &Folder) -> usize {
+    let listed = done(folder, &["trust", "list", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    listed["approvals"].as_array().unwrap().len()
+}
+
+const TWO: &str = r#"{"mcpServers": {"a": {"command": "prog-a"}, "b": {"command": "prog-b", "env": {"K": "${K}"}}}}"#;
+
+/// Threat E12: an answer that nobody gave approves nothing.
+#[test]
+fn e12_without_a_terminal_a_grant_needs_the_digest_of_what_was_shown() {
+    let folder = Folder::with_entries(TWO);
+    let piped = keyway(&folder, &["trust", "grant", "a"])
+        .without_digests()
+        .stdin("y\n");
+    let refused = piped.run();
+    assert_eq!(refused.code, 2, "{}", refused.everything());
+    assert!(
+        refused.stderr.contains("not a terminal"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("  runs      prog-a\n"),
+        "{}",
+        refused.stderr
+    );
+    let shown = digests(&refused);
+    let [digest] = shown.as_slice() else {
+        panic!("{}", refused.stderr);
+    };
+    assert_eq!(approvals(&folder), 0);
+    // The digest of one entry is not that of another, nor of a changed one.
+    let other = keyway(&folder, &["trust", "grant", "b", "--digest", digest]);
+    let other = other.without_digests().run();
+    assert_eq!(other.code, 2, "{}", other.everything());
+    folder.put(".mcp.json", TWO.replace("prog-a", "evil"));
+    let changed = keyway(&folder, &["trust", "grant", "a", "--digest", digest]);
+    let changed = changed.without_digests().run();
+    assert_eq!(changed.code, 2, "{}", changed.everything());
+    assert_eq!(approvals(&folder), 0);
+    folder.put(".mcp.json", TWO);
+    done(&folder, &["trust", "grant", "a", "--digest", digest]);
+    assert_eq!(approvals(&folder), 1);
+}
+
+/// A refusal and `status` print the same digest.
+#[test]
+fn e12_status_and_a_refusal_print_the_digest_that_a_grant_takes() {
+    let folder = Folder::with_entries(TWO);
+    let refused = keyway(&folder, &["tools", "a"]).run();
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    let shown = digests(&refused);
+    let status = done(&folder, &["status", "--format", "json"]);
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let approval = &status["servers"][0]["approval"];
+    assert_eq!(shown, [approval["digest"].as_str().unwrap()]);
+    assert_eq!(approval["facts"][0]["text"], "prog-a");
+    done(&folder, &["trust", "grant", "a", "--digest", &shown[0]]);
+    assert_eq!(approvals(&folder), 1);
+}
+
+#[test]
+fn e12_on_a_terminal_one_answer_counts_for_all_servers_that_were_shown() {
+    let folder = Folder::with_entries(TWO);
+    for (answer, expected) in [("n\n", 0), ("y\n", 2)] {
+        let call = keyway(&folder, &[]);
+        let mut terminal = Terminal::start(&call, "exec \"$KEYWAY\" trust grant --all");
+        terminal.answer("Allow all 2 of them? [y/N] ", answer);
+        let text = terminal.end();
+        assert!(text.contains("prog-a") && text.contains("prog-b"), "{text}");
+        assert_eq!(approvals(&folder), expected, "{text}");
+    }
+}
+
+/// Asked again, the person sees what changed.
+#[test]
+fn what_changed_since_an_approval_is_shown_and_files_by_name() {
+    let entry = r#"{"s": {"command": "sh", "args": ["run.sh"], "env": {"MODE": "safe"}}}"#;
+    let folder = Folder::with_entries(entry)
+        .file("run.sh", "exit 1\n")
+        .file("lib.sh", "1\n");
+    done(&folder, &["trust", "grant", "s"]);
+    folder.put(".mcp.json", entry.replace("safe", "fast"));
+    folder.put("lib.sh", "2\n");
+    let refused = keyway(&folder, &["tools", "s"]).run();
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    for line in [
+        "  since you approved it:\n",
+        "    - env       MODE=safe\n",
+        "    + env       MODE=fast\n",
+        "    ~ lib.sh (changed)\n",
+    ] {
+        assert!(refused.stderr.contains(line), "{line}: {}", refused.stderr);
+    }
+    assert!(
+        !refused.stderr.contains("~ .mcp.json"),
+        "its entry is what counts of it"
+    );
+}
+
+/// Threat E6: the plugin's own file moves a token to another origin.
+#[test]
+fn e06_an_env_file_of_the_plugin_cannot_move_a_token_unasked() {
+    let answer = |_: &keyway_testkit::Request| Answer::empty(404);
+    let (own, other) = (Upstream::start(answer), Upstream::start(answer));
+    let folder = Folder::with_entries(
+        r#"{"s": {"type": "http", "url": "${API_BASE_URL}/mcp", "envFile": ".env",
+                  "headers": {"Authorization": "Bearer ${CORP_TOKEN}"}}}"#,
+    )
+    .file(".env", format!("API_BASE_URL={}\n", own.url("")));
+    let call = |arguments: &[&str]| {
+        let call = keyway(&folder, arguments);
+        call.env("CORP_TOKEN", "CANARY-corp").run()
+    };
+    assert_eq!(call(&["trust", "grant", "s"]).code, 0);
+    assert_eq!(call(&["tools", "s"]).code, 1, "it is no server");
+    assert!(own.connections() > 0);
+    folder.put(".env", format!("API_BASE_URL={}\n", other.url("")));
+    let refused = call(&["tools", "s"]);
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    assert!(
+        refused.stderr.contains("    + reaches   "),
+        "{}",
+        refused.stderr
+    );
+    assert!(!refused.everything().contains("CANARY"));
+    assert_eq!(other.connections(), 0);
+}
+
+/// Threat E8: the code and its proof never reach a host that was not approved.
+#[test]
+fn e08_two_origins_of_a_sign_in_are_refused_until_approved() {
+    let answer = |_: &keyway_testkit::Request| Answer::empty(401);
+    let (honest, evil) = (Upstream::start(answer), Upstream::start(answer));
+    let folder = Folder::with_entries(&format!(
+        r#"{{"s": {{"type": "http", "url": "{}", "oauth": {{"clientId": "public",
+             "authorizationUrl": "{}", "tokenUrl": "{}"}}}}}}"#,
+        evil.url("/mcp"),
+        honest.url("/authorize"),
+        evil.url("/token"),
+    ));
+    let refused = keyway(&folder, &["login", "s", "--no-browser"]).run();
+    assert_eq!(refused.code, 4, "{}", refused.everything());
+    for origin in [honest.url(""), evil.url("")] {
+        let origin = origin.trim_end_matches('/');
+        assert!(
+            refused.stderr.contains(origin),
+            "{origin}: {}",
+            refused.stderr
+        );
+    }
+    assert_eq!((honest.connections(), evil.connections()), (0, 0));
+}
+
+/// Threat E5: the registry that a plugin names is not asked for a package of another.
+#[test]
+fn e05_an_npmrc_of_the_plugin_has_no_effect_on_a_package_runner() {
+    let path = std::env::var("PATH").unwrap_or_default();
+    if !path
+        .split(':')
+        .any(|folder| std::path::Path::new(folder).join("npx").exists())
+    {
+        return;
+    }
+    let answer = |_: &keyway_testkit::Request| Answer::empty(404);
+    let (persons, plugins) = (Upstream::start(answer), Upstream::start(answer));
+    let entry = r#"{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem"]}"#;
+    let folder = Folder::new()
+        .file(
+            "plugin/.mcp.json",
+            format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#),
+        )
+        .file(
+            "plugin/.npmrc",
+            format!("registry={}\nfetch-retries=0\n", plugins.url("/")),
+        )
+        .file("plugin/package.json", "{}")
+        .file(
+            "home/.npmrc",
+            format!("registry={}\nfetch-retries=0\n", persons.url("/")),
+        );
+    let call = keyway(&folder, &["tools", "s", "--trust", "--config", "plugin"]);
+    let call = call.env("HOME", folder.at("home"));
+    let outcome = call.run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(persons.connections() > 0, "{}", outcome.everything());
+    assert_eq!(plugins.connections(), 0, "{}", outcome.everything());
+}
+
+const NODE: &str = r#"const { name } = require("dep");
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (id === undefined) return;
+  const info = { name: "s", version: "1" };
+  const results = {
+    initialize: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: info },
+    "tools/list": { tools: [{ name, inputSchema: { type: "object" } }] },
+  };
+  const error = { code: -32601, message: "no" };
+  const answer = results[method] ? { result: results[method] } : { error };
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...answer }) + "\n");
+});
+"#;
+
+const PYTHON: &str = r#"import json, sys
+from pkg.dep import name
+info = {"name": "s", "version": "1"}
+results = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info},
+    "tools/list": {"tools": [{"name": name, "inputSchema": {"type": "object"}}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"]}
+        result = results.get(message["method"])
+        answer.update({"result": result} if result else {"error": {"code": -32601, "message": "no"}})
+        print(json.dumps(answer), flush=True)
+"#;
+
+/// A folder that is run as it is, with what it imports, asks once, and again if one byte changes.
+#[test]
+fn ten_starts_of_a_folder_ask_once() {
+    let node = r#"{"s": {"command": "node", "args": ["."]}}"#;
+    let python = r#"{"s": {"command": "python3", "args": ["-m", "pkg"]}}"#;
+    let uv = uv_entry();
+    let entries = [
+        Some((node, "node_modules/dep/index.js")),
+        Some((python, "pkg/dep.py")),
+    ];
+    let uv = uv.as_deref().map(|entry| (entry, "pkg/dep.py"));
+    for (entry, imported) in entries.into_iter().chain([uv]).flatten() {
+        let folder = Folder::with_entries(entry)
+            .file("package.json", "{}")
+            .file("index.js", NODE)
+            .file("node_modules/dep/index.js", "exports.name = 'fine';\n")
+            .file("pkg/__init__.py", "")
+            .file("pkg/__main__.py", PYTHON)
+            .file("pkg/dep.py", "name = 'fine'\n")
+            .file("pyproject.toml", PROJECT)
+            .file("uv.lock", LOCK);
+        let before = folder.files();
+        done(&folder, &["trust", "grant", "s"]);
+        for _ in 0..10 {
+            let listed = done(&folder, &["tools", "s"]);
+            assert!(listed.stdout.contains("fine"), "{}", listed.everything());
+        }
+        let own = |file: &String| !file.starts_with("keyway/") && !before.contains(file);
+        let left: Vec<String> = folder.files().into_iter().filter(own).collect();
+        assert!(left.is_empty(), "{entry}: {left:?}");
+        folder.put(imported, "changed");
+        let refused = keyway(&folder, &["tools", "s"]).run();
+        assert_eq!(refused.code, 4, "{}", refused.everything());
+        let line = format!("    ~ {imported} (changed)\n");
+        assert!(refused.stderr.contains(&line), "{}", refused.stderr);
+    }
+}
+
+const PROJECT: &str = "[project]\nname = \"pkg\"\nversion = \"1\"\nrequires-python = \">=3.9\"\n";
+const LOCK: &str = "version = 1\nrevision = 3\nrequires-python = \">=3.9\"\n\n[[package]]\nname = \"pkg\"\nversion = \"1\"\nsource = { virtual = \".\" }\n";
+
+/// `uv run` in a project, where the tools of the tests are installed.
+fn uv_entry() -> Option<String> {
+    let tools = Tools::find(&["python/bin/uv"])?;
+    let uv = tools.at("python/bin/uv");
+    let args = r#"["run", "--offline", "--locked", "python", "-m", "pkg"]"#;
+    Some(format!(r#"{{"s": {{"command": "{uv}", "args": {args}}}}}"#))
+}

@@ -1,0 +1,433 @@
+//! From an entry to the facts that a person approves. Every part of an entry is taken apart here, so
+//! that a new field does not compile until it is decided whether, and how, it counts.
+//!
+//! By value counts what the plugin wrote, and what its own env file says wherever that decides what
+//! runs or where something goes. Values of the person's own count by name, except in an origin and
+//! in the working folder.
+
+use std::path::Path;
+
+use keyway_config::address::Address;
+use keyway_config::declared::{
+    DeclaredServer, Endpoint, Field, Helper, Local, NamedField, OAuth, OAuthFields, Remote,
+};
+use keyway_config::environment::{Scope, is_host_variable};
+use keyway_config::headers::is_credential_header;
+use keyway_config::oauth_rules::address;
+use keyway_config::template::{Foreign, Template};
+use keyway_config::usage::{self, FieldRole};
+use keyway_lint::mask;
+use keyway_secret::escaped;
+use url::Url;
+
+use super::command::{CommandLine, is_code_variable, is_plugins, is_plugins_value};
+use super::fact::{Fact, FactKind};
+use super::hash::Hasher;
+use super::places::Places;
+use crate::settings::{Confinement, SandboxProfile};
+
+/// What facts are made from.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    pub(super) server: &'a DeclaredServer,
+    pub(super) places: Places<'a>,
+    pub(super) scope: &'a Scope<'a>,
+    pub(super) line: Option<&'a CommandLine>,
+    pub(super) program: Option<&'a Path>,
+    pub(super) confinement: Confinement,
+}
+
+/// Says whether an entry has to be approved: it runs a program, sends a variable or weakens the
+/// sign-in (contract §7).
+pub(crate) fn needs_approval(server: &DeclaredServer) -> bool {
+    let Endpoint::Remote(remote) = &server.endpoint else {
+        return true;
+    };
+    let is_sent = |role: FieldRole<'_>| {
+        matches!(
+            role,
+            FieldRole::Url | FieldRole::Header(_) | FieldRole::OAuth(_)
+        )
+    };
+    let is_persons = |field: &Field| {
+        let mut variables = field.template.variables();
+        variables.any(|variable| !is_host_variable(&variable.name))
+    };
+    let mut fields = usage::fields(server).into_iter();
+    remote.helper.is_some()
+        || fields.any(|(role, field)| is_sent(role) && is_persons(field))
+        || matches!(&remote.oauth, OAuth::Configured(oauth) if weakens(oauth))
+}
+
+fn weakens(oauth: &OAuthFields) -> bool {
+    let weak = WEAK.iter().any(|key| oauth.get(key).is_some());
+    let origin = |key| Some(address(&oauth.get(key)?.value.template)??.origin());
+    let two = origin(AUTHORIZATION).zip(origin(TOKEN));
+    weak || two.is_some_and(|(authorization, token)| authorization != token)
+}
+
+impl Sources<'_> {
+    /// Returns the facts, in the order in which they are shown.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let DeclaredServer {
+            // They are named above the facts, and in the digest.
+            name: _,
+            name_span: _,
+            span: _,
+            pointer: _,
+            source: _,
+            // The address and the command say how it is reached.
+            transport: _,
+            type_origin: _,
+            // Nothing of an entry that is switched off is used.
+            disabled: _,
+            endpoint,
+            env,
+            env_file,
+            // How long a call may take decides nothing about what runs or is sent.
+            timeout_ms: _,
+            spellings: _,
+        } = self.server;
+        let mut facts = Vec::new();
+        facts.extend(
+            self.line
+                .into_iter()
+                .flat_map(|line| self.program_facts(line)),
+        );
+        if self.line.is_some() {
+            facts.extend(env.iter().map(|field| self.env(field)));
+            facts.push(confinement_fact(self.confinement));
+        }
+        facts.extend(env_file.as_ref().map(|field| self.env_file(field)));
+        match endpoint {
+            Endpoint::Local(Local {
+                // They are in the command line.
+                command: _,
+                args: _,
+                cwd,
+            }) => facts.extend(self.line.map(|line| self.folder(cwd.as_ref(), line))),
+            Endpoint::Remote(remote) => facts.extend(self.remote(remote)),
+        }
+        facts.extend(self.plugin_values());
+        facts.sort_by_key(|fact| fact.kind);
+        facts
+    }
+
+    fn program_facts(&self, line: &CommandLine) -> Vec<Fact> {
+        let code = line.inline_code().map(|code| {
+            let code = escaped(&code);
+            format!("what follows `{code}` is a program itself: read it to its end")
+        });
+        let runs = Fact::new(FactKind::Runs, "", line.shown.as_str()).with_caution(code);
+        let program = self.program.map(|path| {
+            let name = self.places.name(path);
+            let inside = self.places.contain(path);
+            let caution = inside.then_some("the plugin's own program");
+            Fact::new(FactKind::Program, &line.command, name).with_caution(caution)
+        });
+        std::iter::once(runs).chain(program).collect()
+    }
+
+    fn folder(&self, cwd: Option<&Field>, line: &CommandLine) -> Fact {
+        let place = self.places.name(&line.folder);
+        let is_persons = cwd.is_some_and(|cwd| self.has_persons(&cwd.template));
+        let is_fixed = |cwd: &&Field| {
+            let mut variables = cwd.template.variables();
+            variables.all(|variable| is_host_variable(&variable.name))
+        };
+        // A path that the plugin wrote stays as it wrote it, wherever the folders are today.
+        let value = match cwd.filter(is_fixed) {
+            Some(cwd) => cwd.template.as_str().to_owned(),
+            None => place,
+        };
+        let outside = (!self.places.contain(&line.folder)).then_some("outside of the plugin");
+        Fact::new(FactKind::Folder, "", value)
+            .with_caution(outside)
+            .of_person(is_persons)
+    }
+
+    fn env(&self, field: &NamedField) -> Fact {
+        let NamedField {
+            name,
+            name_span: _,
+            value,
+        } = field;
+        let template = &value.template;
+        let is_credential = template.is_literal() && is_credential_header(name);
+        let is_code = is_code_variable(name) && is_plugins_value(template, self.scope);
+        let caution = is_code.then_some("decides which code runs");
+        Fact::literal(FactKind::Env, name, template.as_str(), is_credential).with_caution(caution)
+    }
+
+    fn env_file(&self, field: &Field) -> Fact {
+        let template = &field.template;
+        let path = template.expand(self.scope, Foreign::Refuse).ok();
+        let path = path.map(|path| self.places.host.plugin_root.join(path.expose()));
+        let outside = path.as_ref().is_some_and(|path| !self.places.contain(path));
+        let value = match &path {
+            Some(path) if outside => self.places.name(path),
+            _ => template.as_str().to_owned(),
+        };
+        let caution = outside.then_some("outside of the plugin: a file of yours feeds this entry");
+        Fact::new(FactKind::EnvFile, "", value)
+            .with_caution(caution)
+            .of_person(self.has_persons(template))
+    }
+
+    fn remote(&self, remote: &Remote) -> Vec<Fact> {
+        let Remote {
+            url,
+            headers,
+            helper,
+            oauth,
+        } = remote;
+        if let Some(Helper {
+            // It is in the command line.
+            command: _,
+            // When the same program runs again, and for how long, decides nothing about it.
+            refresh: _,
+            ttl_ms: _,
+            timeout_ms: _,
+            span: _,
+            pointer: _,
+        }) = helper
+        {}
+        let to = self.origin(url);
+        let is_persons = self.has_persons(&url.template);
+        let mut facts = vec![reaches(&url.template, &to).of_person(is_persons)];
+        let in_address = format!("in the address to {to}");
+        facts.extend(self.sends(&url.template, &in_address, is_persons));
+        for NamedField {
+            name,
+            name_span: _,
+            value,
+        } in headers
+        {
+            let template = &value.template;
+            if template.variables().next().is_none() {
+                let is_credential = is_credential_header(name);
+                let text = template.as_str();
+                facts.push(Fact::literal(FactKind::Header, name, text, is_credential));
+            }
+            let how = format!(
+                "as header `{name}: {}` to {to}",
+                mask::in_words(template.as_str())
+            );
+            facts.extend(self.sends(template, &how, is_persons));
+        }
+        match oauth {
+            OAuth::Automatic | OAuth::Off => {}
+            OAuth::Configured(oauth) => facts.extend(self.oauth(oauth, &to, is_persons)),
+        }
+        facts
+    }
+
+    fn oauth(&self, oauth: &OAuthFields, server: &str, is_persons: bool) -> Vec<Fact> {
+        let OAuthFields {
+            strings,
+            scopes,
+            callback_port,
+            span: _,
+        } = oauth;
+        let mut facts = Vec::new();
+        let to = self.authorization_server(oauth, server);
+        for field in strings {
+            let (name, template) = (field.name.as_str(), &field.value.template);
+            let text = template.as_str();
+            facts.push(if WEAK.contains(&name) {
+                Fact::new(FactKind::Weakens, name, format!("{name} = {text}"))
+            } else {
+                Fact::literal(
+                    FactKind::OAuth,
+                    name,
+                    text,
+                    name == SECRET && template.is_literal(),
+                )
+            });
+            let is_persons = is_persons || self.has_persons(template);
+            if ENDPOINTS.contains(&name) && !template.is_literal() {
+                let origin = self.endpoint(oauth, name).unwrap_or_default();
+                facts.push(reaches(template, &origin).of_person(is_persons));
+            }
+            let how = format!("as OAuth `{name}` to {to}");
+            facts.extend(self.sends(template, &how, is_persons));
+        }
+        let words: Vec<&str> = scopes.iter().map(|field| field.template.as_str()).collect();
+        if !words.is_empty() {
+            facts.push(Fact::new(FactKind::OAuth, "scopes", words.join(" ")));
+        }
+        for field in scopes {
+            let how = format!("as OAuth `scopes` to {to}");
+            facts.extend(self.sends(&field.template, &how, is_persons));
+        }
+        let port = callback_port.map(|port| port.to_string());
+        facts.extend(port.map(|port| Fact::new(FactKind::OAuth, "callbackPort", port)));
+        let two = self
+            .endpoint(oauth, AUTHORIZATION)
+            .zip(self.endpoint(oauth, TOKEN));
+        if let Some((authorization, token)) = two.filter(|(one, other)| one != other) {
+            let what = format!("you agree at {authorization}, and {token} gets the code for it");
+            facts.push(Fact::new(FactKind::Weakens, TOKEN, what).of_person(is_persons));
+        }
+        facts
+    }
+
+    /// Returns which authorization server gets what an entry says to it: its origin, or who names it.
+    fn authorization_server(&self, oauth: &OAuthFields, server: &str) -> String {
+        let metadata = "authServerMetadataUrl";
+        if let Some(origin) = self.endpoint(oauth, TOKEN) {
+            return origin;
+        }
+        match self.endpoint(oauth, metadata) {
+            Some(origin) => format!("the authorization server that {origin} names"),
+            None => format!("the authorization server that {server} names"),
+        }
+    }
+
+    /// Returns the origin of an endpoint after filling in.
+    fn endpoint(&self, oauth: &OAuthFields, name: &str) -> Option<String> {
+        let template = &oauth.get(name)?.value.template;
+        let text = template.expand(self.scope, Foreign::Refuse).ok()?;
+        let url = Url::parse(text.expose()).ok()?;
+        Some(url.origin().ascii_serialization())
+    }
+
+    /// The origin that a remote entry reaches, as far as it is known.
+    fn origin(&self, url: &Field) -> String {
+        let resolved = Address::resolve(&url.template, self.server.transport, self.scope);
+        match resolved {
+            Ok(address) => address.origin().to_owned(),
+            // Not all variables are set yet. They cannot change an origin that is written out.
+            Err(_) => literal_origin(&url.template)
+                .unwrap_or_else(|| without_query(&url.template).to_owned()),
+        }
+    }
+
+    fn sends(&self, template: &Template, how: &str, is_persons: bool) -> Vec<Fact> {
+        let mut facts: Vec<Fact> = Vec::new();
+        for variable in template.variables() {
+            let is_known = facts.iter().any(|fact| fact.name == variable.name);
+            if !is_known && !is_host_variable(&variable.name) {
+                let fact = Fact::new(FactKind::Sends, &variable.name, how);
+                facts.push(fact.of_person(is_persons));
+            }
+        }
+        facts
+    }
+
+    /// Returns the values of the plugin's own env file that decide what runs or where something
+    /// goes. In a credential's place a value counts by its name alone.
+    fn plugin_values(&self) -> Vec<Fact> {
+        let mut facts: Vec<Fact> = Vec::new();
+        let fields = usage::fields(self.server);
+        for (at, (role, field)) in fields.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| fields.get(at));
+            let decides = match role {
+                FieldRole::Url | FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => true,
+                FieldRole::Argument(_) => {
+                    let before = before.map(|(_, field)| field.template.as_str());
+                    !is_credential_argument(field.template.as_str(), before)
+                }
+                FieldRole::Env(name) => is_code_variable(name),
+                FieldRole::OAuth(name) => *name != SECRET,
+                FieldRole::Header(_) => false,
+            };
+            for variable in field.template.variables() {
+                let name = variable.name.as_str();
+                // What its files say where the person gave no value is written by the plugin, and
+                // counts everywhere.
+                let is_written = self.scope.origin(name).is_none();
+                let counts = is_plugins(name, self.scope) && (decides || is_written);
+                if !counts || is_host_variable(name) || facts.iter().any(|fact| fact.name == name) {
+                    continue;
+                }
+                if let Some(value) = self.scope.lookup(name) {
+                    let is_credential = is_credential_header(name);
+                    let kind = FactKind::Value;
+                    facts.push(Fact::literal(kind, name, value.expose(), is_credential));
+                }
+            }
+        }
+        facts
+    }
+
+    /// Says whether a template has a variable that the person sets.
+    fn has_persons(&self, template: &Template) -> bool {
+        let mut variables = template.variables();
+        variables.any(|variable| {
+            !is_host_variable(&variable.name) && !is_plugins(&variable.name, self.scope)
+        })
+    }
+}
+
+fn reaches(template: &Template, origin: &str) -> Fact {
+    let text = template.as_str();
+    if !mask::looks_secret(text) {
+        return Fact::new(FactKind::Reaches, text, origin);
+    }
+    let mut fact = Fact::new(FactKind::Reaches, without_query(template), origin);
+    fact.masked = Some(Hasher::of(b"address", text.as_bytes()));
+    fact
+}
+
+/// Returns the origin of an address whose scheme and host are written out.
+fn literal_origin(template: &Template) -> Option<String> {
+    let text = template.as_str();
+    let (scheme, rest) = text.split_once("://")?;
+    let host = rest.split(['/', '?', '#']).next()?;
+    let origin = format!("{scheme}://{host}");
+    let url = Url::parse(&origin).ok()?;
+    (!origin.contains("${")).then(|| url.origin().ascii_serialization())
+}
+
+fn without_query(template: &Template) -> &str {
+    let text = template.as_str();
+    text.split(['?', '#']).next().unwrap_or_default()
+}
+
+fn confinement_fact(confinement: Confinement) -> Fact {
+    let Confinement {
+        profile,
+        // By which means is the person's own affair, and changes nothing of what is kept from it.
+        mechanism: _,
+        dangerous_inherit_environment,
+    } = confinement;
+    let (what, is_off) = match profile {
+        SandboxProfile::Hide => ("hide: it cannot read Keyway's own files and sockets", false),
+        SandboxProfile::Confine => (
+            "confine: it sees system folders, the plugin and its data",
+            false,
+        ),
+        SandboxProfile::Off => (
+            "unconfined: it can read everything of yours, Keyway's key included",
+            true,
+        ),
+    };
+    let inherits = if dangerous_inherit_environment {
+        "; it gets your whole environment, credentials included"
+    } else {
+        ""
+    };
+    let is_weaker = is_off || dangerous_inherit_environment;
+    let caution = is_weaker.then_some("an exception in your config.toml");
+    Fact::new(FactKind::Confinement, "", format!("{what}{inherits}")).with_caution(caution)
+}
+
+/// Says whether an argument is a credential's place: it follows a flag that is named like one.
+fn is_credential_argument(argument: &str, before: Option<&str>) -> bool {
+    let is_flag = |text: &str| {
+        let name = text.trim_start_matches('-');
+        text.starts_with("--") && is_credential_header(name)
+    };
+    match argument.split_once('=') {
+        Some((flag, _)) => is_flag(flag),
+        None => before.is_some_and(|before| !before.contains('=') && is_flag(before)),
+    }
+}
+
+const SECRET: &str = "clientSecret";
+const AUTHORIZATION: &str = "authorizationUrl";
+const TOKEN: &str = "tokenUrl";
+const ENDPOINTS: &[&str] = &[AUTHORIZATION, TOKEN, "authServerMetadataUrl"];
+/// Settings that weaken a default of the sign-in.
+const WEAK: &[&str] = &["resource", "pkce"];

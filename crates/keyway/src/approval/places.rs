@@ -1,0 +1,78 @@
+//! The folders that an approval names without saying where they are.
+
+use std::path::{Component, Path, PathBuf};
+
+use keyway_config::environment::HostVariables;
+
+/// The folders around an entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places<'a> {
+    pub(super) host: &'a HostVariables,
+    pub(super) home: Option<&'a Path>,
+}
+
+impl Places<'_> {
+    /// Returns a path seen from the folder that it lies in, so that a moved home asks nobody.
+    pub(super) fn name(&self, path: &Path) -> String {
+        let HostVariables {
+            plugin_root,
+            plugin_data,
+            project_dir,
+            defaults: _,
+        } = self.host;
+        let home = self.home.unwrap_or(Path::new(""));
+        let known = [
+            ("${HOST_PLUGIN_ROOT}", plugin_root.as_path()),
+            ("${HOST_PLUGIN_DATA}", plugin_data),
+            ("${HOST_PROJECT_DIR}", project_dir),
+            ("~", home),
+        ];
+        let known = known.into_iter().filter_map(|(name, folder)| {
+            let is_folder = folder.components().nth(1).is_some();
+            let below = path.strip_prefix(folder).ok().filter(|_| is_folder)?;
+            Some((below.components().count(), name, below))
+        });
+        // The nearest folder, and of two that are the same the first.
+        match known.min_by_key(|(distance, ..)| *distance) {
+            Some((0, name, _)) => name.to_owned(),
+            Some((_, name, below)) => format!("{name}/{}", below.to_string_lossy()),
+            None => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Returns where the plugin is, seen from the person's home.
+    pub(super) fn source(root: &Path, home: Option<&Path>) -> String {
+        let below = home
+            .filter(|home| home.components().nth(1).is_some())
+            .and_then(|home| root.strip_prefix(home).ok());
+        match below {
+            Some(below) => format!("~/{}", below.to_string_lossy()),
+            None => root.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Says whether a path lies in the plugin or its data folder, by its name or by where it leads.
+    pub(super) fn contain(&self, path: &Path) -> bool {
+        let inside = |path: &Path| {
+            [&self.host.plugin_root, &self.host.plugin_data]
+                .into_iter()
+                .any(|folder| !folder.as_os_str().is_empty() && path.starts_with(folder))
+        };
+        inside(&normal(path)) || std::fs::canonicalize(path).is_ok_and(|path| inside(&path))
+    }
+}
+
+/// Resolves `.` and `..` without looking at the disk.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
