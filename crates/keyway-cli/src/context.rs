@@ -32,6 +32,8 @@ pub(crate) struct CommandContext {
     settings: Arc<Result<Settings, SettingsRefusal>>,
     /// The program as clap knows it, for commands that describe it.
     pub(crate) program: fn() -> clap::Command,
+    /// The files that this call writes: they may lie in a plugin, and are no part of it.
+    written: Vec<PathBuf>,
 }
 
 /// Flags that every command takes.
@@ -97,7 +99,13 @@ impl CommandContext {
             events: Events::default(),
             settings: Arc::new(settings),
             program,
+            written: Vec::new(),
         }
+    }
+
+    /// Returns the files that this call writes.
+    pub(crate) fn written(&self) -> &[PathBuf] {
+        &self.written
     }
 
     /// Records what happens from now on, where the flags say so.
@@ -120,6 +128,8 @@ impl CommandContext {
         if !listeners.is_empty() {
             self.events = Events::new(listeners);
         }
+        let written = [&global.events, &global.debug_file];
+        self.written = written.into_iter().flatten().cloned().collect();
         Ok(())
     }
 

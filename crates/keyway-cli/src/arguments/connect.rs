@@ -194,6 +194,7 @@ impl ConnectArgs {
             .detached_renewals(true)
             .isolation(isolation())
             .events(context.events.clone())
+            .own_files(context.written().iter().cloned())
             .settings(settings.clone())
             .profile(self.profile(context)?)
             .account(self.account.clone())

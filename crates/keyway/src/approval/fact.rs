@@ -134,6 +134,11 @@ impl Fact {
     /// Returns what follows the label, in which every character can be seen.
     #[must_use]
     pub fn text(&self) -> String {
+        // Of what looks like a credential only the beginning is shown; all of it counts.
+        mask::in_words(&self.whole_text())
+    }
+
+    fn whole_text(&self) -> String {
         let Self { name, value, .. } = self;
         match self.kind {
             // Its words are quoted one by one.

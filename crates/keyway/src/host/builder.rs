@@ -51,6 +51,7 @@ pub struct HostBuilder {
     env_file: Option<PathBuf>,
     project: Option<PathBuf>,
     data: Option<PathBuf>,
+    own_files: Vec<PathBuf>,
     home: Option<PathBuf>,
     #[cfg(feature = "stdio")]
     isolation: Option<Isolation>,
@@ -170,6 +171,12 @@ impl HostBuilder {
     /// working directory.
     pub fn project_dir(mut self, folder: PathBuf) -> Self {
         self.project = Some(folder);
+        self
+    }
+
+    /// Files that this program itself writes, which are no part of a plugin even if they lie in it.
+    pub fn own_files(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.own_files.extend(files);
         self
     }
 

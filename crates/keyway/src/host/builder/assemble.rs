@@ -76,7 +76,15 @@ impl HostBuilder {
                 device: self.device,
                 account_pin: None,
             });
-        let own_folders = kept.own_folders();
+        let own_files = self.own_files.iter();
+        let own_files =
+            own_files.map(|it| std::fs::canonicalize(it).unwrap_or_else(|_| it.clone()));
+        let own_folders = kept
+            .own_folders()
+            .iter()
+            .cloned()
+            .chain(own_files)
+            .collect();
         let environment = self.child_environment;
         let environment = environment.unwrap_or_else(ProcessEnvironment::all);
         let usual = || Arc::new(ProcessEnvironment) as _;
