@@ -105,6 +105,8 @@ codes! {
             "see which stage it stopped at: keyway demo --check"
         Disabled "disabled" FILE DISABLED Failed Person NO
             "take `disabled` (or `enabled`) out of its entry to use it"
+        FolderReplaced "folder-replaced" ANY UNUSABLE Failed Person NO
+            "find out which program moved it; put it back, or stop Keyway and start it again"
         Forbidden "forbidden" CHALLENGE FORBIDDEN Failed Person NO
             "the credential is valid but not allowed to do this: check its permissions, and the tenant or workspace variable"
         ForbiddenAddress "forbidden-address" ANY UNUSABLE Failed PluginAuthor NO
@@ -127,6 +129,8 @@ codes! {
             "correct that line; `docs/configuration.md` lists every key"
         InvalidToml "invalid-toml" ANY UNUSABLE Failed Person NO
             "correct that line; `docs/configuration.md` lists every key"
+        IsolationUnavailable "isolation-unavailable" ANY UNUSABLE Failed Person NO
+            "see what this system offers: keyway status; to start it anyway, take `require` out of `[sandbox]` in config.toml"
         IssuerMismatch "issuer-mismatch" DISCOVERY REFUSED Failed ServerOperator NO
             "do not sign in there: its operator has to correct `issuer`"
         KeyNotSupplied "key-not-supplied" TRUST UNUSABLE Failed Person NO
@@ -171,6 +175,8 @@ codes! {
             "build the program with that feature of `keyway`, or use another one, such as `keyway` itself"
         NotConfigured "not-configured" VARIABLES NOT_CONFIGURED Failed Person NO
             "write the address into `url` of the entry"
+        NotGranted "not-granted" ANY UNUSABLE Failed Person NO
+            "add that path to `grants` of `[sandbox]` in config.toml, or of the server's own section"
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO
             "change what the message names by hand, then run the same keyway migrate command again"
         OauthLoop "oauth-loop" TOKEN REFUSED Failed ServerOperator NO

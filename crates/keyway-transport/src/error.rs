@@ -92,6 +92,30 @@ pub enum TransportError {
         /// As written in the entry.
         program: String,
     },
+    /// The isolation that the settings require is not to be had here.
+    #[error("refusing to start `{program}`: {level}")]
+    IsolationUnavailable {
+        /// As written in the entry.
+        program: String,
+        /// What could be had, in words.
+        level: String,
+    },
+    /// A folder of Keyway's is not the one that it was, so it could not be hidden.
+    #[error("refusing to start `{program}`: `{path}` was moved or replaced while Keyway runs")]
+    FolderReplaced {
+        /// As written in the entry.
+        program: String,
+        /// Where the folder was.
+        path: String,
+    },
+    /// The program or its working folder was not granted to a confined program.
+    #[error("cannot start `{program}`: it is confined, and `{path}` was not granted to it")]
+    NotGranted {
+        /// As written in the entry.
+        program: String,
+        /// What would have to be granted.
+        path: String,
+    },
     /// A file that the program runs is not the one that was approved.
     #[error("`{file}` has changed since it was approved")]
     Changed {

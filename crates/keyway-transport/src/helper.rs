@@ -18,7 +18,9 @@ use crate::child_log::{ChildLog, ChildStream, Log, Verify, VerifyMoment};
 use crate::exit_status::describe_exit;
 use crate::launch::{
     ExitWatch, Isolation, LaunchError, LaunchMode, Launcher, Lines, Program, StartedChild,
+    denied_in_line,
 };
+use crate::stdio::not_granted;
 
 /// A headers helper, ready to be run any number of times.
 pub struct Helper {
@@ -77,6 +79,18 @@ impl Helper {
             LaunchError::NotInitialized => HelperFault::LauncherNotInitialized {
                 program: self.named(),
             },
+            LaunchError::Insufficient { level } => HelperFault::IsolationUnavailable {
+                program: self.named(),
+                level: level.to_string(),
+            },
+            LaunchError::FolderReplaced { path } => HelperFault::FolderReplaced {
+                program: self.named(),
+                path: path.display().to_string(),
+            },
+            LaunchError::NotGranted { path } => HelperFault::NotGranted {
+                program: self.named(),
+                path: path.display().to_string(),
+            },
             _ => self.not_executable(),
         })?;
         self.verify(VerifyMoment::AfterStart)?;
@@ -89,7 +103,8 @@ impl Helper {
         } = started;
         drop(stdin);
         let log = ChildLog::new(&self.secrets, self.log.clone());
-        drop(tokio::spawn(log_errors(stderr, log)));
+        let isolation = self.isolation.clone();
+        drop(tokio::spawn(log_errors(stderr, log, isolation)));
         let mut ended = process.exit_watch();
         let output = read_output(&stdout, &mut ended).await;
         let output = output.map_err(|error| match error.kind() {
@@ -221,11 +236,15 @@ async fn read_output(pipe: &pipe::Receiver, ended: &mut ExitWatch) -> io::Result
 }
 
 /// Hands the beginning of standard error to the log, and throws the rest away.
-async fn log_errors(mut stderr: Lines, log: ChildLog) {
+async fn log_errors(mut stderr: Lines, log: ChildLog, isolation: Isolation) {
     let mut room = ERROR_BYTES;
     while let Ok(Some(line)) = stderr.next().await {
         if line.len() <= room {
-            log.line(ChildStream::Error, &line);
+            let line = log.line(ChildStream::Error, &line);
+            if let Some(path) = denied_in_line(&isolation, &line) {
+                let note = format!("keyway: {}", not_granted(&path));
+                log.line(ChildStream::Error, note.as_bytes());
+            }
         }
         room = room.saturating_sub(line.len());
     }

@@ -1,18 +1,26 @@
 //! Starting children through a launcher: our own binary, executed once more.
 //!
-//! The parent starts the launcher with one fixed argument and an empty environment, and writes a
-//! spec to its standard input: program, arguments, environment, isolation. The launcher shuts
-//! itself in and becomes the program. So nothing secret stands in an argument list, no code runs
-//! between `fork` and `exec`, and standard input is the program's own from the byte after the spec.
+//! The parent starts the launcher with fixed words as arguments and an empty environment, and writes
+//! a spec to its standard input: program, arguments, environment, isolation. The launcher stays as a
+//! [`supervisor`] and starts our binary once more, in namespaces of its own where there are any; that
+//! process shuts itself in and starts the program. So nothing secret stands in an argument list, no
+//! code runs between `fork` and `exec`, and standard input is the program's own from the byte after
+//! the spec.
 
+mod denied;
 mod detached;
 mod exec;
 mod init;
 mod isolation;
+mod known_folders;
 mod lines;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod process;
 mod report;
 mod spec;
+#[cfg(target_os = "linux")]
+mod supervisor;
 
 use std::ffi::OsString;
 use std::io;
@@ -23,6 +31,7 @@ use keyway_secret::Secret;
 use thiserror::Error;
 use tokio::net::unix::pipe;
 
+pub(crate) use self::denied::in_line as denied_in_line;
 pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
 
@@ -109,8 +118,39 @@ impl Launcher {
         if !init::may_start(&self.program) {
             return Err(LaunchError::NotInitialized);
         }
-        let spec = spec::encode(program, mode).ok_or(LaunchError::TooLarge)?;
-        let (process, pipes) = process::start(&self.program)
+        let hidden = match program.isolation.profile {
+            IsolationProfile::None => Vec::new(),
+            _ => {
+                let mut hidden = known_folders::identify(&program.isolation.hidden)?;
+                hidden.extend(known_folders::find_others(&program.isolation.also_hidden));
+                hidden
+            }
+        };
+        let spec = spec::encode(program, &hidden, mode).ok_or(LaunchError::TooLarge)?;
+        let [wanted, fallback] = namespaces(&program.isolation);
+        match self.start_in(wanted, &spec).await {
+            // Some systems let namespaces be made in which nothing can be mounted.
+            Err(LaunchError::Refused {
+                stage: LaunchStage::Namespaces,
+                ..
+            }) => self.start_in(fallback, &spec).await,
+            outcome => outcome,
+        }
+        .map_err(|error| match error {
+            LaunchError::Refused { stage, source } => match denied::at_start(program, stage) {
+                Some(path) => LaunchError::NotGranted { path },
+                None => LaunchError::Refused { stage, source },
+            },
+            other => other,
+        })
+    }
+
+    async fn start_in(
+        &self,
+        namespaces: &str,
+        spec: &Secret<Vec<u8>>,
+    ) -> Result<StartedChild, LaunchError> {
+        let (process, pipes) = process::start(&self.program, namespaces)
             .await
             .map_err(LaunchError::Spawn)?;
         let mut stderr = Lines::new(
@@ -123,7 +163,11 @@ impl Launcher {
             let written = write_all(&pipes.stdin, spec.expose()).await;
             let line = stderr.next().await.map_err(LaunchError::Spawn)?;
             match line.as_deref().and_then(Report::parse) {
-                Some(Report::Ready(level)) => written.map(|()| level).map_err(LaunchError::Spawn),
+                Some(Report::Ready { level, group }) => {
+                    process.set_program(group);
+                    written.map(|()| level).map_err(LaunchError::Spawn)
+                }
+                Some(Report::Insufficient(level)) => Err(LaunchError::Insufficient { level }),
                 Some(Report::Failed { stage, errno }) => Err(LaunchError::Refused {
                     stage,
                     source: io::Error::from_raw_os_error(errno),
@@ -141,6 +185,20 @@ impl Launcher {
             stderr,
             level,
         })
+    }
+}
+
+/// Returns the word for the namespaces that an isolation needs, and the one for none.
+fn namespaces(isolation: &Isolation) -> [&'static str; 2] {
+    #[cfg(target_os = "linux")]
+    {
+        use self::namespaces::Namespaces;
+        [Namespaces::of(isolation), Namespaces::Shared].map(Namespaces::as_word)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        _ = isolation;
+        ["shared"; 2]
     }
 }
 
@@ -188,6 +246,24 @@ pub enum LaunchError {
         #[source]
         source: io::Error,
     },
+    /// The isolation that the settings require is not to be had here.
+    #[error("the isolation that `sandbox.require` demands is not available: {level}")]
+    Insufficient {
+        /// What could be had.
+        level: IsolationLevel,
+    },
+    /// A folder of ours is not the one that it was: what was to be hidden would lie open elsewhere.
+    #[error("`{}` was moved or replaced while this process runs", path.display())]
+    FolderReplaced {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// The program or its working folder is there, but a confined child does not see it.
+    #[error("`{}` is outside what a confined program may use", path.display())]
+    NotGranted {
+        /// What would have to be granted.
+        path: PathBuf,
+    },
     /// Arguments and environment are larger than any system takes.
     #[error("arguments and environment exceed the size limit")]
     TooLarge,
@@ -227,6 +303,9 @@ const LAUNCH_ARG: &str = "__launch";
 const DETACH_ARG: &str = "__detach";
 /// The first argument of what was started so.
 const DETACHED_ARG: &str = "__detached";
+
+/// The first argument that turns our binary into the first process of a child.
+const PROGRAM_ARG: &str = "__launch-program";
 
 /// The longest line of standard error that is kept in one piece.
 const REPORT_BYTES: usize = 8 * 1024;

@@ -6,6 +6,7 @@ mod writer;
 use std::collections::HashSet;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -21,8 +22,8 @@ use crate::error::TransportError;
 use crate::exit_status::describe_exit;
 use crate::frame::{Frame, FrameError, MAX_FRAME_BYTES, RequestId};
 use crate::launch::{
-    IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process, Program,
-    StartedChild,
+    Isolation, IsolationLevel, LaunchError, LaunchMode, Launcher, Lines, Overflow, Process,
+    Program, StartedChild, denied_in_line,
 };
 use crate::queue::queue;
 
@@ -61,6 +62,18 @@ impl StdioServer {
             let program = self.label.clone();
             match error {
                 LaunchError::NotInitialized => TransportError::LauncherNotInitialized { program },
+                LaunchError::Insufficient { level } => TransportError::IsolationUnavailable {
+                    program,
+                    level: level.to_string(),
+                },
+                LaunchError::FolderReplaced { path } => TransportError::FolderReplaced {
+                    program,
+                    path: path.display().to_string(),
+                },
+                LaunchError::NotGranted { path } => TransportError::NotGranted {
+                    program,
+                    path: path.display().to_string(),
+                },
                 other => TransportError::Spawn {
                     program,
                     source: other.into(),
@@ -87,7 +100,9 @@ impl StdioServer {
         });
         let log = ChildLog::new(&self.secrets, self.log);
         let tail = Arc::new(Tail::default());
-        let errors = tokio::spawn(keep_errors(stderr, log.clone(), Arc::clone(&tail)));
+        let isolation = self.program.isolation;
+        let errors = keep_errors(stderr, log.clone(), Arc::clone(&tail), isolation);
+        let errors = tokio::spawn(errors);
         let (sender, events) = queue(EVENT_QUEUE);
         let pump = Pump {
             shared: Arc::clone(&shared),
@@ -242,8 +257,27 @@ impl Pump {
     }
 }
 
-async fn keep_errors(mut stderr: Lines, log: ChildLog, tail: Arc<Tail>) {
+async fn keep_errors(mut stderr: Lines, log: ChildLog, tail: Arc<Tail>, isolation: Isolation) {
+    // A line is named once: a program may complain about the same path without end.
+    let mut denied = HashSet::new();
     while let Ok(Some(line)) = stderr.next().await {
-        tail.push(log.line(ChildStream::Error, &line));
+        let line = log.line(ChildStream::Error, &line);
+        let path = denied_in_line(&isolation, &line).filter(|_| denied.len() < DENIED_PATHS);
+        tail.push(line);
+        if let Some(path) = path
+            && denied.insert(path.clone())
+        {
+            let note = format!("keyway: {}", not_granted(&path));
+            tail.push(log.line(ChildStream::Error, note.as_bytes()));
+        }
     }
 }
+
+/// Says which grant would let a confined program use a path.
+pub(crate) fn not_granted(path: &Path) -> String {
+    let path = path.display();
+    format!("`{path}` exists but was not granted; to allow it, add it to `grants` in config.toml")
+}
+
+/// How many paths are named of those that a confined program asked for in vain.
+const DENIED_PATHS: usize = 16;

@@ -17,6 +17,8 @@ mod entry;
 mod error;
 mod oauth_settings;
 mod offers;
+#[cfg(feature = "stdio")]
+mod places;
 mod plan;
 mod plugin;
 mod process;
@@ -48,6 +50,8 @@ pub use self::approving::VaultApprovals;
 pub use self::builder::HostBuilder;
 pub use self::child_lines::ChildLines;
 pub use self::error::{ChildEnd, Error};
+#[cfg(feature = "stdio")]
+pub use self::places::record_places;
 pub use self::plan::Plan;
 pub use self::plugin::Plugin;
 pub use self::process::ProcessEnvironment;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use keyway::host::record_places;
 use keyway::vault::Vault;
 use keyway::{Host, Plugin};
 use keyway_code::Exit;
@@ -220,8 +221,15 @@ impl Serve {
             return Ok(inherited);
         }
         let mut listeners = vec![Listener::loopback(self.listen)?];
-        let usual = folders()?.runtime.join("gateway.sock");
+        let own = folders()?;
+        let usual = own.runtime.join("gateway.sock");
         let path = self.socket.as_ref().unwrap_or(&usual);
+        let socket = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        // Processes of ours with other variables hide this from what they start.
+        if let Err(error) = record_places(&[own.data, own.config, own.runtime, socket]) {
+            let note = format!("note: cannot record where this gateway keeps things: {error}\n");
+            context.print_aside(&note);
+        }
         match Listener::unix(path) {
             Ok(listener) => listeners.push(listener),
             Err(ListenError::Taken { .. }) if self.socket.is_none() => {

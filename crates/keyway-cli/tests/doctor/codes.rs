@@ -241,6 +241,21 @@ const PROVOKED: &[Row] = &[
         &["not-built-in"],
     ),
     (
+        "keyway-transport/tests/children/escapes.rs",
+        "e1_nothing_starts_once_a_folder_was_replaced",
+        &["folder-replaced"],
+    ),
+    (
+        "keyway-transport/tests/children/isolation.rs",
+        "a_confined_program_that_was_not_granted_names_the_grant",
+        &["not-granted"],
+    ),
+    (
+        "keyway-transport/tests/children/isolation.rs",
+        "e13_what_is_required_and_not_available_starts_nothing",
+        &["isolation-unavailable"],
+    ),
+    (
         "keyway-transport/tests/children/init.rs",
         "program_without_init_gets_an_error_and_never_starts_a_second_self",
         &["launcher-not-initialized"],

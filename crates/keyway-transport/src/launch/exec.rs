@@ -1,4 +1,8 @@
-//! The launcher: what our binary does when it is executed once more to become a child.
+//! The first process of a child: what our binary does when a supervisor executes it.
+//!
+//! It reads the spec, isolates itself, and becomes the program. In a PID namespace it is process 1
+//! and stays beside the program, because process 1 ignores signals that would end any other program
+//! and has to collect what others leave behind.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,38 +15,51 @@ use std::process::Command;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
 
-use super::isolation;
+use super::isolation::{self, ApplyError, Place};
 use super::report::{LaunchStage, Report};
 use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 
-/// Reads a spec from standard input, isolates this process and becomes the program.
+/// Reads a spec from standard input, isolates this process and starts the program.
 ///
-/// Returns an exit status only if there is nothing to become: 0 after a probe, 127 after a failure,
-/// which was reported to the parent.
-pub(super) fn run() -> u8 {
-    match launch() {
+/// Returns an exit status: 0 after a probe, 127 after a failure, which was reported to the parent,
+/// otherwise the program's, unless this process became the program.
+pub(super) fn run(words: &[String]) -> u8 {
+    match launch(words) {
         Ok(code) => code,
-        Err(failure) => {
-            let errno = failure.source.raw_os_error();
-            let errno = errno.unwrap_or_else(|| Errno::IO.raw_os_error());
-            report(&Report::Failed {
-                stage: failure.stage,
-                errno,
-            });
+        Err(Failure { stage, source }) => {
+            report_failure(stage, &source);
             NOT_STARTED
         }
     }
 }
 
-fn launch() -> Result<u8, Failure> {
+pub(super) fn report_failure(stage: LaunchStage, source: &io::Error) {
+    let errno = source.raw_os_error();
+    let errno = errno.unwrap_or_else(|| Errno::IO.raw_os_error());
+    report(&Report::Failed { stage, errno });
+}
+
+fn launch(words: &[String]) -> Result<u8, Failure> {
     if has_threads() {
         return Err(Failure::at(LaunchStage::Threads)(Errno::BUSY.into()));
     }
+    let place = die_with_parent(words).map_err(Failure::at(LaunchStage::Spec))?;
+    // Before `/proc` speaks of another namespace.
+    let group = own_number().unwrap_or_else(getpid);
+    // A group of its own lets signals reach the program and not the supervisor.
+    _ = rustix::process::setsid();
     let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
-    let level = isolation::apply(&spec.isolation).map_err(Failure::at(LaunchStage::Isolation))?;
+    let level = isolation::apply(&spec, place)
+        .map_err(|ApplyError { stage, source }| Failure { stage, source })?;
+    if spec.isolation.require && !level.is_complete() {
+        let lacking = Report::Insufficient(level);
+        report(&lacking);
+        return Ok(NOT_STARTED);
+    }
     if spec.mode == LaunchMode::Probe {
-        report(&Report::Ready(level));
+        report(&Report::Ready { level, group });
         return Ok(0);
     }
     std::env::set_current_dir(&spec.folder).map_err(Failure::at(LaunchStage::Folder))?;
@@ -50,9 +67,14 @@ fn launch() -> Result<u8, Failure> {
         empty_input().map_err(Failure::at(LaunchStage::Spec))?;
     }
     find(&spec).map_err(Failure::at(LaunchStage::Program))?;
-    die_with_parent();
-    report(&Report::Ready(level));
-    let error = exec_program(&spec);
+    report(&Report::Ready { level, group });
+    let error = match place {
+        Place::First => match start(&spec) {
+            Ok(program) => return Ok(stay(program)),
+            Err(error) => error,
+        },
+        Place::Only => command(&spec).exec(),
+    };
     // The parent has stopped listening for reports: this is for whoever reads the last lines.
     drop(writeln!(io::stderr(), "cannot be executed: {error}"));
     Ok(NOT_STARTED)
@@ -62,6 +84,12 @@ fn launch() -> Result<u8, Failure> {
 fn has_threads() -> bool {
     cfg!(target_os = "linux")
         && std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
+}
+
+/// Returns the number of this process as the host sees it.
+fn own_number() -> Option<Pid> {
+    let own = std::fs::read_link("/proc/self").ok()?;
+    Pid::from_raw(own.to_str()?.parse().ok()?)
 }
 
 /// Reads exactly the spec: what comes after it belongs to the program.
@@ -83,17 +111,55 @@ fn empty_input() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
+/// Lets go of the streams that belong to the program.
+pub(super) fn drop_streams() -> io::Result<()> {
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    Ok(rustix::stdio::dup2_stderr(&nothing)?)
+}
+
 #[expect(
     clippy::disallowed_methods,
-    reason = "replaces this process; starts none"
+    reason = "this is where the product starts children"
 )]
-fn exec_program(spec: &LaunchSpec) -> io::Error {
+fn command(spec: &LaunchSpec) -> Command {
     // Ours are closed anyway; these are what our own parent left open.
     close_fds::set_fds_cloexec(FIRST_BEYOND_STANDARD, &[]);
     let mut command = Command::new(&spec.command);
     command.args(&spec.args).env_clear();
     command.envs(spec.env.iter().map(|(name, value)| (name, value)));
-    command.exec()
+    command
+}
+
+fn start(spec: &LaunchSpec) -> io::Result<Pid> {
+    let program = command(spec).spawn()?;
+    Ok(Pid::from_child(&program))
+}
+
+/// Collects what ends until the program has ended; the kernel then ends the rest.
+fn stay(program: Pid) -> u8 {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{WaitOptions, wait};
+
+        // Its streams are not ours any more, and its secrets are nobody else's.
+        drop((drop_streams(), crate::harden::harden_self()));
+        loop {
+            match wait(WaitOptions::empty()) {
+                Ok(Some((ended, status))) if ended == program => {
+                    return super::supervisor::exit_code(Some(status));
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return NOT_STARTED,
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        _ = program;
+        NOT_STARTED
+    }
 }
 
 /// Looks the program up as `exec` will, so that the parent learns of a wrong name before anything
@@ -102,8 +168,8 @@ fn find(spec: &LaunchSpec) -> io::Result<()> {
     if spec.command.as_bytes().contains(&b'/') {
         return is_executable(Path::new(&spec.command));
     }
-    let path = spec.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    let path = spec.variable("PATH");
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
     let mut outcome = Err(Errno::NOENT.into());
     for folder in std::env::split_paths(path) {
         match is_executable(&folder.join(&spec.command)) {
@@ -115,7 +181,7 @@ fn find(spec: &LaunchSpec) -> io::Result<()> {
     outcome
 }
 
-fn is_executable(path: &Path) -> io::Result<()> {
+pub(super) fn is_executable(path: &Path) -> io::Result<()> {
     access(path, Access::EXEC_OK)?;
     if path.metadata()?.is_dir() {
         return Err(Errno::ACCESS.into());
@@ -123,14 +189,27 @@ fn is_executable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// If the parent is killed, nobody is left to close the child in good order.
-fn die_with_parent() {
-    #[cfg(target_os = "linux")]
-    {
-        let signal = Some(rustix::process::Signal::TERM);
-        // Where it cannot be had, the child still sees the end of its input.
-        _ = rustix::process::set_parent_process_death_signal(signal);
+/// Makes the kernel kill this process when its supervisor ends, and says what this process is.
+#[cfg(target_os = "linux")]
+fn die_with_parent(words: &[String]) -> io::Result<Place> {
+    let [supervisor, place] = words else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // It may have ended before that counted. In a PID namespace only the old `/proc` knows.
+    let parent = super::supervisor::parent_of(Path::new("/proc/self/status"));
+    if parent.is_some_and(|parent| parent.to_string() != *supervisor) {
+        return Err(Errno::CHILD.into());
     }
+    Ok(match place.as_str() {
+        "first" => Place::First,
+        _ => Place::Only,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_: &[String]) -> io::Result<Place> {
+    Ok(Place::Only)
 }
 
 /// The parent reads this line off before it reads anything of the program's.
@@ -151,7 +230,7 @@ impl Failure {
 }
 
 /// What a shell says for a command that it cannot run.
-const NOT_STARTED: u8 = 127;
+pub(super) const NOT_STARTED: u8 = 127;
 const FIRST_BEYOND_STANDARD: i32 = 3;
 /// Where `exec` looks without a `PATH`.
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
+pub(super) const DEFAULT_PATH: &str = "/bin:/usr/bin";

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{DETACH_ARG, LAUNCH_ARG, detached, exec};
+use super::{DETACH_ARG, LAUNCH_ARG, PROGRAM_ARG, detached, exec};
 
 /// Set once [`take_over`] ran. Process-wide because it is a fact about `main` of this process.
 static INITIALIZED: OnceLock<()> = OnceLock::new();
@@ -22,9 +22,13 @@ static INITIALIZED: OnceLock<()> = OnceLock::new();
 /// Call this first in `main`, before an async runtime or any thread is started. In a process that
 /// was started as a launcher it never returns: the process becomes the child or exits.
 pub fn take_over() {
-    let first = std::env::args_os().nth(1);
-    if first.as_deref() == Some(OsStr::new(LAUNCH_ARG)) {
-        exit(exec::run());
+    let mut words = std::env::args_os().skip(1);
+    let first = words.next();
+    if let Some(first) = first.as_deref()
+        && (first == OsStr::new(LAUNCH_ARG) || first == OsStr::new(PROGRAM_ARG))
+    {
+        let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+        exit(launched(first, &words));
     }
     if first.as_deref() == Some(OsStr::new(DETACH_ARG)) {
         let program = own_binary().unwrap_or_default();
@@ -32,6 +36,21 @@ pub fn take_over() {
     }
     // A second call changes nothing.
     INITIALIZED.get_or_init(|| ());
+}
+
+/// Supervises a child, or is about to become one.
+#[cfg(target_os = "linux")]
+fn launched(role: &OsStr, words: &[String]) -> u8 {
+    if role == OsStr::new(LAUNCH_ARG) {
+        return super::supervisor::run(words);
+    }
+    exec::run(words)
+}
+
+/// Without what a supervisor needs of Linux, the child is started directly.
+#[cfg(not(target_os = "linux"))]
+fn launched(_: &OsStr, words: &[String]) -> u8 {
+    exec::run(words)
 }
 
 /// Says whether `program` may be started as a launcher by this process.

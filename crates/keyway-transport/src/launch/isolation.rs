@@ -1,17 +1,25 @@
 //! What a child is kept from, and how much of that the system really does.
 //!
 //! Two mechanisms share the work. Mounts in a private namespace cover our folders: whatever a
-//! child creates elsewhere, in a fresh home as well, works as ever. Landlock closes what mounts
-//! cannot: memory, signals and abstract sockets of our processes. Where mounts are not to be had,
-//! Landlock alone grants everything beside our folders, at a price: nothing new can be created
-//! directly in a folder that leads to one of ours.
+//! child creates elsewhere, in a fresh home as well, works as ever; a PID namespace around them
+//! keeps our processes out of sight. Under [`IsolationProfile::Confine`] the child gets a tree of
+//! its own instead of the person's. Landlock closes what remains: abstract sockets, and where there
+//! are no namespaces, memory and signals. Where mounts are not to be had, Landlock alone grants
+//! everything beside our folders, at a price: nothing new can be created directly in a folder that
+//! leads to one of ours.
 
 #[cfg(target_os = "linux")]
+mod mount_table;
+#[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+mod paths;
 #[cfg(target_os = "linux")]
 mod privileges;
 #[cfg(target_os = "linux")]
 mod rules;
+#[cfg(target_os = "linux")]
+mod tree;
 
 mod level;
 
@@ -19,6 +27,11 @@ use std::io;
 use std::path::PathBuf;
 
 pub use self::level::IsolationLevel;
+#[cfg(target_os = "linux")]
+pub(super) use self::tree::SYSTEM;
+use super::known_folders;
+use super::report::LaunchStage;
+use super::spec::LaunchSpec;
 
 /// What a child is to be kept from.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +43,26 @@ pub struct Isolation {
     /// Folders and files of ours that no child may reach. A folder that does not exist yet is
     /// created, because what appears later could not be hidden from a child that runs.
     pub hidden: Vec<PathBuf>,
+    /// Other places where what is ours may lie, because another process of ours has other
+    /// variables. One that does not exist is created if the folder around it exists.
+    pub also_hidden: Vec<PathBuf>,
     /// What the child may use although the profile alone would keep it away: the plugin's root,
     /// working folder and data under [`IsolationProfile::Confine`], folders inside hidden ones under both.
     pub granted: Vec<PathBuf>,
+    /// What the child may read although [`IsolationProfile::Confine`] alone would keep it away.
+    pub read_only: Vec<PathBuf>,
+    /// Under [`IsolationProfile::Confine`]: keep it from the network, loopback included.
+    pub offline: bool,
+    /// Start nothing unless all of this is in force.
+    pub require: bool,
+}
+
+impl Isolation {
+    /// Remembers which folders the hidden paths name now. This process starts no child any more
+    /// once another folder lies there, because it would cover that one.
+    pub fn remember_folders(&self) {
+        known_folders::remember(&self.hidden);
+    }
 }
 
 /// How much a child is kept from.
@@ -97,62 +127,65 @@ impl IsolationMechanism {
     }
 }
 
+/// What the first process of a child is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Process 1 of namespaces of its own, able to mount.
+    First,
+    /// A process like any other of the person.
+    Only,
+}
+
+/// Which step failed, and what the system said.
+#[derive(Debug)]
+pub(super) struct ApplyError {
+    pub(super) stage: LaunchStage,
+    pub(super) source: io::Error,
+}
+
+#[cfg(target_os = "linux")]
+impl ApplyError {
+    fn at(stage: LaunchStage) -> impl Fn(io::Error) -> Self {
+        move |source| Self { stage, source }
+    }
+}
+
 /// Shuts this process, which must have a single thread, in; says how far that went.
 ///
 /// A mechanism that the system does not offer is not an error: the level says so.
 #[cfg(target_os = "linux")]
-pub(super) fn apply(isolation: &Isolation) -> io::Result<IsolationLevel> {
+pub(super) fn apply(spec: &LaunchSpec, place: Place) -> Result<IsolationLevel, ApplyError> {
+    let isolation = &spec.isolation;
     let mut level = IsolationLevel::requested(isolation.profile);
     if isolation.profile == IsolationProfile::None {
         return Ok(level);
     }
-    let places = IsolatedPaths::of(isolation)?;
-    if isolation.mechanism != IsolationMechanism::Landlock {
-        level.mounts = mounts::cover(&places, isolation.profile).unwrap_or_default();
+    let places = paths::IsolatedPaths::of(spec).map_err(ApplyError::at(LaunchStage::Identity))?;
+    if place == Place::First {
+        let failed = ApplyError::at(LaunchStage::Namespaces);
+        mounts::cover(&places).map_err(&failed)?;
+        level.mounts = true;
+        if isolation.profile == IsolationProfile::Confine {
+            tree::enter(&places, spec).map_err(&failed)?;
+            level.tree = true;
+            level.offline = isolation.offline;
+            level.processes = true;
+        } else {
+            // A container may forbid it; the old `/proc` shows names of processes, not more.
+            level.processes = mounts::own_processes().is_ok();
+        }
     }
     if isolation.mechanism != IsolationMechanism::Mounts {
-        level.landlock = rules::restrict(&places, level)?;
+        let failed = ApplyError::at(LaunchStage::Isolation);
+        level.landlock = rules::restrict(&places, level).map_err(failed)?;
     }
     // Last: both mechanisms need what is given up here.
-    privileges::drop_for_good();
+    privileges::drop_for_good(level);
     Ok(level)
 }
 
 /// Without Landlock and mount namespaces there is nothing to apply.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn apply(isolation: &Isolation) -> io::Result<IsolationLevel> {
-    Ok(IsolationLevel::requested(isolation.profile))
-}
-
-/// The folders of an [`Isolation`] as they really are, without links.
-#[cfg(target_os = "linux")]
-#[derive(Debug)]
-struct IsolatedPaths {
-    hidden: Vec<PathBuf>,
-    granted: Vec<PathBuf>,
-}
-
-#[cfg(target_os = "linux")]
-impl IsolatedPaths {
-    fn of(isolation: &Isolation) -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-
-        let mut hidden = Vec::with_capacity(isolation.hidden.len());
-        for path in &isolation.hidden {
-            if !path.exists() {
-                let mut builder = std::fs::DirBuilder::new();
-                builder.recursive(true).mode(0o700).create(path)?;
-            }
-            hidden.push(path.canonicalize()?);
-        }
-        hidden.sort_unstable();
-        // What lies inside another one is hidden with it.
-        hidden.dedup_by(|inner, outer| inner.starts_with(&*outer));
-        let granted = isolation.granted.iter();
-        let granted = granted.filter_map(|path| path.canonicalize().ok());
-        Ok(Self {
-            hidden,
-            granted: granted.collect(),
-        })
-    }
+pub(super) fn apply(spec: &LaunchSpec, _: Place) -> Result<IsolationLevel, ApplyError> {
+    Ok(IsolationLevel::requested(spec.isolation.profile))
 }

@@ -1,17 +1,19 @@
-//! A child in a process group of its own, and the thread that waits for it.
+//! A child in a session of its own, and the thread that waits for it.
 //!
-//! The thread starts the child, sleeps until it has ended, ends what is left of its group and
+//! The thread starts the child's supervisor, sleeps until that has ended, ends what is left and
 //! only then lets the system forget its number. So a signal never hits a stranger who got the same
 //! number, nothing stays behind, and no signal handler is needed in the host.
 
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -20,7 +22,7 @@ use super::LAUNCH_ARG;
 use super::init::LAUNCH_MARK;
 use crate::times::{PIPE_DRAIN_TIMEOUT, TERMINATE_STEP_TIMEOUT};
 
-/// A running child and whatever it starts in its group; killed when dropped.
+/// A running child and whatever it starts; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     group: Arc<Group>,
@@ -35,9 +37,10 @@ pub(super) struct Pipes {
     pub(super) stderr: pipe::Receiver,
 }
 
-/// Starts the launcher with an empty environment; everything else comes with the plan.
-pub(super) async fn start(launcher: &Path) -> io::Result<(Process, Pipes)> {
-    let mut command = command(launcher);
+/// Starts the launcher with an empty environment and a word for it; everything else comes with the
+/// spec.
+pub(super) async fn start(launcher: &Path, namespaces: &str) -> io::Result<(Process, Pipes)> {
+    let mut command = command(launcher, namespaces);
     let (started, start) = oneshot::channel();
     let (end, ended) = watch::channel(None);
     thread::Builder::new()
@@ -75,13 +78,13 @@ pub(super) async fn start(launcher: &Path) -> io::Result<(Process, Pipes)> {
     clippy::disallowed_methods,
     reason = "this is where the product starts children"
 )]
-fn command(launcher: &Path) -> Command {
+fn command(launcher: &Path, namespaces: &str) -> Command {
     let mut command = Command::new(launcher);
     command
         .arg(LAUNCH_ARG)
+        .args([&std::process::id().to_string(), namespaces])
         .env_clear()
         .env(LAUNCH_MARK, "1")
-        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -109,7 +112,12 @@ impl Process {
         }
     }
 
-    /// Kills the whole group at once.
+    /// Sends signals from now on to the program, which reported its process group.
+    pub(super) fn set_program(&self, group: Pid) {
+        _ = self.group.program.set(group);
+    }
+
+    /// Kills everything at once.
     pub(crate) fn kill(&self) {
         self.group.signal(Signal::KILL);
     }
@@ -158,9 +166,18 @@ fn lost() -> (ExitStatus, Instant) {
     (ExitStatus::from_raw(0), Instant::now())
 }
 
+/// The processes of one child.
+///
+/// ```text
+/// supervisor only ── reported ready ──> supervisor and program ── supervisor reaped ──> none
+/// ```
 #[derive(Debug)]
 struct Group {
-    leader: Pid,
+    /// The supervisor, which is our own child.
+    supervisor: Pid,
+    /// The process group of the program, once that is known. Until then killing the supervisor is
+    /// enough: the kernel kills its child with it.
+    program: OnceLock<Pid>,
     /// Held while signalling, so that the number cannot pass to a stranger meanwhile.
     is_reaped: Mutex<bool>,
 }
@@ -168,25 +185,34 @@ struct Group {
 impl Group {
     fn of(child: &Child) -> Self {
         Self {
-            leader: Pid::from_child(child),
+            supervisor: Pid::from_child(child),
+            program: OnceLock::new(),
             is_reaped: Mutex::new(false),
         }
     }
 
     fn signal(&self, signal: Signal) {
         let is_reaped = self.lock();
-        if !*is_reaped {
-            // An empty group is what the signal was for.
-            _ = kill_process_group(self.leader, signal);
+        if *is_reaped {
+            return;
         }
+        // An empty group is what the signal was for. The supervisor ends as soon as the group's
+        // leader has, so the number is not a stranger's while that is not reaped.
+        _ = match self.program.get() {
+            Some(program) => kill_process_group(*program, signal),
+            None => kill_process(self.supervisor, signal),
+        };
     }
 
-    /// Waits for the leader to end, and ends the rest.
+    /// Waits for the supervisor to end, and ends the rest.
     fn wait(&self, child: &mut Child) -> ExitStatus {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(self.leader), look) {}
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(self.supervisor), look) {}
         let mut is_reaped = self.lock();
-        _ = kill_process_group(self.leader, Signal::KILL);
+        // Only if the supervisor was killed is anything left.
+        if let Some(program) = self.program.get() {
+            _ = kill_process_group(*program, Signal::KILL);
+        }
         let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
         *is_reaped = true;
         status

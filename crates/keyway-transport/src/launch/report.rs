@@ -2,13 +2,22 @@
 
 use std::fmt;
 
+use rustix::process::Pid;
+
 use super::isolation::IsolationLevel;
 
 /// How far the launcher came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Report {
     /// Everything is prepared; the program comes next.
-    Ready(IsolationLevel),
+    Ready {
+        /// How it is isolated.
+        level: IsolationLevel,
+        /// Its process group, in which the program starts.
+        group: Pid,
+    },
+    /// The isolation that was required is not to be had, and the launcher ends.
+    Insufficient(IsolationLevel),
     /// A step failed, and the launcher ends.
     Failed {
         /// Which.
@@ -24,7 +33,11 @@ impl Report {
         let text = std::str::from_utf8(line).ok()?.strip_prefix(MARK)?;
         let mut words = text.split(' ');
         let report = match (words.next()?, words.next()?) {
-            ("ready", level) => Self::Ready(IsolationLevel::from_code(level)?),
+            ("ready", level) => Self::Ready {
+                level: IsolationLevel::from_code(level)?,
+                group: Pid::from_raw(words.next()?.parse().ok()?)?,
+            },
+            ("insufficient", level) => Self::Insufficient(IsolationLevel::from_code(level)?),
             (stage, errno) => Self::Failed {
                 stage: LaunchStage::from_code(stage)?,
                 errno: errno.parse().ok()?,
@@ -37,7 +50,10 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ready(level) => writeln!(f, "{MARK}ready {}", level.code()),
+            Self::Ready { level, group } => {
+                writeln!(f, "{MARK}ready {} {}", level.code(), group.as_raw_pid())
+            }
+            Self::Insufficient(level) => writeln!(f, "{MARK}insufficient {}", level.code()),
             Self::Failed { stage, errno } => writeln!(f, "{MARK}{} {errno}", stage.code()),
         }
     }
@@ -51,6 +67,10 @@ pub enum LaunchStage {
     Threads,
     /// Reading the spec.
     Spec,
+    /// Mounting in namespaces of its own, which this system does not allow.
+    Namespaces,
+    /// Finding the folders that are to be hidden.
+    Identity,
     /// Shutting itself in.
     Isolation,
     /// Going to the working folder.
@@ -60,9 +80,11 @@ pub enum LaunchStage {
 }
 
 impl LaunchStage {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Threads,
         Self::Spec,
+        Self::Namespaces,
+        Self::Identity,
         Self::Isolation,
         Self::Folder,
         Self::Program,
@@ -72,6 +94,8 @@ impl LaunchStage {
         match self {
             Self::Threads => "threads",
             Self::Spec => "spec",
+            Self::Namespaces => "namespaces",
+            Self::Identity => "identity",
             Self::Isolation => "isolation",
             Self::Folder => "folder",
             Self::Program => "program",
@@ -88,6 +112,8 @@ impl fmt::Display for LaunchStage {
         f.write_str(match self {
             Self::Threads => "threads run already; call `keyway::init()` first in `main`",
             Self::Spec => "cannot read the launch spec",
+            Self::Namespaces => "cannot set up private mounts",
+            Self::Identity => "a folder that must be hidden was moved or replaced",
             Self::Isolation => "cannot set up the isolation",
             Self::Folder => "cannot enter the working directory",
             Self::Program => "the program is missing or may not be executed",
@@ -103,13 +129,23 @@ mod tests {
 
     #[test]
     fn launch_report_round_trips() {
-        let ready = Report::Ready(IsolationLevel::from_code("hm7").unwrap());
+        let level = IsolationLevel::from_code("hmp--7").unwrap();
+        let group = Pid::from_raw(4711).unwrap();
+        let done = [Report::Ready { level, group }, Report::Insufficient(level)];
         let failed = LaunchStage::ALL.map(|stage| Report::Failed { stage, errno: 2 });
-        for report in [ready].into_iter().chain(failed) {
+        for report in done.into_iter().chain(failed) {
             let line = report.to_string();
             assert_eq!(Report::parse(line.trim_end().as_bytes()), Some(report));
         }
-        for line in ["", "keyway-launch: ready", "keyway-launch: ready hm7 x"] {
+        for line in [
+            "",
+            "ready",
+            "ready hmp--7",
+            "ready hmp--7 0",
+            "ready hmp--7 1 1",
+            "x 1",
+        ] {
+            let line = format!("{MARK}{line}");
             assert_eq!(Report::parse(line.as_bytes()), None, "{line}");
         }
     }

@@ -1,6 +1,6 @@
 //! What the parent tells the launcher, as bytes: every field with its length in front.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -8,6 +8,7 @@ use keyway_secret::Secret;
 
 use super::Program;
 use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
+use super::known_folders::{FolderId, HiddenPath};
 
 /// What the launcher is to do after it has shut itself in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,37 +30,43 @@ pub(super) struct LaunchSpec {
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) folder: PathBuf,
     pub(super) isolation: Isolation,
+    /// What [`Isolation::hidden`] names, with what must lie there.
+    pub(super) hidden: Vec<HiddenPath>,
 }
 
 /// Writes a spec with its length in front; `None` if it is above [`MAX_SPEC_BYTES`].
-pub(super) fn encode(program: &Program, mode: LaunchMode) -> Option<Secret<Vec<u8>>> {
-    let isolation = &program.isolation;
+pub(super) fn encode(
+    program: &Program,
+    hidden: &[HiddenPath],
+    mode: LaunchMode,
+) -> Option<Secret<Vec<u8>>> {
+    let Isolation {
+        profile,
+        mechanism,
+        hidden: _,
+        also_hidden: _,
+        granted,
+        read_only,
+        offline,
+        require,
+    } = &program.isolation;
     let mut fields: Vec<&[u8]> = vec![mode.as_byte()];
-    fields.push(isolation.profile.as_byte());
-    fields.push(isolation.mechanism.as_byte());
+    fields.push(profile.as_byte());
+    fields.push(mechanism.as_byte());
+    fields.push(flag(*offline));
+    fields.push(flag(*require));
     fields.push(program.folder.as_os_str().as_bytes());
     fields.push(program.command.expose().as_bytes());
-    let mut lists: [Vec<&[u8]>; 4] = Default::default();
-    let [args, env, hidden, granted] = &mut lists;
+    let ids: Vec<String> = hidden.iter().map(|place| write_id(place.id)).collect();
+    let mut lists: [Vec<&[u8]>; 5] = Default::default();
+    let [args, env, places, read_write, read] = &mut lists;
     args.extend(program.args.iter().map(|arg| arg.expose().as_bytes()));
-    env.extend(
-        program
-            .env
-            .expose()
-            .flat_map(|(name, value)| [name.as_bytes(), value]),
-    );
-    hidden.extend(
-        isolation
-            .hidden
-            .iter()
-            .map(|path| path.as_os_str().as_bytes()),
-    );
-    granted.extend(
-        isolation
-            .granted
-            .iter()
-            .map(|path| path.as_os_str().as_bytes()),
-    );
+    let variables = program.env.expose();
+    env.extend(variables.flat_map(|(name, value)| [name.as_bytes(), value]));
+    let pairs = hidden.iter().zip(&ids);
+    places.extend(pairs.flat_map(|(place, id)| [place.path.as_os_str().as_bytes(), id.as_bytes()]));
+    read_write.extend(granted.iter().map(|path| path.as_os_str().as_bytes()));
+    read.extend(read_only.iter().map(|path| path.as_os_str().as_bytes()));
 
     let mut total: usize = fields.iter().map(|field| LENGTH_BYTES + field.len()).sum();
     for list in &lists {
@@ -94,16 +101,22 @@ impl LaunchSpec {
         let mode = LaunchMode::from_byte(reader.field()?)?;
         let profile = IsolationProfile::from_byte(reader.field()?)?;
         let mechanism = IsolationMechanism::from_byte(reader.field()?)?;
+        let offline = reader.flag()?;
+        let require = reader.flag()?;
         let folder = PathBuf::from(text(reader.field()?));
         let command = text(reader.field()?);
         let args = reader.list()?;
-        let mut pairs = reader.list()?.into_iter();
-        let mut env = Vec::with_capacity(pairs.len() / 2);
-        while let Some(name) = pairs.next() {
-            env.push((name, pairs.next()?));
-        }
-        let hidden = reader.list()?.into_iter().map(PathBuf::from).collect();
+        let env = reader.pairs()?;
+        let places = reader.pairs()?.into_iter();
+        let hidden = places.map(|(path, id)| {
+            Some(HiddenPath {
+                path: path.into(),
+                id: read_id(id.to_str()?)?,
+            })
+        });
+        let hidden: Vec<HiddenPath> = hidden.collect::<Option<_>>()?;
         let granted = reader.list()?.into_iter().map(PathBuf::from).collect();
+        let read_only = reader.list()?.into_iter().map(PathBuf::from).collect();
         reader.0.is_empty().then_some(Self {
             mode,
             command,
@@ -113,10 +126,21 @@ impl LaunchSpec {
             isolation: Isolation {
                 profile,
                 mechanism,
-                hidden,
+                hidden: hidden.iter().map(|place| place.path.clone()).collect(),
+                also_hidden: Vec::new(),
                 granted,
+                read_only,
+                offline,
+                require,
             },
+            hidden,
         })
+    }
+
+    /// Returns a variable of the program's environment.
+    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+        let found = self.env.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| value.as_os_str())
     }
 }
 
@@ -152,10 +176,45 @@ impl<'a> Reader<'a> {
         Some(field)
     }
 
+    fn flag(&mut self) -> Option<bool> {
+        let field = self.field()?;
+        [true, false]
+            .into_iter()
+            .find(|value| flag(*value) == field)
+    }
+
+    fn pairs(&mut self) -> Option<Vec<(OsString, OsString)>> {
+        let mut fields = self.list()?.into_iter();
+        let mut pairs = Vec::with_capacity(fields.len() / 2);
+        while let Some(first) = fields.next() {
+            pairs.push((first, fields.next()?));
+        }
+        Some(pairs)
+    }
+
     fn list(&mut self) -> Option<Vec<OsString>> {
         let count = self.length()?;
         (0..count).map(|_| self.field().map(text)).collect()
     }
+}
+
+const fn flag(value: bool) -> &'static [u8] {
+    if value { b"+" } else { b"-" }
+}
+
+fn write_id(id: Option<FolderId>) -> String {
+    id.map_or_else(String::new, |id| format!("{} {}", id.device, id.inode))
+}
+
+fn read_id(text: &str) -> Option<Option<FolderId>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let (device, inode) = text.split_once(' ')?;
+    Some(Some(FolderId {
+        device: device.parse().ok()?,
+        inode: inode.parse().ok()?,
+    }))
 }
 
 fn text(field: &[u8]) -> OsString {
@@ -201,14 +260,29 @@ mod tests {
                 profile: IsolationProfile::Hide,
                 mechanism: IsolationMechanism::Landlock,
                 hidden: vec!["/h".into()],
-                granted: vec![],
+                also_hidden: vec![],
+                granted: vec!["/g".into()],
+                read_only: vec!["/r".into()],
+                offline: true,
+                require: false,
             },
         }
     }
 
+    fn hidden() -> [HiddenPath; 2] {
+        let id = Some(FolderId {
+            device: u64::MAX,
+            inode: 7,
+        });
+        ["/h", "/f"].map(|path| HiddenPath {
+            path: path.into(),
+            id: id.filter(|_| path == "/h"),
+        })
+    }
+
     #[test]
     fn launch_spec_round_trips() {
-        let bytes = encode(&program(), LaunchMode::Helper).unwrap();
+        let bytes = encode(&program(), &hidden(), LaunchMode::Helper).unwrap();
         let (length, rest) = bytes.expose().split_first_chunk().unwrap();
         assert_eq!(u32::from_le_bytes(*length) as usize, rest.len());
         let spec = LaunchSpec::decode(rest).unwrap();
@@ -217,12 +291,16 @@ mod tests {
         assert_eq!(spec.args, ["", "é"]);
         assert_eq!(spec.env, [("A".into(), "CANARY=\n".into())]);
         assert_eq!(spec.folder, PathBuf::from("/x"));
-        assert_eq!(spec.isolation.hidden, [PathBuf::from("/h")]);
+        assert_eq!(spec.hidden, hidden());
+        assert_eq!(spec.isolation.granted, [PathBuf::from("/g")]);
+        assert_eq!(spec.isolation.read_only, [PathBuf::from("/r")]);
+        assert!(spec.isolation.offline && !spec.isolation.require);
+        assert_eq!(spec.variable("A"), Some(OsStr::new("CANARY=\n")));
     }
 
     #[test]
     fn truncated_or_extended_launch_spec_is_refused() {
-        let bytes = encode(&program(), LaunchMode::Server).unwrap();
+        let bytes = encode(&program(), &hidden(), LaunchMode::Server).unwrap();
         let rest = &bytes.expose()[LENGTH_BYTES..];
         for end in 0..rest.len() {
             assert!(LaunchSpec::decode(&rest[..end]).is_none(), "{end}");
@@ -234,7 +312,7 @@ mod tests {
     fn launch_spec_above_the_limit_is_not_encoded() {
         let mut program = program();
         program.args = vec![Secret::new("x".repeat(MAX_SPEC_BYTES))];
-        assert!(encode(&program, LaunchMode::Server).is_none());
+        assert!(encode(&program, &[], LaunchMode::Server).is_none());
         // Debug of a program shows no argument.
         assert!(!format!("{program:?}").contains("xx"));
     }

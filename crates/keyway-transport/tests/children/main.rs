@@ -7,9 +7,11 @@
     reason = "the whole file is tests, what they share included"
 )]
 
+mod escapes;
 mod helper;
 mod init;
 mod isolation;
+mod processes;
 mod stdio;
 
 use std::sync::{Arc, Mutex};

@@ -6,10 +6,20 @@ use super::IsolationProfile;
 
 /// Which isolation is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about the system, and any may be missing alone"
+)]
 pub struct IsolationLevel {
     pub(super) requested: IsolationProfile,
     /// Our folders are covered by mounts in a private namespace.
     pub(super) mounts: bool,
+    /// It sees no process but its own.
+    pub(super) processes: bool,
+    /// It has a tree of its own, built from what was granted.
+    pub(super) tree: bool,
+    /// It has a network of its own, which leads nowhere.
+    pub(super) offline: bool,
     /// The version of Landlock's interface in force; 0 without Landlock.
     pub(super) landlock: u8,
 }
@@ -19,8 +29,17 @@ impl IsolationLevel {
         Self {
             requested,
             mounts: false,
+            processes: false,
+            tree: false,
+            offline: false,
             landlock: 0,
         }
+    }
+
+    /// Returns the profile that was asked for.
+    #[must_use]
+    pub const fn profile(&self) -> IsolationProfile {
+        self.requested
     }
 
     /// Says whether everything that was requested is in force.
@@ -28,7 +47,8 @@ impl IsolationLevel {
     pub const fn is_complete(&self) -> bool {
         match self.requested {
             IsolationProfile::None => true,
-            _ => self.hides_sockets() && self.hides_processes(),
+            IsolationProfile::Hide => self.hides_sockets() && self.hides_processes(),
+            IsolationProfile::Confine => self.is_confined() && self.denies_abstract_sockets(),
         }
     }
 
@@ -47,23 +67,55 @@ impl IsolationLevel {
     /// Says whether our processes can be neither read nor signalled.
     #[must_use]
     pub const fn hides_processes(&self) -> bool {
-        self.landlock >= SIGNALS
+        self.processes || self.landlock >= SCOPES
+    }
+
+    /// Says whether nothing of the person's is in reach that was not granted, sockets of other
+    /// programs included.
+    #[must_use]
+    pub const fn is_confined(&self) -> bool {
+        self.tree
+    }
+
+    /// Says whether abstract sockets of other programs are out of reach.
+    #[must_use]
+    pub const fn denies_abstract_sockets(&self) -> bool {
+        self.offline || self.landlock >= SCOPES
+    }
+
+    /// Says whether the kernel itself ends everything that the child started. Otherwise a process
+    /// of ours does, which a hostile child may be able to kill.
+    #[must_use]
+    pub const fn ends_with_host(&self) -> bool {
+        self.mounts
     }
 
     /// Returns the level in one word that holds no blank.
     pub(in crate::launch) fn code(self) -> String {
         let requested = self.requested.as_byte().escape_ascii();
-        let mounts = if self.mounts { 'm' } else { '-' };
-        format!("{requested}{mounts}{}", self.landlock)
+        let flags: String = FLAGS
+            .iter()
+            .zip(self.flags())
+            .map(|(letter, is_set)| if is_set { *letter } else { '-' })
+            .collect();
+        format!("{requested}{flags}{}", self.landlock)
+    }
+
+    const fn flags(self) -> [bool; 4] {
+        [self.mounts, self.processes, self.tree, self.offline]
     }
 
     /// Reads what [`IsolationLevel::code`] wrote.
     pub(in crate::launch) fn from_code(code: &str) -> Option<Self> {
         let (requested, rest) = code.split_at_checked(1)?;
-        let (mounts, landlock) = rest.split_at_checked(1)?;
+        let (flags, landlock) = rest.split_at_checked(FLAGS.len())?;
+        let mut flags = flags.chars().zip(FLAGS).map(|(found, flag)| found == flag);
         Some(Self {
             requested: IsolationProfile::from_byte(requested.as_bytes())?,
-            mounts: mounts == "m",
+            mounts: flags.next()?,
+            processes: flags.next()?,
+            tree: flags.next()?,
+            offline: flags.next()?,
             landlock: landlock.parse().ok()?,
         })
     }
@@ -78,22 +130,31 @@ impl fmt::Display for IsolationLevel {
             return f
                 .write_str("not isolated: this system offers neither Landlock nor private mounts");
         }
-        f.write_str(match self.requested {
-            IsolationProfile::Confine if self.landlock > 0 => {
-                "confined to system and granted folders"
+        f.write_str(match (self.requested, self.mounts) {
+            (IsolationProfile::Confine, true) if self.tree => {
+                "confined to system and granted folders by a tree of its own"
             }
-            IsolationProfile::Confine => {
-                "not confined, for want of Landlock; Keyway's files are hidden"
+            (IsolationProfile::Confine, false) => {
+                "confined to system and granted folders by Landlock alone; \
+                 sockets of other programs can be reached"
             }
-            _ => "Keyway's files are hidden",
+            (_, true) => "Keyway's files are hidden by private mounts",
+            (_, false) => "Keyway's files are hidden by Landlock alone",
         })?;
-        f.write_str(match (self.mounts, self.landlock) {
-            (true, 0) => " by private mounts",
-            (true, _) => " by private mounts and Landlock",
-            (false, _) => " by Landlock alone",
-        })?;
+        if self.mounts && self.landlock > 0 {
+            f.write_str(" and Landlock")?;
+        }
+        if self.tree {
+            f.write_str(if self.offline {
+                "; no network"
+            } else if self.denies_abstract_sockets() {
+                "; network allowed"
+            } else {
+                "; network and abstract sockets can be reached"
+            })?;
+        }
         if !self.hides_sockets() {
-            f.write_str("; its sockets can be reached")?;
+            f.write_str("; Keyway's sockets can be reached")?;
         }
         if !self.hides_processes() {
             f.write_str("; its processes can be signalled")?;
@@ -105,8 +166,10 @@ impl fmt::Display for IsolationLevel {
     }
 }
 
+/// One letter for each flag of a code, in the order of [`IsolationLevel::flags`].
+const FLAGS: [char; 4] = ['m', 'p', 't', 'o'];
 /// The first version of Landlock that scopes signals and abstract sockets.
-const SIGNALS: u8 = 6;
+const SCOPES: u8 = 6;
 /// The first version of Landlock that looks at sockets in the file system.
 const SOCKETS_BY_PATH: u8 = 9;
 
@@ -114,23 +177,26 @@ const SOCKETS_BY_PATH: u8 = 9;
 mod tests {
     use super::*;
 
-    fn level(requested: IsolationProfile, mounts: bool, landlock: u8) -> IsolationLevel {
+    fn level(requested: IsolationProfile, flags: &str, landlock: u8) -> IsolationLevel {
         IsolationLevel {
-            requested,
-            mounts,
+            mounts: flags.contains('m'),
+            processes: flags.contains('p'),
+            tree: flags.contains('t'),
+            offline: flags.contains('o'),
             landlock,
+            ..IsolationLevel::requested(requested)
         }
     }
 
     #[test]
     fn isolation_level_round_trips() {
         for requested in IsolationProfile::ALL {
-            for mounts in [false, true] {
-                let level = level(requested, mounts, 7);
+            for flags in ["", "m", "mp", "mpt", "mpto"] {
+                let level = level(requested, flags, 7);
                 assert_eq!(IsolationLevel::from_code(&level.code()), Some(level));
             }
         }
-        for code in ["", "h", "hm", "xm7", "hmx", "é"] {
+        for code in ["", "h", "hm", "xm---7", "hm---x", "é", "hm-"] {
             assert_eq!(IsolationLevel::from_code(code), None, "{code}");
         }
     }
@@ -138,37 +204,65 @@ mod tests {
     #[test]
     fn isolation_level_names_what_is_missing() {
         use IsolationProfile::{Confine, Hide};
-        for (level, words) in [
+        for (level, is_complete, words) in [
             (
-                level(Hide, true, 7),
+                level(Hide, "mp", 7),
+                true,
                 "Keyway's files are hidden by private mounts and Landlock",
             ),
             (
-                level(Hide, true, 0),
-                "Keyway's files are hidden by private mounts; its processes can be signalled",
+                level(Hide, "mp", 0),
+                true,
+                "Keyway's files are hidden by private mounts",
             ),
             (
-                level(Hide, false, 7),
-                "Keyway's files are hidden by Landlock alone; its sockets can be reached; \
+                level(Hide, "m", 5),
+                false,
+                "Keyway's files are hidden by private mounts and Landlock; \
+                 its processes can be signalled",
+            ),
+            (
+                level(Hide, "", 7),
+                false,
+                "Keyway's files are hidden by Landlock alone; Keyway's sockets can be reached; \
                  nothing new can be created in folders that lead to them",
             ),
             (
-                level(Confine, true, 7),
-                "confined to system and granted folders by private mounts and Landlock",
+                level(Confine, "mpt", 7),
+                true,
+                "confined to system and granted folders by a tree of its own and Landlock; \
+                 network allowed",
             ),
             (
-                level(Hide, false, 0),
+                level(Confine, "mpto", 0),
+                true,
+                "confined to system and granted folders by a tree of its own; no network",
+            ),
+            (
+                level(Confine, "mpt", 0),
+                false,
+                "confined to system and granted folders by a tree of its own; \
+                 network and abstract sockets can be reached",
+            ),
+            (
+                level(Confine, "", 7),
+                false,
+                "confined to system and granted folders by Landlock alone; \
+                 sockets of other programs can be reached; Keyway's sockets can be reached",
+            ),
+            (
+                level(Hide, "", 0),
+                false,
                 "not isolated: this system offers neither Landlock nor private mounts",
             ),
             (
-                level(IsolationProfile::None, false, 0),
+                level(IsolationProfile::None, "", 0),
+                true,
                 "not isolated, as configured",
             ),
         ] {
             assert_eq!(level.to_string(), words);
+            assert_eq!(level.is_complete(), is_complete, "{words}");
         }
-        assert!(level(Hide, true, 6).is_complete());
-        assert!(!level(Hide, true, 5).is_complete());
-        assert!(!level(Hide, false, 8).is_complete());
     }
 }

@@ -1,71 +1,137 @@
-//! Our folders, covered by empty ones in a mount namespace that only this process sees.
+//! Our folders, covered by empty ones in a mount namespace that only this child sees.
+//!
+//! A cover alone is not enough: Linux refuses to rename a mount point, but not the folder around it,
+//! and what the child renames is renamed for everybody. So every name on the way to a hidden folder
+//! is made a mount point as well. That happens in a second view of the folder that holds the name,
+//! because a mount in the first view would keep files from being moved across it. The view lies
+//! below the cover, where nobody gets:
+//!
+//! ```text
+//! ~/.config/keyway          ours
+//!   └ lower cover           view of ~, in which `.config` is a mount point
+//!       └ upper cover       what the child sees: nothing, read-only
+//! ```
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
-use rustix::process::{getegid, geteuid};
-use rustix::thread::UnshareFlags;
 
-use super::{IsolatedPaths, IsolationProfile};
+use super::paths::{HiddenPlace, IsolatedPaths, Step};
+use crate::launch::known_folders::FolderId;
 
-/// Covers what is hidden, and says so; an error means that this system does not allow it.
-///
-/// Under [`IsolationProfile::Confine`] the child also gets a `/tmp` of its own, unless something in the
-/// common one was granted.
-pub(super) fn cover(places: &IsolatedPaths, profile: IsolationProfile) -> io::Result<bool> {
-    enter_namespace()?;
+/// Covers what is hidden; an error means that this system does not allow it.
+pub(super) fn cover(places: &IsolatedPaths) -> io::Result<()> {
     // New mounts of the person still arrive here; ours never get out.
     let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", downstream)?;
     let exposed = Exposed::of(places)?;
-    for path in &places.hidden {
-        if path.is_dir() {
-            cover_folder(path, &exposed)?;
+    let (folders, files): (Vec<&HiddenPlace>, Vec<&HiddenPlace>) =
+        places.hidden.iter().partition(|place| place.id.is_some());
+    for file in &files {
+        cover_file(&file.path)?;
+    }
+    // A file has no cover that a view could lie below.
+    let of_files: Vec<&Step> = files.iter().flat_map(|file| &file.steps).collect();
+    for (index, folder) in folders.iter().enumerate() {
+        let more: &[&Step] = if index == 0 { &of_files } else { &[] };
+        put_lower_cover(folder, more)?;
+    }
+    for folder in &folders {
+        put_upper_cover(&folder.path, &exposed)?;
+    }
+    // Terminals of the person can be opened by name; this child gets terminals of its own.
+    let terminals = c"newinstance,ptmxmode=0666,mode=0620";
+    let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
+    if Path::new(TERMINALS).is_dir() {
+        rustix::mount::mount("devpts", TERMINALS, "devpts", quiet, terminals)?;
+    }
+    Ok(())
+}
+
+/// Makes `/proc` speak of the processes of this namespace alone.
+pub(super) fn own_processes() -> io::Result<()> {
+    Ok(rustix::mount::mount("proc", "/proc", "proc", SETTLED, c"")?)
+}
+
+fn put_lower_cover(folder: &HiddenPlace, more: &[&Step]) -> io::Result<()> {
+    let HiddenPlace { path, id, steps } = folder;
+    // By descriptor, so that what is covered is what was compared.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let ours = rustix::fs::open(path, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&ours)?;
+    let found = FolderId {
+        device: found.st_dev,
+        inode: found.st_ino,
+    };
+    if *id != Some(found) {
+        return Err(Errno::STALE.into());
+    }
+    rustix::mount::mount(
+        "tmpfs",
+        by_descriptor(&ours),
+        "tmpfs",
+        SETTLED,
+        c"size=64k,mode=0700",
+    )?;
+    if fs::metadata(path)?.dev() == found.device {
+        // Its name leads elsewhere meanwhile.
+        return Err(Errno::STALE.into());
+    }
+    // What is put in the way of a rename; a mount of its own, because the cover cannot be copied.
+    let nothing = path.join("nothing");
+    fs::create_dir(&nothing)?;
+    rustix::mount::mount("tmpfs", &nothing, "tmpfs", SETTLED, c"size=64k,mode=0700")?;
+    let no_file = nothing.join("file");
+    drop(File::create(&no_file)?);
+    // Until all are there: a view of the home must not copy the views below other covers.
+    rustix::mount::mount_change(path, MountPropagationFlags::UNBINDABLE)?;
+    let mut views: BTreeMap<&Path, PathBuf> = BTreeMap::new();
+    for step in steps.iter().chain(more.iter().copied()) {
+        let count = views.len();
+        let view = views.entry(&step.folder).or_default();
+        if view.as_os_str().is_empty() {
+            *view = path.join(count.to_string());
+            make_view(&step.folder, view)?;
+        }
+        let name = view.join(&step.name);
+        if step.is_link {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let link = rustix::fs::open(&name, flags, Mode::empty())?;
+            rustix::mount::mount_bind(&no_file, by_descriptor(&link))?;
         } else {
-            cover_file(path)?;
+            rustix::mount::mount_bind(&nothing, &name)?;
         }
     }
-    if profile == IsolationProfile::Confine && has_private_tmp(places) {
-        rustix::mount::mount("tmpfs", TMP, "tmpfs", SETTLED, c"mode=1777")?;
+    Ok(())
+}
+
+/// Shows a folder a second time.
+fn make_view(folder: &Path, view: &Path) -> io::Result<()> {
+    fs::create_dir(view)?;
+    // What is mounted inside comes along only where it may not be left behind.
+    match rustix::mount::mount_bind(folder, view) {
+        Err(Errno::INVAL) => Ok(rustix::mount::mount_bind_recursive(folder, view)?),
+        outcome => Ok(outcome?),
     }
-    Ok(true)
 }
 
-/// Says whether `/tmp` can be replaced without hiding something that was granted.
-pub(super) fn has_private_tmp(places: &IsolatedPaths) -> bool {
-    !places.granted.iter().any(|path| path.starts_with(TMP))
-}
-
-/// Enters a mount namespace, with a user namespace around it where that is needed.
-#[expect(
-    deprecated,
-    reason = "its successor is unsafe for the sake of descriptor tables, which are not unshared"
-)]
-fn enter_namespace() -> io::Result<()> {
-    use rustix::thread::unshare;
-
-    if unshare(UnshareFlags::NEWNS).is_ok() {
-        return Ok(());
-    }
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
-    // The person stays who they are; nobody else has a number in here.
-    put("/proc/self/setgroups", "deny")?;
-    put("/proc/self/uid_map", &format!("{user} {user} 1"))?;
-    put("/proc/self/gid_map", &format!("{group} {group} 1"))
-}
-
-fn cover_folder(path: &Path, exposed: &[Exposed]) -> io::Result<()> {
-    rustix::mount::mount("tmpfs", path, "tmpfs", SETTLED, c"size=64k,mode=0111")?;
+fn put_upper_cover(path: &Path, exposed: &[Exposed]) -> io::Result<()> {
+    // A child may make namespaces of its own, and copies must then be possible again.
+    rustix::mount::mount_change(path, MountPropagationFlags::PRIVATE)?;
+    rustix::mount::mount("tmpfs", path, "tmpfs", SETTLED, c"size=64k,mode=0700")?;
     for inner in exposed.iter().filter(|inner| inner.path.starts_with(path)) {
         fs::create_dir_all(&inner.path)?;
-        let source = format!("/proc/self/fd/{}", inner.folder.as_raw_fd());
-        rustix::mount::mount_bind_recursive(source, &inner.path)?;
+        rustix::mount::mount_bind_recursive(by_descriptor(&inner.folder), &inner.path)?;
     }
+    // What was granted inside can be reached, and nothing can be listed.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o111))?;
     let read_only = SETTLED | MountFlags::BIND | MountFlags::RDONLY;
     Ok(rustix::mount::mount_remount(path, read_only, c"")?)
 }
@@ -85,8 +151,8 @@ struct Exposed {
 
 impl Exposed {
     fn of(places: &IsolatedPaths) -> io::Result<Vec<Self>> {
-        let is_inside = |path: &Path| places.hidden.iter().any(|hidden| path.starts_with(hidden));
-        let inside = places.granted.iter().filter(|path| is_inside(path));
+        let granted = places.granted.iter().map(|granted| &granted.real);
+        let inside = granted.filter(|path| places.is_hidden(path) && path.is_dir());
         inside
             .map(|path| {
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -99,13 +165,13 @@ impl Exposed {
     }
 }
 
-fn put(path: &str, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
-    file.write_all(text.as_bytes())
+/// Returns a path to what a descriptor stands for, wherever that lies by now.
+pub(super) fn by_descriptor(descriptor: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
 /// No devices, no set-user-ID; nothing to execute is in there anyway.
-const SETTLED: MountFlags = MountFlags::NOSUID
+pub(super) const SETTLED: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC);
-const TMP: &str = "/tmp";
+const TERMINALS: &str = "/dev/pts";

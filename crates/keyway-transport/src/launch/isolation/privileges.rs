@@ -1,22 +1,30 @@
-//! What a child that runs as root must not be able to do, or it would undo its isolation.
+//! What a child must not be able to do, or it would undo its isolation.
 
-use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+use rustix::thread::{
+    CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
+};
+
+use super::IsolationLevel;
 
 /// Gives up, from the next `exec` on, what root could look behind the covers with.
 ///
-/// A child of anybody else has none of this. Raw disks stay open to root: nothing here closes them.
-pub(super) fn drop_for_good() {
+/// A child of anybody else keeps nothing but what is given up here first. Raw disks stay open to
+/// root unless it is confined: nothing else closes them.
+pub(super) fn drop_for_good(level: IsolationLevel) {
+    // What the supervisor handed on for mounting.
+    _ = clear_ambient_capability_set();
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for privilege in UNDOING {
+    let confined = if level.tree { CONFINING } else { &[] };
+    for privilege in UNDOING.iter().chain(confined) {
         // Whoever may not give one up does not have it either.
-        _ = remove_capability_from_bounding_set(privilege);
+        _ = remove_capability_from_bounding_set(*privilege);
     }
 }
 
 /// Mounts, tracing, memory of others, files by number, modules and the memory of the kernel.
-const UNDOING: [CapabilitySet; 7] = [
+const UNDOING: &[CapabilitySet] = &[
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::SYS_PTRACE,
     CapabilitySet::PERFMON,
@@ -25,3 +33,6 @@ const UNDOING: [CapabilitySet; 7] = [
     CapabilitySet::SYS_RAWIO,
     CapabilitySet::BPF,
 ];
+
+/// Devices, whose disks hold what the tree leaves out.
+const CONFINING: &[CapabilitySet] = &[CapabilitySet::MKNOD];

@@ -1,5 +1,5 @@
-//! What Landlock adds: our processes cannot be read, traced or signalled, and under
-//! [`IsolationProfile::Confine`], or where mounts are not to be had, it guards files as well.
+//! What Landlock adds: our processes cannot be read, traced or signalled, abstract sockets of others
+//! cannot be reached, and where mounts are not to be had, it guards files as well.
 
 use std::fs;
 use std::io;
@@ -12,18 +12,18 @@ use landlock::{
 };
 use rustix::fs::{Mode, OFlags};
 
-use super::{IsolatedPaths, IsolationLevel, IsolationProfile, mounts};
+use super::paths::{Granted, IsolatedPaths};
+use super::{IsolationLevel, IsolationProfile, tree};
 
 /// Restricts this process for good; returns the version of the interface in force, 0 for none.
 pub(super) fn restrict(places: &IsolatedPaths, level: IsolationLevel) -> io::Result<u8> {
-    let covered = level.mounts;
     let outcome = match level.requested {
-        IsolationProfile::Confine => confine(places, covered),
-        _ if !covered => grant_around(places),
-        _ => scope_only().and_then(|status| match status.ruleset {
+        _ if level.mounts => scope_only().and_then(|status| match status.ruleset {
             RulesetStatus::NotEnforced => memory_only(),
             _ => Ok(status),
         }),
+        IsolationProfile::Confine => confine(places),
+        _ => grant_around(places),
     };
     let status = outcome.map_err(io::Error::other)?;
     Ok(match (status.ruleset, status.landlock) {
@@ -52,34 +52,41 @@ fn memory_only() -> Result<RestrictionStatus, RulesetError> {
 /// Allows everything beside what is hidden.
 fn grant_around(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = scoped()?.handle_access(everything())?.create()?;
-    let mut rules = Rules::new(ruleset, &places.hidden);
+    let hidden = hidden(places);
+    let mut rules = Rules::new(ruleset, &hidden);
     // Also shows the names, and only those, in hidden folders: the price for `ls` in a home.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.allow_around(Path::new("/"), everything())?;
-    for path in &places.granted {
-        rules.allow_around(path, everything())?;
+    for Granted { real, .. } in &places.granted {
+        rules.allow_around(real, everything())?;
     }
     rules.created.restrict_self()
 }
 
+fn hidden(places: &IsolatedPaths) -> Vec<PathBuf> {
+    let hidden = places.hidden.iter().map(|place| place.path.clone());
+    hidden.collect()
+}
+
 /// Allows to use the system, and what was granted.
-fn confine(places: &IsolatedPaths, covered: bool) -> Result<RestrictionStatus, RulesetError> {
+fn confine(places: &IsolatedPaths) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = scoped()?.handle_access(everything())?.create()?;
-    let hidden: &[PathBuf] = if covered { &[] } else { &places.hidden };
-    let mut rules = Rules::new(ruleset, hidden);
-    for path in SYSTEM {
-        rules.allow_around(Path::new(path), AccessFs::from_read(KNOWN))?;
+    let hidden = hidden(places);
+    let mut rules = Rules::new(ruleset, &hidden);
+    let read = AccessFs::from_read(KNOWN);
+    for path in tree::SYSTEM.iter().chain(WITHOUT_A_TREE) {
+        rules.allow_around(Path::new(path), read)?;
     }
-    for path in DEVICES {
+    for path in tree::DEVICES.iter().chain(&["/dev/shm"]) {
         rules.allow_around(Path::new(path), everything())?;
     }
-    for path in &places.granted {
-        rules.allow_around(path, everything())?;
+    for Granted { real, .. } in &places.read_only {
+        rules.allow_around(real, read)?;
     }
-    if covered && mounts::has_private_tmp(places) {
-        rules.allow(Path::new("/tmp"), everything())?;
+    for Granted { real, .. } in &places.granted {
+        rules.allow_around(real, everything())?;
     }
-    rules.created.no_new_privs(!covered).restrict_self()
+    rules.created.restrict_self()
 }
 
 fn scoped() -> Result<Ruleset, RulesetError> {
@@ -139,35 +146,5 @@ fn open(path: &Path) -> Option<OwnedFd> {
 /// The interface that the rules were written for.
 const KNOWN: ABI = ABI::V9;
 
-/// What programs need of the system, to read and execute.
-const SYSTEM: &[&str] = &[
-    "/bin",
-    "/etc",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/nix",
-    "/opt",
-    "/proc",
-    "/run/current-system",
-    "/run/resolvconf",
-    "/run/systemd/resolve",
-    "/sbin",
-    "/snap",
-    "/sys",
-    "/usr",
-    "/var/lib/ca-certificates",
-];
-
-/// Devices that hold nothing of the person's.
-const DEVICES: &[&str] = &[
-    "/dev/full",
-    "/dev/null",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/random",
-    "/dev/shm",
-    "/dev/tty",
-    "/dev/urandom",
-    "/dev/zero",
-];
+/// What a tree of its own would hold in another way.
+const WITHOUT_A_TREE: &[&str] = &["/proc", "/run/resolvconf", "/run/systemd/resolve", "/sys"];

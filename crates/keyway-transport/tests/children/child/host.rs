@@ -1,18 +1,29 @@
-//! A host that starts a child of its own and then does nothing: somebody will kill it.
+//! A host that runs a script as a server of its own, and then does nothing or ends.
 
-use keyway_transport::{ChildEnv, Isolation, Launcher, Program, StdioServer};
+use keyway_transport::{
+    ChildEnv, Isolation, IsolationMechanism, IsolationProfile, Launcher, Program, StdioServer,
+};
 
-/// Prints a message once the child runs.
-pub(crate) fn run() {
-    let script = "echo \"{\\\"id\\\":$$,\\\"result\\\":$$}\"; exec sleep 1000";
+/// Prints the first message of the script; stays until it is killed, unless `end` says otherwise.
+pub(crate) fn run(profile: &str, end: &str, script: &str) {
+    let (profile, mechanism) = match profile {
+        "off" => (IsolationProfile::None, IsolationMechanism::Best),
+        "landlock" => (IsolationProfile::Hide, IsolationMechanism::Landlock),
+        "confine" => (IsolationProfile::Confine, IsolationMechanism::Best),
+        _ => (IsolationProfile::Hide, IsolationMechanism::Best),
+    };
     let server = StdioServer {
-        label: "sleep".to_owned(),
+        label: "script".to_owned(),
         program: Program {
             command: "/bin/sh".to_owned().into(),
             args: ["-c", script].map(|arg| arg.to_owned().into()).to_vec(),
             env: ChildEnv::default(),
             folder: "/".into(),
-            isolation: Isolation::default(),
+            isolation: Isolation {
+                profile,
+                mechanism,
+                ..Isolation::default()
+            },
         },
         secrets: Vec::new(),
         log: None,
@@ -28,6 +39,8 @@ pub(crate) fn run() {
         if let Some(keyway_transport::Event::Frame(frame)) = connection.events.recv().await {
             println!("{}", String::from_utf8_lossy(frame.bytes()));
         }
-        std::future::pending::<()>().await;
+        if end == "stay" {
+            std::future::pending::<()>().await;
+        }
     });
 }

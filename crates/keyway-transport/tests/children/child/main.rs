@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     match args.as_slice() {
         ["server"] => server::run(),
         ["helper", rest @ ..] => helper::run(rest),
-        ["host"] => host::run(),
+        ["host", profile, end, script] => host::run(profile, end, script),
         ["true"] => {}
         other => panic!("unknown mode {other:?}"),
     }

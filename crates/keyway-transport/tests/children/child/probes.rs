@@ -1,17 +1,17 @@
-//! The nine probes of a hostile child: what it can reach of the process that started it.
+//! The nine probes of a hostile child: what it can reach of the process that has it started.
 
 use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
 
-use rustix::process::{Pid, getppid, test_kill_process};
+use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
 /// Says for each probe whether it got through.
 pub(crate) fn run(params: &Value) -> Value {
     let text = |name: &str| params[name].as_str().unwrap().to_owned();
-    let parent = getppid().map_or(0, Pid::as_raw_pid);
+    let parent = i32::try_from(params["host"].as_i64().unwrap()).unwrap();
     let of_parent = |what: &str| format!("/proc/{parent}/{what}");
     json!({
         "store": holds_canary(fs::read(text("store"))),
@@ -22,7 +22,7 @@ pub(crate) fn run(params: &Value) -> Value {
         "trace": trace(parent),
         "socket": UnixStream::connect(text("socket")).is_ok(),
         "abstract socket": abstract_socket(&text("abstract")),
-        "signal": getppid().is_some_and(|parent| test_kill_process(parent).is_ok()),
+        "signal": test_kill_process(Pid::from_raw(parent).unwrap()).is_ok(),
         "arguments": fs::read(of_parent("cmdline")).is_ok_and(|bytes| !bytes.is_empty()),
         "root": fs::read_dir(of_parent("root")).is_ok(),
     })

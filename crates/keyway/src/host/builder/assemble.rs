@@ -22,6 +22,8 @@ use crate::host::approving::RunApprovals;
 #[cfg(feature = "vault")]
 use crate::host::approving::VaultApprovals;
 use crate::host::error::Error;
+#[cfg(feature = "stdio")]
+use crate::host::places;
 use crate::host::process::ProcessEnvironment;
 #[cfg(feature = "vault")]
 use crate::host::process::keyway_folders;
@@ -297,11 +299,19 @@ fn hiding(mut isolation: Isolation, kept: &Kept) -> Isolation {
     let folders = kept.folders.iter();
     let folders = folders.flat_map(|it| [it.data.clone(), it.config.clone(), it.runtime.clone()]);
     isolation.hidden.extend(folders);
-    isolation
+    hiding_others(isolation)
 }
 
 #[cfg(all(feature = "stdio", not(feature = "vault")))]
-const fn hiding(isolation: Isolation, _: &Kept) -> Isolation {
+fn hiding(isolation: Isolation, _: &Kept) -> Isolation {
+    hiding_others(isolation)
+}
+
+/// Hides what other processes of this user keep elsewhere, and remembers our own.
+#[cfg(feature = "stdio")]
+fn hiding_others(mut isolation: Isolation) -> Isolation {
+    isolation.also_hidden.extend(places::all());
+    isolation.remember_folders();
     isolation
 }
 

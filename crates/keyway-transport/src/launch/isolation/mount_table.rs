@@ -1,0 +1,144 @@
+//! The mounts of this process, as `/proc/self/mountinfo` lists them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::MountFlags;
+
+/// One mount.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mount {
+    /// The file system, by the numbers of its device.
+    pub(super) device: String,
+    /// The folder of that file system which is seen.
+    pub(super) root: PathBuf,
+    /// Where it is seen.
+    pub(super) point: PathBuf,
+    /// What holds for this place alone.
+    pub(super) flags: MountFlags,
+}
+
+/// Lists the mounts, parents first.
+pub(super) fn read() -> io::Result<Vec<Mount>> {
+    let text = fs::read("/proc/self/mountinfo")?;
+    Ok(text
+        .split(|byte| *byte == b'\n')
+        .filter_map(parse)
+        .collect())
+}
+
+/// Makes everything that is mounted at or below one of these paths read-only.
+pub(super) fn seal(paths: &[PathBuf]) -> io::Result<()> {
+    let is_inside = |mount: &Mount| paths.iter().any(|path| mount.point.starts_with(path));
+    for mount in read()?.iter().filter(|mount| is_inside(mount)) {
+        // What the person's own namespace sets may not be taken off, so it is repeated.
+        let flags = mount.flags | MountFlags::BIND | MountFlags::RDONLY;
+        rustix::mount::mount_remount(&mount.point, flags, c"")?;
+    }
+    Ok(())
+}
+
+/// Returns other places where the folder at `path` can be seen, because its file system is mounted
+/// there as well.
+pub(super) fn aliases(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
+    let own = mounts.iter().rfind(|mount| path.starts_with(&mount.point));
+    let Some(own) = own else {
+        return Vec::new();
+    };
+    let inside = |base: &Path, rest: &Path| match rest.as_os_str().is_empty() {
+        true => base.to_owned(),
+        false => base.join(rest),
+    };
+    let rest = path.strip_prefix(&own.point).unwrap_or(Path::new(""));
+    let in_file_system = inside(&own.root, rest);
+    let others = mounts.iter().filter(|other| other.device == own.device);
+    let seen = others.filter_map(|other| {
+        let rest = in_file_system.strip_prefix(&other.root).ok()?;
+        Some(inside(&other.point, rest))
+    });
+    seen.filter(|place| place != path).collect()
+}
+
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut words = line.split(|byte| *byte == b' ').skip(2);
+    let device = String::from_utf8(words.next()?.to_vec()).ok()?;
+    let root = unescaped(words.next()?);
+    let point = unescaped(words.next()?);
+    let options = std::str::from_utf8(words.next()?).ok()?;
+    let flags = options.split(',').map(|option| match option {
+        "ro" => MountFlags::RDONLY,
+        "nosuid" => MountFlags::NOSUID,
+        "nodev" => MountFlags::NODEV,
+        "noexec" => MountFlags::NOEXEC,
+        "noatime" => MountFlags::NOATIME,
+        "nodiratime" => MountFlags::NODIRATIME,
+        "relatime" => MountFlags::RELATIME,
+        _ => MountFlags::empty(),
+    });
+    Some(Mount {
+        device,
+        root,
+        point,
+        flags: flags.fold(MountFlags::empty(), MountFlags::union),
+    })
+}
+
+/// The kernel writes blanks and the like as `\040`.
+fn unescaped(word: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((first, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| *first == b'\\');
+        let octal = octal.and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(lines: &[&str]) -> Vec<Mount> {
+        let parsed = lines.iter().map(|line| parse(line.as_bytes()).unwrap());
+        parsed.collect()
+    }
+
+    #[test]
+    fn a_line_of_the_kernel_is_read() {
+        let line = r"36 35 98:0 /a\040b /mnt/c\134d ro,nosuid,relatime shared:1 - ext4 /dev/x rw";
+        let mount = parse(line.as_bytes()).unwrap();
+        assert_eq!(mount.root, Path::new("/a b"));
+        assert_eq!(mount.point, Path::new("/mnt/c\\d"));
+        let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::RELATIME;
+        assert_eq!(mount.flags, flags);
+        assert_eq!(parse(b""), None);
+        assert!(!read().unwrap().is_empty());
+    }
+
+    #[test]
+    fn other_places_of_one_file_system_are_found() {
+        let mounts = mounts(&[
+            "1 0 8:1 / /sysroot rw - ext4 /dev/x rw",
+            "2 0 8:1 /deploy/var /var rw - ext4 /dev/x rw",
+            "3 0 8:2 / /other rw - ext4 /dev/y rw",
+            "4 0 8:1 /deploy/var/home/u/sub /data rw - ext4 /dev/x rw",
+        ]);
+        let found = aliases(&mounts, Path::new("/var/home/u/sub/keyway"));
+        let expected = ["/sysroot/deploy/var/home/u/sub/keyway", "/data/keyway"];
+        assert_eq!(found, expected.map(PathBuf::from));
+        assert!(aliases(&mounts, Path::new("/other/x")).is_empty());
+    }
+}

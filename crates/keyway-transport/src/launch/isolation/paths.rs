@@ -1,0 +1,223 @@
+//! The paths of an isolation as they really are: without links, and with every step that leads to
+//! a hidden one.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use super::mount_table;
+use crate::launch::known_folders::{FolderId, HiddenPath};
+use crate::launch::spec::LaunchSpec;
+
+/// The paths of an isolation.
+#[derive(Debug)]
+pub(super) struct IsolatedPaths {
+    pub(super) hidden: Vec<HiddenPlace>,
+    /// To read and write, without links.
+    pub(super) granted: Vec<Granted>,
+    /// To read.
+    pub(super) read_only: Vec<Granted>,
+}
+
+/// One hidden folder or file.
+#[derive(Debug)]
+pub(super) struct HiddenPlace {
+    /// Without links.
+    pub(super) path: PathBuf,
+    /// What it is; `None` for a file.
+    pub(super) id: Option<FolderId>,
+    /// The folders and links on the way to it that the child could rename.
+    pub(super) steps: Vec<Step>,
+}
+
+/// A name in a folder on the way to a hidden path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) folder: PathBuf,
+    pub(super) name: OsString,
+    pub(super) is_link: bool,
+}
+
+/// A path that was granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// As it was written, which the program may use as well.
+    pub(super) written: PathBuf,
+    /// Without links.
+    pub(super) real: PathBuf,
+}
+
+impl IsolatedPaths {
+    /// Finds the paths; an error if a folder to hide is not the one that the host knows.
+    pub(super) fn of(spec: &LaunchSpec) -> io::Result<Self> {
+        let hidden: io::Result<Vec<HiddenPlace>> = spec.hidden.iter().map(find).collect();
+        let mut hidden = hidden?;
+        hidden.extend(seen_elsewhere(&hidden)?);
+        hidden.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        hidden.dedup_by(|inner, outer| {
+            // What lies inside another one is hidden with it; a link may lead there from outside.
+            let is_inside = inner.path.starts_with(&outer.path);
+            if is_inside {
+                let steps = inner.steps.drain(..);
+                let outside = steps.filter(|step| !step.folder.starts_with(&outer.path));
+                outer.steps.extend(outside);
+            }
+            is_inside
+        });
+        Ok(Self {
+            hidden,
+            granted: real(&spec.isolation.granted),
+            read_only: real(&spec.isolation.read_only),
+        })
+    }
+
+    /// Says whether a path lies in a hidden folder, or is one.
+    pub(super) fn is_hidden(&self, path: &Path) -> bool {
+        self.hidden
+            .iter()
+            .any(|place| path.starts_with(&place.path))
+    }
+}
+
+/// Returns the same folders where their file systems are mounted once more.
+fn seen_elsewhere(hidden: &[HiddenPlace]) -> io::Result<Vec<HiddenPlace>> {
+    let mounts = mount_table::read()?;
+    let mut found = Vec::new();
+    for place in hidden.iter().filter(|place| place.id.is_some()) {
+        for path in mount_table::aliases(&mounts, &place.path) {
+            let same = HiddenPath { path, id: place.id };
+            // Another mount may lie above that path, and then something else is seen there.
+            found.extend(find(&same).ok());
+        }
+    }
+    Ok(found)
+}
+
+fn real(paths: &[PathBuf]) -> Vec<Granted> {
+    let existing = paths.iter().filter_map(|path| {
+        Some(Granted {
+            written: path.clone(),
+            real: path.canonicalize().ok()?,
+        })
+    });
+    let mut granted: Vec<Granted> = existing.collect();
+    granted.sort_unstable_by(|left, right| left.real.cmp(&right.real));
+    granted.dedup();
+    granted
+}
+
+fn find(hidden: &HiddenPath) -> io::Result<HiddenPlace> {
+    let (path, steps) = walk(&hidden.path)?;
+    let found = fs::symlink_metadata(&path)?;
+    let id = found.is_dir().then(|| FolderId {
+        device: found.dev(),
+        inode: found.ino(),
+    });
+    if id != hidden.id {
+        return Err(Errno::STALE.into());
+    }
+    let steps = steps.into_iter().filter(|step| {
+        // The last folder is covered, and so cannot be renamed.
+        let is_itself = step.folder.join(&step.name) == path;
+        !is_itself && access(&step.folder, Access::WRITE_OK).is_ok()
+    });
+    Ok(HiddenPlace {
+        steps: steps.collect(),
+        path,
+        id,
+    })
+}
+
+/// Follows a path; returns where it leads and every name on the way, links included.
+fn walk(path: &Path) -> io::Result<(PathBuf, Vec<Step>)> {
+    let mut left: Vec<OsString> = names(path);
+    let mut reached = PathBuf::from("/");
+    let mut steps = Vec::new();
+    let mut links = 0;
+    while let Some(name) = left.pop() {
+        if name == ".." {
+            reached.pop();
+            continue;
+        }
+        let next = reached.join(&name);
+        let is_link = fs::symlink_metadata(&next)?.is_symlink();
+        steps.push(Step {
+            folder: reached.clone(),
+            name,
+            is_link,
+        });
+        if !is_link {
+            reached = next;
+            continue;
+        }
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            reached = PathBuf::from("/");
+        }
+        left.extend(names(&target));
+    }
+    Ok((reached, steps))
+}
+
+/// Returns the names of a path, the last one first.
+fn names(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    });
+    let mut names: Vec<OsString> = names.collect();
+    names.reverse();
+    names
+}
+
+/// As many as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_and_link_on_the_way_is_a_step() {
+        let home = tempfile::TempDir::new().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("dotfiles/config/keyway")).unwrap();
+        std::os::unix::fs::symlink("dotfiles/../dotfiles/config", root.join(".config")).unwrap();
+        let (path, steps) = walk(&root.join(".config/keyway")).unwrap();
+        assert_eq!(path, root.join("dotfiles/config/keyway"));
+        let below = |folder: &str| root.join(folder);
+        let inside: Vec<(PathBuf, &str, bool)> = steps
+            .iter()
+            .filter(|step| step.folder.starts_with(&root))
+            .map(|step| {
+                (
+                    step.folder.clone(),
+                    step.name.to_str().unwrap(),
+                    step.is_link,
+                )
+            })
+            .collect();
+        assert_eq!(
+            inside,
+            [
+                (root.clone(), ".config", true),
+                (root.clone(), "dotfiles", false),
+                (root.clone(), "dotfiles", false),
+                (below("dotfiles"), "config", false),
+                (below("dotfiles/config"), "keyway", false),
+            ]
+        );
+        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        assert!(walk(&root.join("loop")).is_err());
+    }
+}

@@ -1,0 +1,250 @@
+//! The tree of a confined child: system folders to read, what was granted, and nothing else.
+//!
+//! It is built beside the person's and then takes its place; the person's is gone from the
+//! namespace afterwards, sockets of other programs included.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountFlags, UnmountFlags};
+
+use super::mount_table;
+use super::mounts::{SETTLED, by_descriptor};
+use super::paths::IsolatedPaths;
+use crate::launch::spec::LaunchSpec;
+
+/// Builds the tree and enters it. Our folders are covered already, so a granted folder around them
+/// does not show them.
+pub(super) fn enter(places: &IsolatedPaths, spec: &LaunchSpec) -> io::Result<()> {
+    // Before the base covers what may lie below it.
+    let sources = Source::all(places)?;
+    rustix::mount::mount("tmpfs", BASE, "tmpfs", LIVELY, c"mode=0755")?;
+    let tree = Tree(PathBuf::from(BASE));
+    for folder in ["proc", "run", "var"] {
+        tree.folder(Path::new(folder))?;
+    }
+    tree.devices(&sources)?;
+    for path in ["/tmp", "/var/tmp"] {
+        tree.empty(Path::new(path), c"mode=1777")?;
+    }
+    symlink("../run", tree.at(Path::new("/var/run")))?;
+    for variable in ["HOME", "TMPDIR"] {
+        let named = spec.variable(variable).map(Path::new);
+        if let Some(path) = named.filter(|path| path.is_absolute() && !path.starts_with("/tmp")) {
+            tree.empty(path, c"mode=0700")?;
+        }
+    }
+    let mut sealed = Vec::new();
+    for source in sources.iter().filter(|source| source.kind != Kind::Device) {
+        for path in source.paths().filter(|path| !tree.has_link(path)) {
+            tree.show(source, path)?;
+            if source.kind == Kind::ReadOnly {
+                sealed.push(tree.at(path));
+            }
+        }
+    }
+    mount_table::seal(&sealed)?;
+    let read_only = MountFlags::BIND | MountFlags::RDONLY | LIVELY;
+    rustix::mount::mount_remount(tree.at(Path::new("/dev")), read_only, c"")?;
+    let processes = tree.at(Path::new("/proc"));
+    rustix::mount::mount("proc", processes, "proc", SETTLED, c"")?;
+    std::env::set_current_dir(BASE)?;
+    rustix::process::pivot_root(".", ".")?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH)?;
+    std::env::set_current_dir("/")?;
+    Ok(rustix::mount::mount_remount("/", read_only, c"")?)
+}
+
+/// Something of the person's tree, held open.
+struct Source {
+    kind: Kind,
+    /// As it was written.
+    written: PathBuf,
+    /// Without links.
+    real: PathBuf,
+    /// `None` for a link, which is made anew.
+    opened: Option<OwnedFd>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ReadOnly,
+    ReadWrite,
+    Device,
+}
+
+impl Source {
+    fn all(places: &IsolatedPaths) -> io::Result<Vec<Self>> {
+        let mut sources = Vec::new();
+        for path in SYSTEM {
+            sources.extend(Self::system(Path::new(path))?);
+        }
+        // Often a link into a folder of a service, of which only this file is needed.
+        if let Ok(names) = fs::canonicalize(RESOLVER) {
+            sources.push(Self::open(Kind::ReadOnly, &names, &names)?);
+        }
+        for path in DEVICES {
+            let path = Path::new(path);
+            sources.push(Self::open(Kind::Device, path, path)?);
+        }
+        let granted = places
+            .granted
+            .iter()
+            .map(|granted| (Kind::ReadWrite, granted));
+        let read_only = places.read_only.iter();
+        let read_only = read_only.map(|granted| (Kind::ReadOnly, granted));
+        for (kind, granted) in read_only.chain(granted) {
+            sources.push(Self::open(kind, &granted.written, &granted.real)?);
+        }
+        Ok(sources)
+    }
+
+    /// Returns nothing for what this system does not have.
+    fn system(path: &Path) -> io::Result<Option<Self>> {
+        match fs::symlink_metadata(path) {
+            Err(_) => Ok(None),
+            Ok(found) if found.is_symlink() => Ok(Some(Self {
+                kind: Kind::ReadOnly,
+                written: path.to_owned(),
+                real: path.to_owned(),
+                opened: None,
+            })),
+            Ok(_) => Self::open(Kind::ReadOnly, path, path).map(Some),
+        }
+    }
+
+    fn open(kind: Kind, written: &Path, real: &Path) -> io::Result<Self> {
+        let opened = rustix::fs::open(real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self {
+            kind,
+            written: written.to_owned(),
+            real: real.to_owned(),
+            opened: Some(opened),
+        })
+    }
+
+    /// Returns the paths that it is to be seen at.
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let written = Some(self.written.as_path());
+        let is_other = |path: &&Path| path.is_absolute() && *path != self.real;
+        std::iter::once(self.real.as_path()).chain(written.filter(is_other))
+    }
+}
+
+/// The tree while it is built, by the folder that will be its root.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn at(&self, path: &Path) -> PathBuf {
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Says whether a link lies on the way, which may lead out of the tree while it is built. What
+    /// it leads to has a path without links, and is shown there.
+    fn has_link(&self, path: &Path) -> bool {
+        path.ancestors()
+            .skip(1)
+            .any(|above| self.at(above).is_symlink())
+    }
+
+    fn folder(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = self.at(path);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&path)?;
+        Ok(path)
+    }
+
+    /// Puts an empty folder there, in memory, which is gone after the child.
+    fn empty(&self, path: &Path, mode: &std::ffi::CStr) -> io::Result<()> {
+        let path = self.folder(path)?;
+        Ok(rustix::mount::mount("tmpfs", path, "tmpfs", LIVELY, mode)?)
+    }
+
+    /// Shows something of the person's at a path.
+    fn show(&self, source: &Source, path: &Path) -> io::Result<()> {
+        let Some(opened) = &source.opened else {
+            return symlink(fs::read_link(&source.real)?, self.at(path));
+        };
+        let kind = rustix::fs::fstat(opened)?.st_mode;
+        let target = if rustix::fs::FileType::from_raw_mode(kind).is_dir() {
+            self.folder(path)?
+        } else {
+            self.file(path)?
+        };
+        Ok(rustix::mount::mount_bind_recursive(
+            by_descriptor(opened),
+            target,
+        )?)
+    }
+
+    fn file(&self, path: &Path) -> io::Result<PathBuf> {
+        if let Some(folder) = path.parent() {
+            self.folder(folder)?;
+        }
+        let path = self.at(path);
+        if !path.exists() {
+            drop(File::create(&path)?);
+        }
+        Ok(path)
+    }
+
+    fn devices(&self, sources: &[Source]) -> io::Result<()> {
+        self.empty(Path::new("/dev"), c"mode=0755")?;
+        for device in sources.iter().filter(|source| source.kind == Kind::Device) {
+            self.show(device, &device.real)?;
+        }
+        for (name, target) in DESCRIPTORS {
+            symlink(target, self.at(Path::new(name)))?;
+        }
+        self.empty(Path::new("/dev/shm"), c"mode=1777")
+    }
+}
+
+/// Where the tree is built.
+const BASE: &str = "/tmp";
+
+/// Programs may be executed and written here.
+const LIVELY: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+/// Which server answers for names.
+const RESOLVER: &str = "/etc/resolv.conf";
+
+/// What programs need of the system, to read and execute.
+pub(in crate::launch) const SYSTEM: &[&str] = &[
+    "/bin",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix",
+    "/opt",
+    "/run/current-system",
+    "/sbin",
+    "/snap",
+    "/sys/devices/system/cpu",
+    "/usr",
+    "/var/lib/ca-certificates",
+];
+
+/// Devices that hold nothing of the person's.
+pub(super) const DEVICES: &[&str] = &[
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// Names of what a process has open.
+const DESCRIPTORS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];

@@ -1,0 +1,171 @@
+//! Which folders of ours this process knows, by what they are and not by what they are called.
+//!
+//! A folder is covered before every start of a child. If another one lay under its name by then,
+//! that one would be covered and ours would lie open elsewhere. So a process remembers device and
+//! inode of each folder when it first meets it, and starts nothing once they differ. Nothing of
+//! this is stored: device numbers change with every reboot and in every container.
+
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::LaunchError;
+
+/// A folder or file by its place in a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FolderId {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+}
+
+/// A path to hide, with what lay there when this process first met it; a file has no id, because
+/// files are replaced when they are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HiddenPath {
+    pub(super) path: PathBuf,
+    pub(super) id: Option<FolderId>,
+}
+
+/// Remembers the folders that are there, so that none can be exchanged before the first start.
+pub(super) fn remember(paths: &[PathBuf]) {
+    let mut known = known();
+    for path in paths {
+        if let Ok(Some(id)) = id_of(path) {
+            known.entry(path.clone()).or_insert(id);
+        }
+    }
+}
+
+/// Returns the folders with what they are. One that this process never met is made, because what
+/// appears later could not be hidden from a child that runs.
+pub(super) fn identify(paths: &[PathBuf]) -> Result<Vec<HiddenPath>, LaunchError> {
+    let mut known = known();
+    let mut hidden = Vec::with_capacity(paths.len());
+    for path in paths {
+        let found = match (id_of(path), known.get(path)) {
+            (Ok(found), None) => found,
+            (Ok(found), Some(before)) if found == Some(*before) => found,
+            (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
+                make(path).map_err(LaunchError::Spawn)?
+            }
+            (Err(error), None) => return Err(LaunchError::Spawn(error)),
+            (_, Some(_)) => return Err(LaunchError::FolderReplaced { path: path.clone() }),
+        };
+        if let Some(id) = found {
+            known.insert(path.clone(), id);
+        }
+        hidden.push(HiddenPath {
+            path: path.clone(),
+            id: found,
+        });
+    }
+    Ok(hidden)
+}
+
+/// Returns those of other processes' places that are there. They may come and go: this process
+/// keeps nothing in them, so it does not know what should lie there.
+pub(super) fn find_others(paths: &[PathBuf]) -> Vec<HiddenPath> {
+    let found = paths.iter().filter_map(|path| {
+        if !path.exists() && path.parent()?.is_dir() {
+            // What appears later could not be hidden from a child that runs.
+            drop(DirBuilder::new().mode(0o700).create(path));
+        }
+        Some(HiddenPath {
+            path: path.clone(),
+            id: id_of(path).ok()?,
+        })
+    });
+    found.collect()
+}
+
+fn make(path: &Path) -> io::Result<Option<FolderId>> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    id_of(path)
+}
+
+/// Returns `None` for what is there and is not a folder.
+fn id_of(path: &Path) -> io::Result<Option<FolderId>> {
+    let found = fs::metadata(path)?;
+    Ok(found.is_dir().then(|| FolderId {
+        device: found.dev(),
+        inode: found.ino(),
+    }))
+}
+
+fn known() -> MutexGuard<'static, HashMap<PathBuf, FolderId>> {
+    /// Process-wide, because it is what this process has seen.
+    static KNOWN: OnceLock<Mutex<HashMap<PathBuf, FolderId>>> = OnceLock::new();
+    let known = KNOWN.get_or_init(Mutex::default);
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e1_a_folder_that_was_exchanged_or_moved_is_refused_and_not_made_again() {
+        let home = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| home.path().join(name);
+        fs::create_dir_all(at(".config/keyway")).unwrap();
+        let paths = [at(".config/keyway"), at("new/deep")];
+        let first = identify(&paths).unwrap();
+        assert!(at("new/deep").is_dir());
+        assert_eq!(identify(&paths).unwrap(), first);
+
+        fs::rename(at(".config"), at(".moved")).unwrap();
+        let refused = identify(&paths).unwrap_err();
+        assert!(matches!(refused, LaunchError::FolderReplaced { .. }));
+        assert!(!at(".config").exists(), "nothing is made in its place");
+
+        fs::create_dir_all(at(".config/keyway")).unwrap();
+        let refused = identify(&paths).unwrap_err();
+        assert!(matches!(refused, LaunchError::FolderReplaced { .. }));
+
+        fs::remove_dir_all(at(".config")).unwrap();
+        fs::rename(at(".moved"), at(".config")).unwrap();
+        assert_eq!(identify(&paths).unwrap(), first);
+    }
+
+    #[test]
+    fn e1_what_was_remembered_counts_before_the_first_start() {
+        let home = tempfile::TempDir::new().unwrap();
+        let folder = home.path().join("keyway");
+        remember(std::slice::from_ref(&folder));
+        fs::create_dir(&folder).unwrap();
+        remember(std::slice::from_ref(&folder));
+        fs::rename(&folder, home.path().join("away")).unwrap();
+        assert!(identify(&[folder]).is_err());
+    }
+
+    #[test]
+    fn e2_other_places_are_made_only_where_their_folder_is() {
+        let home = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| home.path().join(name);
+        fs::create_dir(at(".config")).unwrap();
+        let paths = [at(".config/keyway"), at(".local/share/keyway")];
+        for _ in 0..2 {
+            let found = find_others(&paths);
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].path, paths[0]);
+            // It may be another one the next time.
+            fs::rename(&paths[0], at("away")).unwrap();
+            fs::remove_dir(at("away")).unwrap();
+        }
+        assert!(!at(".local").exists());
+    }
+
+    #[test]
+    fn a_file_may_be_replaced() {
+        let home = tempfile::TempDir::new().unwrap();
+        let file = home.path().join("key");
+        for _ in 0..2 {
+            drop(fs::File::create(home.path().join("new")).unwrap());
+            fs::rename(home.path().join("new"), &file).unwrap();
+            assert_eq!(identify(std::slice::from_ref(&file)).unwrap()[0].id, None);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The namespaces that a child lives in, entered by its supervisor before the child is started.
+//!
+//! A PID namespace only takes in processes that are started afterwards, so the supervisor itself
+//! stays outside and the next process is the first one inside.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{CapabilitySet, UnshareFlags};
+
+use super::isolation::{Isolation, IsolationMechanism, IsolationProfile};
+
+/// Which namespaces a child is to get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Namespaces {
+    /// Those of the person.
+    Shared,
+    /// Mounts and processes of its own.
+    Private,
+    /// Also System V IPC of its own.
+    Confined,
+    /// Also a network of its own, which leads nowhere.
+    Offline,
+}
+
+impl Namespaces {
+    const ALL: [Self; 4] = [Self::Shared, Self::Private, Self::Confined, Self::Offline];
+
+    /// Returns what an isolation needs.
+    pub(super) const fn of(isolation: &Isolation) -> Self {
+        match (isolation.profile, isolation.mechanism) {
+            (IsolationProfile::None, _) | (_, IsolationMechanism::Landlock) => Self::Shared,
+            (IsolationProfile::Hide, _) => Self::Private,
+            (IsolationProfile::Confine, _) if isolation.offline => Self::Offline,
+            (IsolationProfile::Confine, _) => Self::Confined,
+        }
+    }
+
+    pub(super) const fn as_word(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Private => "private",
+            Self::Confined => "confined",
+            Self::Offline => "offline",
+        }
+    }
+
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|wanted| wanted.as_word() == word)
+    }
+
+    const fn flags(self) -> UnshareFlags {
+        let private = UnshareFlags::NEWNS.union(UnshareFlags::NEWPID);
+        match self {
+            Self::Shared => UnshareFlags::empty(),
+            Self::Private => private,
+            Self::Confined => private.union(UnshareFlags::NEWIPC),
+            Self::Offline => private
+                .union(UnshareFlags::NEWIPC)
+                .union(UnshareFlags::NEWNET),
+        }
+    }
+
+    /// Enters them, with a user namespace around them where the person may not do so otherwise;
+    /// says whether the system offers them.
+    ///
+    /// This process must have a single thread. The next process that it starts can mount.
+    ///
+    /// # Errors
+    ///
+    /// An error means that this process is half-way in, where no program may run.
+    #[expect(
+        deprecated,
+        reason = "its successor is unsafe for the sake of descriptor tables, which are not unshared"
+    )]
+    pub(super) fn enter(self) -> io::Result<bool> {
+        use rustix::thread::unshare;
+
+        let flags = self.flags();
+        if flags.is_empty() {
+            return Ok(false);
+        }
+        if unshare(flags).is_ok() {
+            return Ok(true);
+        }
+        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+        if unshare(UnshareFlags::NEWUSER | flags).is_err() {
+            return Ok(false);
+        }
+        // The person stays who they are; nobody else has a number in here.
+        put("/proc/self/setgroups", "deny")?;
+        put("/proc/self/uid_map", &format!("{user} {user} 1"))?;
+        put("/proc/self/gid_map", &format!("{group} {group} 1"))?;
+        // A child that used up all namespaces of the person would weaken what starts after it.
+        drop(put("/proc/sys/user/max_user_namespaces", NESTED_NAMESPACES));
+        let mut own = rustix::thread::capabilities(None)?;
+        own.inheritable |= MOUNTING;
+        rustix::thread::set_capabilities(None, own)?;
+        rustix::thread::configure_capability_in_ambient_set(MOUNTING, true)?;
+        Ok(true)
+    }
+}
+
+fn put(path: &str, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// What the process after the supervisor needs, and gives up before the program starts.
+const MOUNTING: CapabilitySet = CapabilitySet::SYS_ADMIN;
+/// Browsers use a few for their own sandbox.
+const NESTED_NAMESPACES: &str = "64";

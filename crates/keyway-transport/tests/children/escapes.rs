@@ -1,0 +1,291 @@
+//! The catalogue of a hostile child: every trick that we know, with the outcome that is promised.
+//!
+//! The table in `docs/security-testing.md` is this one. After a change of it:
+//! `KEYWAY_WRITE_TABLE=1 cargo test -p keyway-transport --test children escapes`.
+
+mod person;
+mod tricks;
+
+use std::fmt::Write as _;
+
+use keyway_transport::{IsolationMechanism, IsolationProfile, StdioServer, harden_self};
+use serde_json::json;
+
+use self::person::{Person, User};
+use self::tricks::{TRICKS, Trick};
+use crate::stdio::{call, server};
+use crate::{CHILD, until};
+
+/// What a trick comes up against; the columns of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Setting {
+    title: &'static str,
+    profile: IsolationProfile,
+    mechanism: IsolationMechanism,
+    offline: bool,
+    user: User,
+}
+
+const fn setting(
+    title: &'static str,
+    profile: IsolationProfile,
+    mechanism: IsolationMechanism,
+    user: User,
+) -> Setting {
+    Setting {
+        title,
+        profile,
+        mechanism,
+        offline: false,
+        user,
+    }
+}
+
+const SETTINGS: [Setting; 8] = {
+    use IsolationMechanism::{Best, Landlock, Mounts};
+    use IsolationProfile::{Confine, Hide, None};
+    let offline = setting("confine, no network", Confine, Best, User::Ordinary);
+    [
+        setting("hide", Hide, Best, User::Ordinary),
+        setting("confine", Confine, Best, User::Ordinary),
+        Setting {
+            offline: true,
+            ..offline
+        },
+        setting("hide, Landlock alone", Hide, Landlock, User::Ordinary),
+        setting("hide, mounts alone", Hide, Mounts, User::Ordinary),
+        setting("off", None, Best, User::Ordinary),
+        setting("hide as root", Hide, Best, User::Root),
+        setting("confine as root", Confine, Best, User::Root),
+    ]
+};
+
+impl Setting {
+    fn server(self, person: &Person) -> StdioServer {
+        let mut server = server();
+        server.program.command = person.child().into();
+        server.program.folder = person.at("../work");
+        let isolation = &mut server.program.isolation;
+        isolation.profile = self.profile;
+        isolation.mechanism = self.mechanism;
+        isolation.offline = self.offline;
+        isolation.hidden = person.hidden();
+        isolation.granted = vec![person.at("../work"), person.at("../bin")];
+        server
+    }
+}
+
+/// Plays one trick; says whether it got through. `None` where this system cannot tell.
+async fn play(trick: &Trick, setting: Setting) -> Option<bool> {
+    let person = Person::new(setting.user)?;
+    let mut output = String::new();
+    for script in trick.scripts {
+        let opened = setting.server(&person).open(&person.launcher()).await;
+        let (mut connection, level) = match opened {
+            Ok(opened) => opened,
+            // Refusing to start is a way to deny.
+            Err(error) => {
+                writeln!(output, "{error}").unwrap();
+                continue;
+            }
+        };
+        let lacks_mounts = setting.mechanism != IsolationMechanism::Landlock
+            && setting.profile != IsolationProfile::None
+            && !level.ends_with_host();
+        let lacks_landlock =
+            setting.mechanism == IsolationMechanism::Landlock && !level.hides_processes();
+        if lacks_mounts || lacks_landlock {
+            return None;
+        }
+        let script = person.fill_in(script);
+        let result = call(&mut connection, "shell", json!(script)).await;
+        for stream in ["stdout", "stderr"] {
+            output += result[stream].as_str().unwrap();
+        }
+        connection.link.close().await;
+    }
+    let is_through = output.contains("CANARY") || person.is_marked();
+    println!(
+        "{} / {}: {is_through}\n{output}",
+        trick.title, setting.title
+    );
+    Some(is_through)
+}
+
+#[tokio::test]
+async fn every_trick_of_the_catalogue_ends_as_promised() {
+    harden_self().unwrap();
+    let mut surprises = Vec::new();
+    for trick in TRICKS {
+        if trick.needs.iter().any(|program| !person::has(program)) {
+            println!("SKIPPED `{}`: needs {:?}", trick.title, trick.needs);
+            continue;
+        }
+        for (setting, promised) in SETTINGS.into_iter().zip(trick.gets_through()) {
+            match play(trick, setting).await {
+                None => println!("SKIPPED `{}` / {}", trick.title, setting.title),
+                Some(found) if found == promised => {}
+                Some(found) => surprises.push(format!(
+                    "{} / {}: through {found}, promised {promised}",
+                    trick.title, setting.title
+                )),
+            }
+        }
+    }
+    assert!(surprises.is_empty(), "{surprises:#?}");
+}
+
+#[test]
+fn the_documented_table_is_this_one() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/security-testing.md"
+    );
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (table, after) = rest.split_once(END).unwrap();
+    let expected = rendered();
+    if is_writing() {
+        use std::io::Write as _;
+        let page = format!("{before}{BEGIN}{expected}{END}{after}");
+        let mut file = std::fs::File::create(path).unwrap();
+        file.write_all(page.as_bytes()).unwrap();
+        return;
+    }
+    assert_eq!(table, expected, "docs/security-testing.md is out of date");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a switch for who runs the tests")]
+fn is_writing() -> bool {
+    std::env::var_os("KEYWAY_WRITE_TABLE").is_some()
+}
+
+fn rendered() -> String {
+    let mut table = "\n| trick |".to_owned();
+    for setting in SETTINGS {
+        write!(table, " {} |", setting.title).unwrap();
+    }
+    table += "\n|---|";
+    table += &"---|".repeat(SETTINGS.len());
+    table += "\n";
+    for trick in TRICKS {
+        write!(table, "| {} |", trick.title).unwrap();
+        for is_through in trick.gets_through() {
+            table += if is_through {
+                " **gets through** |"
+            } else {
+                " denied |"
+            };
+        }
+        table += "\n";
+    }
+    table
+}
+
+/// Threat E1: while one child of a person exchanges folders as fast as it can, others start.
+#[tokio::test]
+async fn e1_no_child_sees_the_key_while_another_exchanges_folders() {
+    harden_self().unwrap();
+    if !person::has("python3") {
+        println!("SKIPPED: no Python here");
+        return;
+    }
+    for setting in SETTINGS {
+        let is_promised = setting.profile != IsolationProfile::None;
+        let Some(person) = Person::new(setting.user).filter(|_| is_promised) else {
+            continue;
+        };
+        let launcher = person.launcher();
+        let (mut hostile, level) = setting.server(&person).open(&launcher).await.unwrap();
+        if !level.hides_files() {
+            println!("SKIPPED: {level}");
+            continue;
+        }
+        let exchange = person.fill_in(tricks::EXCHANGE_LOOP);
+        call(
+            &mut hostile,
+            "shell",
+            json!(format!("{{ {exchange} }} >/dev/null 2>&1 &")),
+        )
+        .await;
+        for _ in 0..5 {
+            let opened = setting.server(&person).open(&launcher).await;
+            let Ok((mut connection, _)) = opened else {
+                continue;
+            };
+            let look = person.fill_in("cat HOME/.config/keyway/key HOME/decoy/keyway/key");
+            let result = call(&mut connection, "shell", json!(look)).await;
+            assert!(
+                !result.to_string().contains("CANARY"),
+                "{}: {result}",
+                setting.title
+            );
+        }
+    }
+}
+
+/// Threat E1: what is done from outside is noticed as well.
+#[tokio::test]
+async fn e1_nothing_starts_once_a_folder_was_replaced() {
+    let person = Person::new(User::Own).unwrap();
+    let setting = SETTINGS[0];
+    let launcher = person.launcher();
+    let first = setting.server(&person).open(&launcher).await.unwrap();
+    drop(first);
+    std::fs::rename(person.at(".config"), person.at(".moved")).unwrap();
+    let error = setting.server(&person).open(&launcher).await.unwrap_err();
+    assert_eq!(error.code(), keyway_code::Code::FolderReplaced, "{error}");
+    assert!(
+        !person.at(".config").exists(),
+        "nothing is made in its place"
+    );
+    std::fs::rename(person.at(".moved"), person.at(".config")).unwrap();
+    assert!(setting.server(&person).open(&launcher).await.is_ok());
+}
+
+/// Names on the way to a hidden folder are fixed; files still move across them.
+#[tokio::test]
+async fn e1_files_can_be_moved_and_linked_beside_fixed_folders() {
+    let person = Person::new(User::Own).unwrap();
+    let mut server = SETTINGS[0].server(&person);
+    server.program.isolation.mechanism = IsolationMechanism::Mounts;
+    let (mut connection, level) = server.open(&person.launcher()).await.unwrap();
+    if !level.hides_files() {
+        println!("SKIPPED: {level}");
+        return;
+    }
+    let script = person.fill_in(
+        "echo x > HOME/a && python3 -c 'import os; os.rename(\"HOME/a\", \"HOME/.config/a\"); \
+         os.link(\"HOME/.config/a\", \"HOME/.local/b\")' && cat HOME/.local/b",
+    );
+    let result = call(&mut connection, "shell", json!(script)).await;
+    assert_eq!(result["stdout"], "x\n", "{result}");
+    // The names on the way are fixed for this child only.
+    std::fs::rename(person.at(".local"), person.at(".moved")).unwrap();
+}
+
+/// A copy of the child that everybody may execute is what the tricks are played with.
+#[tokio::test]
+async fn the_catalogue_is_played_by_an_ordinary_user() {
+    let Some(person) = Person::new(User::Ordinary) else {
+        println!("SKIPPED: cannot become another user here");
+        return;
+    };
+    let mut connection = {
+        let setting = SETTINGS[0];
+        setting
+            .server(&person)
+            .open(&person.launcher())
+            .await
+            .unwrap()
+            .0
+    };
+    let result = call(&mut connection, "shell", json!("id -u")).await;
+    let user = result["stdout"].as_str().unwrap().trim().to_owned();
+    assert_eq!(user, person.uid().to_string());
+    assert_ne!(user, "0");
+    until(|| std::path::Path::new(CHILD).exists()).await;
+}
+
+const BEGIN: &str = "<!-- escapes:begin -->";
+const END: &str = "<!-- escapes:end -->";

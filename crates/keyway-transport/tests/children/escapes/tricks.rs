@@ -1,0 +1,275 @@
+//! The tricks. A script that prints `CANARY` got hold of a secret; one that leaves `EVIL` in a file
+//! of the person's has something else act for it later.
+
+/// One trick with its outcomes.
+pub(super) struct Trick {
+    pub(super) title: &'static str,
+    /// Each runs in a child of its own, one after the other.
+    pub(super) scripts: &'static [&'static str],
+    /// Programs that it needs.
+    pub(super) needs: &'static [&'static str],
+    /// In the order of the columns: `x` gets through, `-` is denied.
+    outcomes: &'static str,
+}
+
+impl Trick {
+    pub(super) fn gets_through(&self) -> impl Iterator<Item = bool> {
+        self.outcomes.bytes().map(|outcome| outcome == b'x')
+    }
+}
+
+const fn trick(
+    title: &'static str,
+    outcomes: &'static str,
+    scripts: &'static [&'static str],
+) -> Trick {
+    Trick {
+        title,
+        scripts,
+        needs: &[],
+        outcomes,
+    }
+}
+
+const fn python(
+    title: &'static str,
+    outcomes: &'static str,
+    scripts: &'static [&'static str],
+) -> Trick {
+    Trick {
+        needs: &["python3"],
+        ..trick(title, outcomes, scripts)
+    }
+}
+
+/// Connects to the socket of a program that does what it is asked.
+macro_rules! concat_deputy {
+    ($socket:literal) => {
+        concat!(
+            "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"HOME/run/",
+            $socket,
+            "\"); print(c.recv(9))'"
+        )
+    };
+}
+
+/// Where only `off` lets it through.
+const DENIED: &str = "-----x--";
+/// Where `confine` alone stops it.
+const CONFINE_ONLY: &str = "x--xxxx-";
+
+pub(super) const TRICKS: &[Trick] = &[
+    trick(
+        "read the key file",
+        DENIED,
+        &["cat HOME/.config/keyway/key"],
+    ),
+    trick(
+        "read the vault",
+        DENIED,
+        &["cat HOME/.local/share/keyway/vault.db"],
+    ),
+    trick(
+        "read through a link",
+        DENIED,
+        &["cat HOME/.linked/keyway/key"],
+    ),
+    trick(
+        "list the folder and read what is there",
+        DENIED,
+        &["cat HOME/.config/keyway/*"],
+    ),
+    trick(
+        "write Keyway's settings",
+        DENIED,
+        &["echo EVIL > HOME/.config/keyway/config.toml"],
+    ),
+    trick(
+        "run `keyway` from the `PATH`",
+        DENIED,
+        &["PATH=HOME/../bin:$PATH keyway"],
+    ),
+    python(
+        "connect to Keyway's control socket",
+        "---x-x--",
+        &[
+            "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"HOME/run/keyway/control\"); print(c.recv(9))'",
+        ],
+    ),
+    trick(
+        "rename the covered folder, look from a second child",
+        DENIED,
+        &[
+            "mv HOME/.config/keyway HOME/x",
+            "cat HOME/x/key HOME/.config/keyway/key",
+        ],
+    ),
+    trick(
+        "rename `~/.config`, look from a second child",
+        DENIED,
+        &["mv HOME/.config HOME/.x", "cat HOME/.x/keyway/key"],
+    ),
+    trick(
+        "rename `~/.local/share`, look from a second child",
+        DENIED,
+        &[
+            "mv HOME/.local/share HOME/.x",
+            "cat HOME/.x/keyway/vault.db",
+        ],
+    ),
+    trick(
+        "rename the home, look from a second child",
+        DENIED,
+        &["mv HOME HOME-x", "cat HOME-x/.config/keyway/key"],
+    ),
+    trick(
+        "replace a link on the way, look from a second child",
+        DENIED,
+        &[
+            "mv -T HOME/.linked HOME/.x && mkdir -p HOME/.linked/keyway",
+            "cat HOME/.x/keyway/key HOME/dotfiles/keyway/key",
+        ],
+    ),
+    trick(
+        "remove `~/.config` and plant another vault",
+        DENIED,
+        &[
+            "mv HOME/.config HOME/.x; mkdir -p HOME/.config/keyway; echo EVIL > HOME/.config/keyway/config.toml",
+        ],
+    ),
+    python(
+        "exchange `~/.config` with a decoy, look from a second child",
+        DENIED,
+        &[EXCHANGE_ONCE, "cat HOME/decoy/keyway/key"],
+    ),
+    trick(
+        "unmount the cover",
+        DENIED,
+        &["umount HOME/.config/keyway; umount -l HOME/.config/keyway; cat HOME/.config/keyway/key"],
+    ),
+    trick(
+        "unmount it in namespaces of its own",
+        DENIED,
+        &[
+            "unshare -rm sh -c 'umount HOME/.config/keyway; umount -l HOME/.config/keyway; cat HOME/.config/keyway/key'",
+        ],
+    ),
+    trick(
+        "bind the folder elsewhere",
+        DENIED,
+        &[
+            "unshare -rm sh -c 'mount --bind HOME /mnt; mount --rbind HOME /mnt; cat /mnt/.config/keyway/key HOME/.config/keyway/key'",
+        ],
+    ),
+    trick(
+        "pivot to a tree of its own, rename there, look from a second child",
+        DENIED,
+        &[
+            "unshare -rm sh -c 'mount -t tmpfs none /mnt; mkdir /mnt/h /mnt/o; mount --rbind HOME /mnt/h; cd /mnt; pivot_root . o; umount -l o; mv h/.config h/.x' || mv HOME/.config HOME/.x",
+            "cat HOME/.x/keyway/key",
+        ],
+    ),
+    trick(
+        "enter the namespaces of another process",
+        DENIED,
+        &[
+            "for pid in HOSTPID NEIGHBOUR 1; do nsenter -t $pid -m -U cat HOME/.config/keyway/key; nsenter -t $pid -m cat HOME/.config/keyway/key; done; cat HOME/.config/keyway/key",
+        ],
+    ),
+    trick(
+        "look through `/proc/PID/root` and `cwd`",
+        DENIED,
+        &["cat /proc/[0-9]*/root/HOME/.config/keyway/key /proc/[0-9]*/cwd/../.config/keyway/key"],
+    ),
+    trick(
+        "read another program's environment",
+        DENIED,
+        &["tr '\\0' '\\n' < /proc/NEIGHBOUR/environ; cat /proc/[0-9]*/environ"],
+    ),
+    python(
+        "read another program's memory",
+        DENIED,
+        &["python3 -c 'open(\"/proc/NEIGHBOUR/mem\",\"rb\"); print(\"CANARY\")'"],
+    ),
+    python("trace another program", DENIED, &[PTRACE]),
+    trick(
+        "signal another program",
+        DENIED,
+        &["kill -0 NEIGHBOUR && echo CANARY"],
+    ),
+    python(
+        "connect to an abstract socket",
+        "----xx--",
+        &[
+            "python3 -c 'import socket as s; c=s.socket(s.AF_UNIX); c.connect(\"\\0ABSTRACT\"); print(c.recv(9))'",
+        ],
+    ),
+    python(
+        "ask a service on loopback",
+        "xx-xxxxx",
+        &[
+            "python3 -c 'import socket as s; c=s.create_connection((\"127.0.0.1\",PORT)); print(c.recv(9))'",
+        ],
+    ),
+    python(
+        "ask tmux to read the key",
+        CONFINE_ONLY,
+        &[concat_deputy!("tmux")],
+    ),
+    python(
+        "ask the session bus",
+        CONFINE_ONLY,
+        &[concat_deputy!("bus")],
+    ),
+    python(
+        "ask systemd of the user",
+        CONFINE_ONLY,
+        &[concat_deputy!("systemd")],
+    ),
+    python(
+        "ask a container engine",
+        CONFINE_ONLY,
+        &[concat_deputy!("docker")],
+    ),
+    python(
+        "use the ssh agent",
+        CONFINE_ONLY,
+        &[concat_deputy!("ssh-agent")],
+    ),
+    python(
+        "use the gpg agent",
+        CONFINE_ONLY,
+        &[concat_deputy!("gpg-agent")],
+    ),
+    trick(
+        "write a shell start-up file",
+        CONFINE_ONLY,
+        &["echo EVIL >> HOME/.bashrc"],
+    ),
+    trick(
+        "write a unit of systemd",
+        CONFINE_ONLY,
+        &["echo EVIL > HOME/.config/systemd/user/evil.service"],
+    ),
+    trick(
+        "write a job for cron",
+        CONFINE_ONLY,
+        &["echo EVIL > HOME/spool/cron/person"],
+    ),
+    trick(
+        "use up the user's namespaces",
+        "---x-xxx",
+        &[
+            "for i in $(seq 80); do unshare -U sh -c 'echo one; exec sleep 3' & done | head -n 65 | grep -c one | grep -qx 65 && echo CANARY; kill $(jobs -p) 2>/dev/null",
+        ],
+    ),
+];
+
+const EXCHANGE_ONCE: &str = "python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b\"HOME/.config\", -100, b\"HOME/decoy\", 2)'";
+
+/// Exchanges a folder with a decoy until it is killed.
+pub(super) const EXCHANGE_LOOP: &str = "python3 -c 'import ctypes, time; l = ctypes.CDLL(None)
+while True: l.renameat2(-100, b\"HOME/.config\", -100, b\"HOME/decoy\", 2); time.sleep(0.0005)'";
+
+/// Attaches without stopping.
+const PTRACE: &str = "python3 -c 'import ctypes; print(\"CANARY\" if ctypes.CDLL(None).ptrace(0x4206, NEIGHBOUR, None, None) == 0 else \"denied\")'";

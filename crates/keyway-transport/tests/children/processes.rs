@@ -1,0 +1,144 @@
+//! What a child started ends with it, and with its host (threats D14, E3).
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile};
+use serde_json::json;
+
+use crate::stdio::{call, server};
+use crate::{CHILD, launcher, until};
+
+/// A number of seconds that no other process sleeps for.
+fn mark() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("1000{}.{count}", std::process::id())
+}
+
+/// Says whether any process has this argument.
+fn is_running(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    lines.any(|line| {
+        line.split(|byte| *byte == 0)
+            .any(|word| word == mark.as_bytes())
+    })
+}
+
+/// Leaves the group, the session and the parent.
+fn escape(mark: &str) -> String {
+    format!(
+        "(setsid sh -c 'setsid sleep {mark} & exit' &) </dev/null >/dev/null 2>&1; sleep {mark}"
+    )
+}
+
+#[tokio::test]
+async fn everything_that_a_child_started_ends_with_it() {
+    for (profile, mechanism) in [
+        (IsolationProfile::Hide, IsolationMechanism::Best),
+        (IsolationProfile::Hide, IsolationMechanism::Landlock),
+        (IsolationProfile::None, IsolationMechanism::Best),
+    ] {
+        for is_closed in [true, false] {
+            let mark = mark();
+            let mut server = server();
+            server.program.isolation = Isolation {
+                profile,
+                mechanism,
+                ..Isolation::default()
+            };
+            let mut connection = server.open(&launcher()).await.unwrap().0;
+            let script = format!("{} & ", escape(&mark));
+            call(
+                &mut connection,
+                "shell",
+                json!(format!("{{ {script} }} >/dev/null 2>&1")),
+            )
+            .await;
+            until(|| is_running(&mark)).await;
+            if is_closed {
+                connection.link.close().await;
+            }
+            drop(connection);
+            until(|| !is_running(&mark)).await;
+        }
+    }
+}
+
+/// Starts a host that runs a script, and waits until that has printed [`BEGUN`].
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not by the launcher that is tested"
+)]
+fn host(profile: &str, script: &str) -> Child {
+    let mut host = Command::new(CHILD)
+        .args(["host", profile, "stay", script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(host.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    assert!(line.contains("result"), "{line}");
+    host
+}
+
+#[tokio::test]
+async fn everything_that_a_child_started_ends_after_its_host_was_killed() {
+    for profile in ["hide", "confine", "landlock", "off"] {
+        let mark = mark();
+        let mut host = host(profile, &format!("{BEGUN}; {}", escape(&mark)));
+        until(|| is_running(&mark)).await;
+        host.kill().unwrap();
+        host.wait().unwrap();
+        until(|| !is_running(&mark)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_may_end_in_good_order_after_its_host_was_killed() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let note = folder.path().join("ended");
+    let script = format!(
+        "exec 2>/dev/null; trap 'echo x > {}; exit' TERM; {BEGUN}; while :; do sleep 0.05; done",
+        note.display()
+    );
+    let mut host = host("hide", &script);
+    host.kill().unwrap();
+    host.wait().unwrap();
+    until(|| note.exists()).await;
+}
+
+/// Prints a message of the protocol.
+const BEGUN: &str = "echo '{\"id\":1,\"result\":0}'";
+
+/// Threat E3, under a real terminal.
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`script` brings a terminal along"
+)]
+async fn e3_a_child_has_no_terminal() {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("SKIPPED: no `script` here");
+        return;
+    }
+    let open = "if (exec 3<>/dev/tty) 2>/dev/null; then r=opened; else r=refused; fi";
+    for profile in ["hide", "confine", "landlock", "off"] {
+        let inner = format!("{open}; echo \"{{\\\"id\\\":1,\\\"result\\\":\\\"$r\\\"}}\"");
+        let outer = format!("{open}; echo outside-$r; \"$CHILD\" host {profile} end \"$INNER\"");
+        let output = Command::new("script")
+            .args(["-qec", &outer, "/dev/null"])
+            .env("CHILD", CHILD)
+            .env("INNER", &inner)
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("outside-opened"), "no terminal: {text}");
+        assert!(text.contains("\"result\":\"refused\""), "{profile}: {text}");
+    }
+}
