@@ -16,9 +16,11 @@ mod known_folders;
 mod lines;
 #[cfg(target_os = "linux")]
 mod namespaces;
+mod own_process;
 mod process;
 mod report;
 mod spec;
+mod stage;
 #[cfg(target_os = "linux")]
 mod supervisor;
 
@@ -39,9 +41,9 @@ pub use self::detached::detached;
 pub use self::init::take_over;
 pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};
 pub(crate) use self::process::{ExitWatch, Process};
-pub use self::report::LaunchStage;
 use self::report::Report;
 pub(crate) use self::spec::LaunchMode;
+pub use self::stage::LaunchStage;
 use crate::times::LAUNCH_TIMEOUT;
 
 /// The binary that starts children.
@@ -60,7 +62,7 @@ impl Launcher {
     /// Returns [`LaunchError::NotInitialized`] unless [`take_over`] was called, and
     /// [`LaunchError::Spawn`] if the system does not name the binary.
     pub fn current() -> Result<Self, LaunchError> {
-        let program = init::own_binary().map_err(LaunchError::Spawn)?;
+        let program = own_process::own_binary().map_err(LaunchError::Spawn)?;
         if !init::may_start(&program) {
             return Err(LaunchError::NotInitialized);
         }

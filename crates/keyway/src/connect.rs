@@ -45,7 +45,7 @@ pub(crate) struct Target<'a> {
     /// The files of the plugin that it runs, as they were when it was approved.
     pub files: Option<&'a Files>,
     /// How its programs are confined.
-    pub confinement: Confinement,
+    pub confinement: &'a Confinement,
 }
 
 /// Why no connection was even tried.

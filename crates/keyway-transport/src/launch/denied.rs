@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::isolation::{Isolation, IsolationProfile};
-use super::report::LaunchStage;
+use super::stage::LaunchStage;
 use super::{Program, exec};
 
 /// Returns the path that kept a program from starting, if it is there and was not granted.

@@ -17,9 +17,13 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
-use super::isolation::{self, ApplyError, Place};
-use super::report::{LaunchStage, Report};
+use super::isolation::{self, ApplyError, Place, Request};
+use super::own_process::NOT_STARTED;
+#[cfg(target_os = "linux")]
+use super::own_process::{drop_streams, exit_code, parent_of};
+use super::report::Report;
 use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
+use super::stage::LaunchStage;
 
 /// Reads a spec from standard input, isolates this process and starts the program.
 ///
@@ -29,16 +33,10 @@ pub(super) fn run(words: &[String]) -> u8 {
     match launch(words) {
         Ok(code) => code,
         Err(Failure { stage, source }) => {
-            report_failure(stage, &source);
+            Report::send_failure(stage, &source);
             NOT_STARTED
         }
     }
-}
-
-pub(super) fn report_failure(stage: LaunchStage, source: &io::Error) {
-    let errno = source.raw_os_error();
-    let errno = errno.unwrap_or_else(|| Errno::IO.raw_os_error());
-    report(&Report::Failed { stage, errno });
 }
 
 fn launch(words: &[String]) -> Result<u8, Failure> {
@@ -51,15 +49,19 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
     // A group of its own lets signals reach the program and not the supervisor.
     _ = rustix::process::setsid();
     let spec = read_spec().map_err(Failure::at(LaunchStage::Spec))?;
-    let level = isolation::apply(&spec, place)
+    let request = Request {
+        isolation: &spec.isolation,
+        hidden: &spec.hidden,
+        own_folders: ["HOME", "TMPDIR"].map(|name| spec.variable(name).map(Path::new)),
+    };
+    let level = isolation::apply(request, place)
         .map_err(|ApplyError { stage, source }| Failure { stage, source })?;
     if spec.isolation.require && !level.is_complete() {
-        let lacking = Report::Insufficient(level);
-        report(&lacking);
+        Report::Insufficient(level).send();
         return Ok(NOT_STARTED);
     }
     if spec.mode == LaunchMode::Probe {
-        report(&Report::Ready { level, group });
+        Report::Ready { level, group }.send();
         return Ok(0);
     }
     std::env::set_current_dir(&spec.folder).map_err(Failure::at(LaunchStage::Folder))?;
@@ -67,7 +69,7 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
         empty_input().map_err(Failure::at(LaunchStage::Spec))?;
     }
     find(&spec).map_err(Failure::at(LaunchStage::Program))?;
-    report(&Report::Ready { level, group });
+    Report::Ready { level, group }.send();
     let error = match place {
         Place::First => match start(&spec) {
             Ok(program) => return Ok(stay(program)),
@@ -111,14 +113,6 @@ fn empty_input() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// Lets go of the streams that belong to the program.
-pub(super) fn drop_streams() -> io::Result<()> {
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&nothing)?;
-    rustix::stdio::dup2_stdout(&nothing)?;
-    Ok(rustix::stdio::dup2_stderr(&nothing)?)
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "this is where the product starts children"
@@ -148,7 +142,7 @@ fn stay(program: Pid) -> u8 {
         loop {
             match wait(WaitOptions::empty()) {
                 Ok(Some((ended, status))) if ended == program => {
-                    return super::supervisor::exit_code(Some(status));
+                    return exit_code(Some(status));
                 }
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return NOT_STARTED,
@@ -197,7 +191,7 @@ fn die_with_parent(words: &[String]) -> io::Result<Place> {
     };
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // It may have ended before that counted. In a PID namespace only the old `/proc` knows.
-    let parent = super::supervisor::parent_of(Path::new("/proc/self/status"));
+    let parent = parent_of(Path::new("/proc/self/status"));
     if parent.is_some_and(|parent| parent.to_string() != *supervisor) {
         return Err(Errno::CHILD.into());
     }
@@ -212,12 +206,6 @@ fn die_with_parent(_: &[String]) -> io::Result<Place> {
     Ok(Place::Only)
 }
 
-/// The parent reads this line off before it reads anything of the program's.
-fn report(report: &Report) {
-    // In one write; if nobody listens, nobody needs to know.
-    drop(io::stderr().write_all(report.to_string().as_bytes()));
-}
-
 struct Failure {
     stage: LaunchStage,
     source: io::Error,
@@ -229,8 +217,6 @@ impl Failure {
     }
 }
 
-/// What a shell says for a command that it cannot run.
-pub(super) const NOT_STARTED: u8 = 127;
 const FIRST_BEYOND_STANDARD: i32 = 3;
 /// Where `exec` looks without a `PATH`.
 pub(super) const DEFAULT_PATH: &str = "/bin:/usr/bin";

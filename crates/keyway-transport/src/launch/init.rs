@@ -7,11 +7,11 @@
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
+use super::own_process::{LAUNCH_MARK, own_binary};
 use super::{DETACH_ARG, LAUNCH_ARG, PROGRAM_ARG, detached, exec};
 
 /// Set once [`take_over`] ran. Process-wide because it is a fact about `main` of this process.
@@ -67,16 +67,6 @@ pub(super) fn may_start(program: &Path) -> bool {
     !is_same_file(program, &own_binary().unwrap_or_default())
 }
 
-/// Returns the path of the binary that this process runs.
-///
-/// On Linux that is a link which still leads to the file if an upgrade replaced it.
-pub(super) fn own_binary() -> io::Result<PathBuf> {
-    if cfg!(target_os = "linux") {
-        return Ok(PathBuf::from("/proc/self/exe"));
-    }
-    std::env::current_exe()
-}
-
 fn is_same_file(left: &Path, right: &Path) -> bool {
     let id = |file: Metadata| (file.dev(), file.ino());
     match (left.metadata(), right.metadata()) {
@@ -98,7 +88,5 @@ fn exit(code: u8) -> ! {
     std::process::exit(code.into())
 }
 
-/// The variable that a launcher is started with; the program that it becomes does not get it.
-pub(super) const LAUNCH_MARK: &str = "KEYWAY_LAUNCHED";
 /// What a shell says for a command that it cannot execute.
 const NOT_TAKEN_OVER: u8 = 126;

@@ -24,14 +24,14 @@ mod tree;
 mod level;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use self::level::IsolationLevel;
 #[cfg(target_os = "linux")]
 pub(super) use self::tree::SYSTEM;
 use super::known_folders;
-use super::report::LaunchStage;
-use super::spec::LaunchSpec;
+use super::known_folders::HiddenPath;
+use super::stage::LaunchStage;
 
 /// What a child is to be kept from.
 #[derive(Debug, Clone, Default)]
@@ -127,6 +127,16 @@ impl IsolationMechanism {
     }
 }
 
+/// What is to be applied to one child.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) isolation: &'a Isolation,
+    /// What [`Isolation::hidden`] names, with what must lie there.
+    pub(super) hidden: &'a [HiddenPath],
+    /// Where the program expects its home and its temporary files.
+    pub(super) own_folders: [Option<&'a Path>; 2],
+}
+
 /// What the first process of a child is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -154,19 +164,20 @@ impl ApplyError {
 ///
 /// A mechanism that the system does not offer is not an error: the level says so.
 #[cfg(target_os = "linux")]
-pub(super) fn apply(spec: &LaunchSpec, place: Place) -> Result<IsolationLevel, ApplyError> {
-    let isolation = &spec.isolation;
+pub(super) fn apply(request: Request<'_>, place: Place) -> Result<IsolationLevel, ApplyError> {
+    let isolation = request.isolation;
     let mut level = IsolationLevel::requested(isolation.profile);
     if isolation.profile == IsolationProfile::None {
         return Ok(level);
     }
-    let places = paths::IsolatedPaths::of(spec).map_err(ApplyError::at(LaunchStage::Identity))?;
+    let places =
+        paths::IsolatedPaths::of(request).map_err(ApplyError::at(LaunchStage::Identity))?;
     if place == Place::First {
         let failed = ApplyError::at(LaunchStage::Namespaces);
         mounts::cover(&places).map_err(&failed)?;
         level.mounts = true;
         if isolation.profile == IsolationProfile::Confine {
-            tree::enter(&places, spec).map_err(&failed)?;
+            tree::enter(&places, request.own_folders).map_err(&failed)?;
             level.tree = true;
             level.offline = isolation.offline;
             level.processes = true;
@@ -186,6 +197,6 @@ pub(super) fn apply(spec: &LaunchSpec, place: Place) -> Result<IsolationLevel, A
 
 /// Without Landlock and mount namespaces there is nothing to apply.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn apply(spec: &LaunchSpec, _: Place) -> Result<IsolationLevel, ApplyError> {
-    Ok(IsolationLevel::requested(spec.isolation.profile))
+pub(super) fn apply(request: Request<'_>, _: Place) -> Result<IsolationLevel, ApplyError> {
+    Ok(IsolationLevel::requested(request.isolation.profile))
 }

@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::LAUNCH_ARG;
-use super::init::LAUNCH_MARK;
+use super::own_process::LAUNCH_MARK;
 use crate::times::{PIPE_DRAIN_TIMEOUT, TERMINATE_STEP_TIMEOUT};
 
 /// A running child and whatever it starts; killed when dropped.

@@ -1,10 +1,13 @@
 //! The one line that the launcher writes to standard error before it becomes the program.
 
 use std::fmt;
+use std::io::{self, Write as _};
 
+use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::isolation::IsolationLevel;
+use super::stage::LaunchStage;
 
 /// How far the launcher came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,19 @@ pub(super) enum Report {
 }
 
 impl Report {
+    /// Tells the parent, which reads this line off before it reads anything of the program's.
+    pub(super) fn send(&self) {
+        // In one write; if nobody listens, nobody needs to know.
+        drop(io::stderr().write_all(self.to_string().as_bytes()));
+    }
+
+    /// Tells the parent that a step failed.
+    pub(super) fn send_failure(stage: LaunchStage, source: &io::Error) {
+        let errno = source.raw_os_error();
+        let errno = errno.unwrap_or_else(|| Errno::IO.raw_os_error());
+        Self::Failed { stage, errno }.send();
+    }
+
     /// Reads a line without its line break; `None` if the launcher did not write it.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(line).ok()?.strip_prefix(MARK)?;
@@ -56,68 +72,6 @@ impl fmt::Display for Report {
             Self::Insufficient(level) => writeln!(f, "{MARK}insufficient {}", level.code()),
             Self::Failed { stage, errno } => writeln!(f, "{MARK}{} {errno}", stage.code()),
         }
-    }
-}
-
-/// A step of the launcher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LaunchStage {
-    /// Being the only thread: `keyway::init()` comes before any runtime.
-    Threads,
-    /// Reading the spec.
-    Spec,
-    /// Mounting in namespaces of its own, which this system does not allow.
-    Namespaces,
-    /// Finding the folders that are to be hidden.
-    Identity,
-    /// Shutting itself in.
-    Isolation,
-    /// Going to the working folder.
-    Folder,
-    /// Finding and executing the program.
-    Program,
-}
-
-impl LaunchStage {
-    const ALL: [Self; 7] = [
-        Self::Threads,
-        Self::Spec,
-        Self::Namespaces,
-        Self::Identity,
-        Self::Isolation,
-        Self::Folder,
-        Self::Program,
-    ];
-
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Spec => "spec",
-            Self::Namespaces => "namespaces",
-            Self::Identity => "identity",
-            Self::Isolation => "isolation",
-            Self::Folder => "folder",
-            Self::Program => "program",
-        }
-    }
-
-    fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|stage| stage.code() == code)
-    }
-}
-
-impl fmt::Display for LaunchStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Threads => "threads run already; call `keyway::init()` first in `main`",
-            Self::Spec => "cannot read the launch spec",
-            Self::Namespaces => "cannot set up private mounts",
-            Self::Identity => "a folder that must be hidden was moved or replaced",
-            Self::Isolation => "cannot set up the isolation",
-            Self::Folder => "cannot enter the working directory",
-            Self::Program => "the program is missing or may not be executed",
-        })
     }
 }
 

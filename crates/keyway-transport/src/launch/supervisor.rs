@@ -25,10 +25,13 @@ use rustix::process::{
     wait,
 };
 
-use super::init::{LAUNCH_MARK, own_binary};
+use super::PROGRAM_ARG;
 use super::namespaces::Namespaces;
-use super::report::LaunchStage;
-use super::{PROGRAM_ARG, exec};
+use super::own_process::{
+    LAUNCH_MARK, NOT_STARTED, drop_streams, exit_code, own_binary, parent_of,
+};
+use super::report::Report;
+use super::stage::LaunchStage;
 use crate::harden::harden_self;
 use crate::times::TERMINATE_STEP_TIMEOUT;
 
@@ -37,18 +40,18 @@ use crate::times::TERMINATE_STEP_TIMEOUT;
 /// `words` are what [`super::process`] wrote: the host's process id and the namespaces.
 pub(super) fn run(words: &[String]) -> u8 {
     let [host, namespaces] = words else {
-        return exec::NOT_STARTED;
+        return NOT_STARTED;
     };
     let host = host.parse().ok().and_then(Pid::from_raw);
     let (Some(host), Some(wanted)) = (host, Namespaces::from_word(namespaces)) else {
-        return exec::NOT_STARTED;
+        return NOT_STARTED;
     };
     // Without a terminal of its own a child cannot type into the person's.
     _ = setsid();
     let end_of_host = pidfd_open(host, PidfdFlags::empty()).ok();
     if getppid() != Some(host) {
         // It ended before it could be watched.
-        return exec::NOT_STARTED;
+        return NOT_STARTED;
     }
     if end_of_host.is_none() {
         // A kernel before 5.3: the kernel kills instead of asking.
@@ -57,18 +60,18 @@ pub(super) fn run(words: &[String]) -> u8 {
     let is_private = match wanted.enter() {
         Ok(is_private) => is_private,
         Err(error) => {
-            exec::report_failure(LaunchStage::Namespaces, &error);
-            return exec::NOT_STARTED;
+            Report::send_failure(LaunchStage::Namespaces, &error);
+            return NOT_STARTED;
         }
     };
     if !is_private {
         _ = set_child_subreaper(Some(getpid()));
     }
     let Ok(child) = start_first(is_private) else {
-        return exec::NOT_STARTED;
+        return NOT_STARTED;
     };
     // Whoever reads the streams must see their end when the program closes them.
-    drop(exec::drop_streams());
+    drop(drop_streams());
     // Not before: the owner of `/proc/self` decides about the maps of a user namespace.
     drop(harden_self());
     let status = supervise(Pid::from_child(&child), end_of_host.as_ref());
@@ -175,23 +178,6 @@ fn own_children() -> Vec<Pid> {
         })
         .filter_map(Pid::from_raw)
         .collect()
-}
-
-/// Reads the parent out of `/proc/PID/status`.
-pub(super) fn parent_of(status: &std::path::Path) -> Option<i32> {
-    let text = fs::read_to_string(status).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok()
-}
-
-/// Like a shell: a signal counts from 128 on.
-pub(super) fn exit_code(status: Option<WaitStatus>) -> u8 {
-    let code = status.and_then(|status| {
-        let signal = status.terminating_signal().map(|signal| 128 + signal);
-        status.exit_status().or(signal)
-    });
-    code.and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(exec::NOT_STARTED)
 }
 
 /// How often what was adopted is looked after.

@@ -307,7 +307,7 @@ impl Plan {
             self.clone(),
             spec,
             grants,
-            self.inner.confinement,
+            self.inner.confinement.clone(),
         ))
     }
 }

@@ -266,7 +266,7 @@ impl Approved<Plan> {
             host: self.plan.variables().host_variables(),
             grants: &self.grants,
             files: self.plan.question().map(|question| &question.files),
-            confinement: self.confinement,
+            confinement: &self.confinement,
         }
     }
 }

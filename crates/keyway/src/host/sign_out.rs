@@ -74,13 +74,15 @@ impl SignOutPlan {
     /// Returns the sign-in; none if the server is not signed in to by OAuth.
     #[must_use]
     pub fn oauth(&self) -> Option<Authorization> {
+        // Signing out starts no program.
+        let confinement = Confinement::default();
         self.host.oauth(Target {
             plugin: &self.plugin,
             spec: &self.spec,
             host: &self.host_variables,
             grants: &[],
             files: None,
-            confinement: Confinement::default(),
+            confinement: &confinement,
         })
     }
 

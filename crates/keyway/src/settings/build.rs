@@ -21,11 +21,11 @@ pub(super) fn settings(found: &mut Found<'_>, around: Around<'_>) -> Settings {
         settings.defaults = defaults(&mut table, found);
     }
     for mut table in found.take(&["sandbox"]) {
-        settings.sandbox.all = confinement(&mut table, Confinement::default());
+        settings.sandbox.all = confinement(&mut table, &Confinement::default(), around);
     }
-    let all = settings.sandbox.all;
+    let all = settings.sandbox.all.clone();
     for mut table in found.take(&["sandbox", "servers", ANY]) {
-        let confinement = confinement(&mut table, all);
+        let confinement = confinement(&mut table, &all, around);
         if let Some(source) = source(&mut table, found, around) {
             let own = ServerConfinement {
                 source,
@@ -80,9 +80,18 @@ fn defaults(table: &mut Table, found: &mut Found<'_>) -> Defaults {
     defaults
 }
 
-fn confinement(table: &mut Table, otherwise: Confinement) -> Confinement {
+fn confinement(table: &mut Table, otherwise: &Confinement, around: Around<'_>) -> Confinement {
     let inherits = table.flag("inherit_environment");
+    let network = table.flag("network");
+    let mut files = |key: &str, otherwise: &[PathBuf]| match table.texts(key) {
+        Some(paths) => paths.iter().map(|path| located(path, around)).collect(),
+        None => otherwise.to_vec(),
+    };
     Confinement {
+        grants: files("grants", &otherwise.grants),
+        read_only_grants: files("read_only_grants", &otherwise.read_only_grants),
+        offline: network.map_or(otherwise.offline, |network| !network),
+        require: table.flag("require").unwrap_or(otherwise.require),
         profile: word(table, "profile", SandboxProfile::from_word).unwrap_or(otherwise.profile),
         mechanism: word(table, "mechanism", SandboxMechanism::from_word)
             .unwrap_or(otherwise.mechanism),

@@ -25,7 +25,7 @@ impl Sandbox {
     pub fn of(&self, id: &str, root: &Path) -> Confinement {
         let own = self.servers.get(id);
         let own = own.filter(|own| is_from(root, &own.source));
-        own.map_or(self.all, |own| own.confinement)
+        own.map_or(&self.all, |own| &own.confinement).clone()
     }
 }
 
@@ -46,13 +46,25 @@ pub(super) fn is_from(root: &Path, source: &Path) -> bool {
 }
 
 /// How a program is confined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of the file, each on its own"
+)]
 pub struct Confinement {
     /// How much it is kept from.
     pub profile: SandboxProfile,
     /// By which means.
     pub mechanism: SandboxMechanism,
+    /// What it may read and write although it is confined.
+    pub grants: Vec<PathBuf>,
+    /// What it may read although it is confined.
+    pub read_only_grants: Vec<PathBuf>,
+    /// If it is confined, it is kept from the network as well.
+    pub offline: bool,
+    /// It is not started unless everything that the profile promises is in force.
+    pub require: bool,
     /// It gets the whole environment of the shell, credentials included.
     pub dangerous_inherit_environment: bool,
 }
@@ -61,7 +73,8 @@ impl Confinement {
     #[cfg(feature = "stdio")]
     /// Returns the isolation of one program out of what holds for all of this process.
     #[must_use]
-    pub fn isolation(self, of_process: &Isolation) -> Isolation {
+    pub fn isolation(&self, of_process: &Isolation) -> Isolation {
+        let of_process = of_process.clone();
         Isolation {
             profile: match self.profile {
                 SandboxProfile::Hide => IsolationProfile::Hide,
@@ -73,12 +86,16 @@ impl Confinement {
                 SandboxMechanism::Landlock => IsolationMechanism::Landlock,
                 SandboxMechanism::Mounts => IsolationMechanism::Mounts,
             },
-            ..of_process.clone()
+            granted: [of_process.granted, self.grants.clone()].concat(),
+            read_only: [of_process.read_only, self.read_only_grants.clone()].concat(),
+            offline: self.offline,
+            require: self.require,
+            ..of_process
         }
     }
 
     /// Returns what a program inherits of the environment.
-    pub(crate) const fn inherit(self) -> Inherit {
+    pub(crate) const fn inherit(&self) -> Inherit {
         if self.dangerous_inherit_environment {
             Inherit::DangerousEverything
         } else {

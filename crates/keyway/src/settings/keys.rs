@@ -111,13 +111,37 @@ const CONFINEMENT: [Key; 3] = [
         "profile",
         Kind::Word(SandboxProfile::WORDS),
         "\"confine\"",
-        "What programs are kept from: `hide` what is Keyway's (the default), `confine` them to system folders, the plugin and its data, `off`",
+        "What programs are kept from: `hide` what is Keyway's (the default), `confine` them to system folders, the plugin, its data and what is granted, `off`",
     ),
     key(
         "mechanism",
         Kind::Word(SandboxMechanism::WORDS),
         "\"landlock\"",
         "By which means: whatever the system offers (the default), Landlock alone, or private mounts alone",
+    ),
+    key(
+        "grants",
+        Kind::Paths,
+        "[\"~/.npm\"]",
+        "Folders and files that confined programs may read and write, beside the plugin and its data",
+    ),
+    key(
+        "read_only_grants",
+        Kind::Paths,
+        "[\"~/.aws\"]",
+        "Folders and files that confined programs may read",
+    ),
+    key(
+        "network",
+        Kind::Flag,
+        "false",
+        "Whether confined programs have a network (the default); without it they do not reach this machine's own services either",
+    ),
+    key(
+        "require",
+        Kind::Flag,
+        "true",
+        "Start a program only if everything that its profile promises is in force here",
     ),
     key(
         "inherit_environment",

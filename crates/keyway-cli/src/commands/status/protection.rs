@@ -24,7 +24,7 @@ pub(super) fn look_up(
         let words = match known.iter().find(|(confinement, _)| *confinement == asked) {
             Some((_, words)) => words.clone(),
             None => {
-                let words = probe(asked)?;
+                let words = probe(&asked)?;
                 known.push((asked, words.clone()));
                 words
             }
@@ -34,7 +34,7 @@ pub(super) fn look_up(
     Ok(())
 }
 
-fn probe(asked: Confinement) -> Result<String, CliError> {
+fn probe(asked: &Confinement) -> Result<String, CliError> {
     let mut of_process = connect::isolation();
     if let Ok(own) = folders() {
         of_process

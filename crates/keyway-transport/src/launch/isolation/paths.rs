@@ -10,9 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::mount_table;
+use super::{Request, mount_table};
 use crate::launch::known_folders::{FolderId, HiddenPath};
-use crate::launch::spec::LaunchSpec;
 
 /// The paths of an isolation.
 #[derive(Debug)]
@@ -54,8 +53,8 @@ pub(super) struct Granted {
 
 impl IsolatedPaths {
     /// Finds the paths; an error if a folder to hide is not the one that the host knows.
-    pub(super) fn of(spec: &LaunchSpec) -> io::Result<Self> {
-        let hidden: io::Result<Vec<HiddenPlace>> = spec.hidden.iter().map(find).collect();
+    pub(super) fn of(request: Request<'_>) -> io::Result<Self> {
+        let hidden: io::Result<Vec<HiddenPlace>> = request.hidden.iter().map(find).collect();
         let mut hidden = hidden?;
         hidden.extend(seen_elsewhere(&hidden)?);
         hidden.sort_unstable_by(|left, right| left.path.cmp(&right.path));
@@ -71,8 +70,8 @@ impl IsolatedPaths {
         });
         Ok(Self {
             hidden,
-            granted: real(&spec.isolation.granted),
-            read_only: real(&spec.isolation.read_only),
+            granted: real(&request.isolation.granted),
+            read_only: real(&request.isolation.read_only),
         })
     }
 

@@ -15,11 +15,10 @@ use rustix::mount::{MountFlags, UnmountFlags};
 use super::mount_table;
 use super::mounts::{SETTLED, by_descriptor};
 use super::paths::IsolatedPaths;
-use crate::launch::spec::LaunchSpec;
 
 /// Builds the tree and enters it. Our folders are covered already, so a granted folder around them
 /// does not show them.
-pub(super) fn enter(places: &IsolatedPaths, spec: &LaunchSpec) -> io::Result<()> {
+pub(super) fn enter(places: &IsolatedPaths, own_folders: [Option<&Path>; 2]) -> io::Result<()> {
     // Before the base covers what may lie below it.
     let sources = Source::all(places)?;
     rustix::mount::mount("tmpfs", BASE, "tmpfs", LIVELY, c"mode=0755")?;
@@ -32,9 +31,8 @@ pub(super) fn enter(places: &IsolatedPaths, spec: &LaunchSpec) -> io::Result<()>
         tree.empty(Path::new(path), c"mode=1777")?;
     }
     symlink("../run", tree.at(Path::new("/var/run")))?;
-    for variable in ["HOME", "TMPDIR"] {
-        let named = spec.variable(variable).map(Path::new);
-        if let Some(path) = named.filter(|path| path.is_absolute() && !path.starts_with("/tmp")) {
+    for path in own_folders.into_iter().flatten() {
+        if path.is_absolute() && !path.starts_with("/tmp") {
             tree.empty(path, c"mode=0700")?;
         }
     }

@@ -55,7 +55,7 @@ impl Case {
             host: &host,
             grants: &self.grants,
             files: None,
-            confinement: Confinement::default(),
+            confinement: &Confinement::default(),
         };
         let key = FingerprintKey::new(Secret::new([self.key; 32]));
         let surroundings = Surroundings {
