@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -80,8 +80,12 @@ impl Person {
         }
         self.write(".bashrc", "# start-up file\n");
         self.write("../bin/keyway", "#!/bin/sh\ncat HOME/.config/keyway/key\n");
-        fs::copy(CHILD, self.child()).unwrap();
-        for program in ["../bin/keyway", "../bin/child"] {
+        // A copy may be busy: other tests start processes while it is written.
+        if fs::hard_link(CHILD, self.child()).is_err() {
+            fs::copy(CHILD, self.child()).unwrap();
+        }
+        self.write_launcher();
+        for program in ["../bin/keyway", "../launcher"] {
             fs::set_permissions(self.at(program), fs::Permissions::from_mode(0o755)).unwrap();
         }
         deputy(
@@ -107,6 +111,9 @@ impl Person {
     /// Gives everything to the person, like a real home.
     fn give(&self, path: &Path) {
         if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        if path == self.at("../bin/child") {
             return;
         }
         std::os::unix::fs::lchown(path, Some(self.uid), Some(self.uid)).unwrap();
@@ -156,18 +163,16 @@ impl Person {
         if rustix::process::geteuid().as_raw() == self.uid {
             return Launcher::new(self.child());
         }
+        Launcher::new(self.at("../launcher"))
+    }
+
+    fn write_launcher(&self) {
         let script = format!(
             "#!/bin/sh\nexec setpriv --reuid={0} --regid={0} --clear-groups -- {1} \"$@\"\n",
             self.uid,
             self.child()
         );
-        let path = self.at("../launcher");
-        if !path.exists() {
-            self.write("../launcher", &script);
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-            chown(&path, Some(self.uid), Some(self.uid)).unwrap();
-        }
-        Launcher::new(path)
+        self.write("../launcher", &script);
     }
 
     /// Fills in what only this person has.
