@@ -387,6 +387,72 @@ async fn a_path_that_a_confined_program_misses_is_named_with_its_grant() {
     );
 }
 
+/// What helpers are made of works in a tree of its own with nothing granted.
+#[tokio::test]
+async fn curl_and_openssl_work_confined() {
+    use std::io::{Read as _, Write as _};
+    if !["/usr/bin/curl", "/usr/bin/openssl"]
+        .iter()
+        .all(|path| Path::new(path).exists())
+    {
+        println!("SKIPPED: no curl or no openssl here");
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        drop(stream.read(&mut [0; 4096]));
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntoken")
+            .unwrap();
+    });
+    let home = Home::new();
+    let script = format!(
+        "t=$(curl -s http://127.0.0.1:{port}/); s=$(printf x | openssl dgst -sha256 -hmac k -r); \
+         echo \"$t ${{s%% *}}\""
+    );
+    let mut child = helper(&[]);
+    let words = ["/bin/sh", "-c", &script].map(str::to_owned);
+    child.command = keyway_transport::HelperCommand::Words(words.to_vec());
+    child.isolation = home.isolation(IsolationProfile::Confine, IsolationMechanism::Best);
+    let output = child.run(DEADLINE).await.unwrap();
+    let output = String::from_utf8_lossy(output.expose()).into_owned();
+    let (token, digest) = output.trim().split_once(' ').unwrap();
+    assert_eq!((token, digest.len()), ("token", 64), "{output}");
+}
+
+/// Like the command line tools of clouds, which read a profile in the home.
+#[tokio::test]
+async fn a_profile_in_the_home_is_read_hidden_or_confined_with_its_grant() {
+    let home = Home::new();
+    fs::create_dir(home.at(".aws")).unwrap();
+    put(&home.at(".aws/config"), "[profile work]\n");
+    let confined = home.isolation(IsolationProfile::Confine, IsolationMechanism::Best);
+    let level = launcher().probe(&confined).await.unwrap();
+    if !level.is_confined() {
+        println!("SKIPPED: {level}");
+        return;
+    }
+    let granted = Isolation {
+        read_only: vec![home.at(".aws")],
+        ..confined.clone()
+    };
+    let hidden = home.isolation(IsolationProfile::Hide, IsolationMechanism::Best);
+    for (isolation, is_read) in [(hidden, true), (granted, true), (confined, false)] {
+        let mut child = helper(&[]);
+        let script = format!("cat {0}/.aws/config; echo x > {0}/.aws/new", home.text(""));
+        let words = ["/bin/sh", "-c", &format!("{script}; exit 0")].map(str::to_owned);
+        child.command = keyway_transport::HelperCommand::Words(words.to_vec());
+        let is_hiding = isolation.profile == IsolationProfile::Hide;
+        child.isolation = isolation;
+        let output = child.run(DEADLINE).await.unwrap();
+        assert_eq!(output.expose().starts_with(b"[profile"), is_read);
+        assert_eq!(home.at(".aws/new").exists(), is_hiding);
+        drop(fs::remove_file(home.at(".aws/new")));
+    }
+}
+
 /// Threat E13: the mechanism that is asked for does not do what the profile promises.
 #[tokio::test]
 async fn e13_what_is_required_and_not_available_starts_nothing() {
