@@ -24,6 +24,10 @@ pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a session without a stream or a request is kept.
 pub(crate) const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
+/// How long a session is kept whose client has sent nothing but `initialize`: a client that
+/// crashed, or only looked. Its server may be a process of its own.
+pub(crate) const SESSION_UNUSED_TIMEOUT: Duration = Duration::from_secs(2 * 60);
+
 /// How long a revoked gateway token may still be used.
 pub(crate) const TOKEN_CACHE_TIME: Duration = Duration::from_secs(1);
 

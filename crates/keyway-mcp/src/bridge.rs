@@ -35,7 +35,13 @@ pub async fn bridge(
     resume(Input::new(input), Output::new(output), connection).await
 }
 
-/// The same for a server about which more is known than an error alone says.
+/// Makes the connection that serves a client whose own server could not be asked.
+pub type Fallback = Box<dyn FnOnce() -> Connection + Send>;
+
+/// The same for a server about which more is known than an error alone says, and that `fallback`
+/// stands in for if it does not answer the first request.
+///
+/// A client drops a server whose `initialize` fails, and does not come back to it.
 ///
 /// # Errors
 ///
@@ -45,9 +51,10 @@ pub async fn bridge_explained(
     output: impl AsyncWrite + Unpin + Send,
     connection: Connection,
     explainer: Explainer,
+    fallback: Fallback,
 ) -> io::Result<()> {
     let output = Output::new(output).explained(explainer);
-    resume(Input::new(input), output, connection).await
+    run(Input::new(input), output, connection, Some(fallback)).await
 }
 
 /// The same for a client of whom somebody notes what it asks.
@@ -64,11 +71,21 @@ pub async fn bridge_observed(
 
 /// The same for a client of whom something has been read already.
 pub async fn resume<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
+    input: Input<R>,
+    output: Output<W>,
+    connection: Connection,
+) -> io::Result<()> {
+    run(input, output, connection, None).await
+}
+
+async fn run<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     mut input: Input<R>,
     mut output: Output<W>,
     connection: Connection,
+    fallback: Option<Fallback>,
 ) -> io::Result<()> {
-    let Some(mut connection) = opening::open(&mut input, &mut output, connection).await? else {
+    let opened = opening::open(&mut input, &mut output, connection, fallback).await?;
+    let Some(mut connection) = opened else {
         return Ok(());
     };
     let served = serve(&mut input, &mut output, &mut connection).await;

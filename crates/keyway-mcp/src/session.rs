@@ -20,7 +20,7 @@ use bytes::Bytes;
 use keyway_auth::ServerEvent;
 use keyway_transport::{Connection, RequestId};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 pub use keyway_transport::Frame;
@@ -33,6 +33,7 @@ pub use self::handler::{Handler, NoHandler};
 use self::pump::{Call, Exchange};
 pub use self::typed::{CallResult, ReadResult, Tool};
 use crate::jsonrpc;
+use crate::timeouts::WHOLE_LIST_TIMEOUT;
 
 /// A conversation with one server.
 #[derive(Debug)]
@@ -215,29 +216,52 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`Session::request`]; a server that never ends its pages is refused.
+    /// As [`Session::request`]; a server that never ends its pages is refused: a whole list has at
+    /// most 1,000 pages and 16 MiB, takes at most two minutes, and names no cursor twice in a row.
     pub async fn list(
+        &self,
+        method: &'static str,
+        key: &str,
+    ) -> Result<Vec<Box<RawValue>>, SessionError> {
+        let listing = self.list_pages(method, key);
+        match tokio::time::timeout(WHOLE_LIST_TIMEOUT, listing).await {
+            Ok(listed) => listed,
+            Err(_) => Err(SessionError::Timeout {
+                method: method.to_owned(),
+                seconds: WHOLE_LIST_TIMEOUT.as_secs(),
+            }),
+        }
+    }
+
+    async fn list_pages(
         &self,
         method: &'static str,
         key: &str,
     ) -> Result<Vec<Box<RawValue>>, SessionError> {
         let mut items = Vec::new();
         let mut params = Map::new();
+        let mut bytes = 0_usize;
         for _ in 0..MAX_PAGES {
             let result = self.request(Request::new(method, params.clone())).await?;
+            bytes = bytes.saturating_add(result.get().len());
+            if bytes > MAX_LIST_BYTES {
+                return Err(ENDLESS_LIST);
+            }
             let page: Page<'_> =
                 serde_json::from_str(result.get()).map_err(|_| SessionError::Protocol {
                     what: "a list that is not one",
                 })?;
             items.extend(self::items(&page, key)?);
-            match next_cursor(&page) {
-                Some(cursor) => params.insert("cursor".to_owned(), json!(cursor)),
-                None => return Ok(items),
+            let Some(cursor) = next_cursor(&page).map(Value::from) else {
+                return Ok(items);
             };
+            // The same page would come again.
+            if params.get("cursor") == Some(&cursor) {
+                return Err(ENDLESS_LIST);
+            }
+            params.insert("cursor".to_owned(), cursor);
         }
-        Err(SessionError::Protocol {
-            what: "a list without an end",
-        })
+        Err(ENDLESS_LIST)
     }
 
     /// Ends the conversation in good order.
@@ -296,6 +320,11 @@ fn request_frame(id: &RequestId, method: &str, params: &str) -> Result<Frame, Se
 }
 
 const MAX_PAGES: usize = 1000;
+/// For all pages of one list together.
+const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
+const ENDLESS_LIST: SessionError = SessionError::Protocol {
+    what: "a list without an end",
+};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,8 @@ pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request may take, unless the entry says otherwise; progress starts the time anew.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long all pages of one list may take together.
+pub(crate) const WHOLE_LIST_TIMEOUT: Duration = Duration::from_secs(120);
 /// For requests whose client decides how long it waits.
 pub(crate) const NO_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How long cancellations, and the reason for an end, are waited for when a session closes.
@@ -36,6 +38,8 @@ pub(crate) const SIGN_IN_PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) const STABLE_CONNECTION: Duration = Duration::from_secs(30);
 /// How long lists do not try a member again that could not be connected to.
 pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(30);
+/// The longest pause between two tries to reach a failed server that nothing has asked for.
+pub(crate) const MAX_SILENT_RETRY_DELAY: Duration = Duration::from_secs(600);
 /// The longest that a server may ask for with `Retry-After`.
 pub(crate) const MAX_RETRY_DELAY: Duration = Duration::from_secs(3600);
 /// How long requests under way may take when their member is removed.

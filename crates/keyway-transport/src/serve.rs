@@ -7,6 +7,7 @@ mod body;
 mod peer_user;
 mod protocol;
 mod request;
+mod request_head;
 mod sockets;
 mod timeouts;
 mod upgraded;
@@ -15,7 +16,8 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{Service as HttpService, service_fn};
@@ -165,13 +167,34 @@ async fn open_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let stream = TokioIo::new(stream);
     let answering = service_fn(move |request: Request<Incoming>| {
         let busy = clock.begin(request.version());
-        let answer = Arc::clone(&service).answer(Inbound::new(from, request));
-        async move { Ok::<_, Infallible>(answer.await.into_response(busy)) }
+        let lengths = clock.take_head();
+        // HTTP/2 has frames, and no such header.
+        let is_refused = request.version() != Version::HTTP_2
+            && request.headers().contains_key(TRANSFER_ENCODING)
+            && !lengths.allows_transfer_encoding();
+        let answer = match is_refused {
+            true => None,
+            false => Some(Arc::clone(&service).answer(Inbound::new(from, request))),
+        };
+        async move {
+            let reply = match answer {
+                Some(answer) => answer.await,
+                None => two_lengths(),
+            };
+            Ok::<_, Infallible>(reply.into_response(busy))
+        }
     });
     Some(match version {
         HttpVersion::Http1 => Box::pin(serve_http1(stream, answering, stopped)),
         HttpVersion::Http2 => Box::pin(serve_http2(stream, answering, stopped)),
     })
+}
+
+/// Refuses a request whose end two readers may see at two places, and closes its connection.
+fn two_lengths() -> Reply {
+    Reply::new(StatusCode::BAD_REQUEST)
+        .header(CONNECTION, HeaderValue::from_static("close"))
+        .body("bad request: both Content-Length and Transfer-Encoding\n")
 }
 
 /// Serves a connection on which requests come one after the other.

@@ -107,12 +107,19 @@ impl Runner {
             tokio::spawn(async move { relay(input, output, stream, alone).await })
         } else {
             match only {
-                Some(server) if server.is_open().await => {
-                    let site = self.plugin.declaration_site(&server.spec().name);
-                    let explainer = explainer(server.spec().clone(), site);
-                    let connection = lasting(server.open().await?.connection);
-                    tokio::spawn(bridge_explained(input, output, connection, explainer))
-                }
+                Some(server) if server.is_open().await => match server.open().await {
+                    Ok(connected) => {
+                        let site = self.plugin.declaration_site(&server.spec().name);
+                        let explainer = explainer(server.spec().clone(), site);
+                        let connection = lasting(connected.connection);
+                        let fallback = Box::new(move || self.together());
+                        let bridging =
+                            bridge_explained(input, output, connection, explainer, fallback);
+                        tokio::spawn(bridging)
+                    }
+                    // It cannot even be started: a client that is told why can show it.
+                    Err(_) => tokio::spawn(bridge(input, output, self.together())),
+                },
                 _ => tokio::spawn(bridge(input, output, self.together())),
             }
         };

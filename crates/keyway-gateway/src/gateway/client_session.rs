@@ -21,7 +21,9 @@ use super::principal::Principal;
 use super::router::Router;
 use super::routes::Route;
 use super::served_servers::ServedServer;
-use super::upstream_connection::{CloseOnDrop, Delivery, RequestInfo, UpstreamConnection};
+use super::upstream_connection::{
+    CloseOnDrop, Delivery, OpenedUpstream, RequestInfo, UpstreamConnection,
+};
 use crate::timeouts::CLIENT_INITIALIZE_TIMEOUT;
 use keyway::sign_in::AccountPin;
 use keyway_mcp::jsonrpc;
@@ -93,7 +95,11 @@ impl SessionOwner {
         }
     }
 
-    /// Opens the first room, and says `initialize` there.
+    /// Opens the first connection, and sends `initialize` there.
+    ///
+    /// A server that is down or refuses its credential is served by an aggregate of one, which
+    /// answers in its place, has a tool that says what is wrong, and goes on with the server when
+    /// it is back: a client drops a server whose `initialize` fails, and does not come back.
     pub(super) async fn open_connection(
         &self,
         router: &Router,
@@ -102,8 +108,19 @@ impl SessionOwner {
     ) -> io::Result<(Arc<UpstreamConnection>, mpsc::Receiver<Delivery>)> {
         let account = Some(&self.account);
         let bound = router.connect(&self.principal, &self.route, account).await;
-        let streams = Arc::default();
-        UpstreamConnection::open(bound, initialize.clone(), ClientEra::Legacy, asked, streams).await
+        let is_direct = bound.members.is_none();
+        let open = |bound| {
+            let (initialize, streams) = (initialize.clone(), Arc::default());
+            UpstreamConnection::open(bound, initialize, ClientEra::Legacy, asked, streams)
+        };
+        let mut opened = open(bound).await?;
+        if opened.has_failed && is_direct && !self.account.was_refused() {
+            let failed = CloseOnDrop::new(opened.connection);
+            let bound = router.connect_dynamic(&self.principal, &self.route, account);
+            opened = open(bound).await?;
+            drop(failed);
+        }
+        Ok((opened.connection, opened.deliveries))
     }
 }
 
@@ -303,7 +320,11 @@ impl ClientSession {
         let streams = Arc::clone(&before.streams);
         let opened =
             UpstreamConnection::open(bound, initialize, ClientEra::Legacy, &asked, streams);
-        let (connection, mut deliveries) = opened.await.ok()?;
+        let OpenedUpstream {
+            connection,
+            mut deliveries,
+            ..
+        } = opened.await.ok()?;
         let close_on_drop = CloseOnDrop::new(Arc::clone(&connection));
         connection.announce_only(negotiated.list_changed);
         let is_accepted = loop {

@@ -58,10 +58,12 @@ impl Gateway {
         }
         let (out, pieces) = mpsc::channel(QUEUE);
         let stream = Arc::new(SseStream::new(out.clone()));
-        let Some(id) = self
-            .sessions
-            .insert(principal, route, SessionKind::Sse(stream))
-        else {
+        let Some(id) = self.sessions.insert(
+            principal,
+            route,
+            SessionKind::Sse(stream),
+            &self.router.closing,
+        ) else {
             return reply::plain(StatusCode::SERVICE_UNAVAILABLE, "too many sessions\n");
         };
         let (path, id) = (request.uri.path(), id.expose());

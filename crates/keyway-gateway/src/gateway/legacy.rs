@@ -109,9 +109,12 @@ impl Gateway {
         let client = ClientSession::start(connection, owner, &message.frame);
         client.initialized_with(&frame);
         let kind = SessionKind::Streamable(client);
-        let id = self
-            .sessions
-            .insert(&message.principal, message.route.clone(), kind);
+        let id = self.sessions.insert(
+            &message.principal,
+            message.route.clone(),
+            kind,
+            &self.router.closing,
+        );
         match id.and_then(|id| HeaderValue::from_str(id.expose()).ok()) {
             Some(mut id) => {
                 close_on_drop.keep();

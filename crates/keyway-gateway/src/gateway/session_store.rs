@@ -4,6 +4,7 @@
 //! ```text
 //!             insert              drop_stale: the entry is gone ──► finish, then closed
 //!  (client) ─────────► stored ──┤ close_expired: token revoked, idle or over ──► closed
+//!                       │   ▲   ├ insert of another at the limit: idle for longest ──► closed
 //!                       │   ▲   └ to_migrate: the server object was replaced
 //!                       └───┴── migrated to another upstream connection
 //! ```
@@ -25,7 +26,7 @@ use super::principal::{Principal, TokenTable};
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::sse_stream::SseStream;
-use crate::timeouts::SESSION_IDLE_TIMEOUT;
+use crate::timeouts::{SESSION_IDLE_TIMEOUT, SESSION_UNUSED_TIMEOUT};
 
 /// All sessions and pools.
 ///
@@ -73,32 +74,43 @@ impl SessionStore {
         entries.sessions.is_empty() && entries.pools.is_empty()
     }
 
-    /// Says whether a principal may start another Streamable HTTP session.
+    /// Says whether a principal may start another Streamable HTTP session: there is room, or an
+    /// idle session that can make room.
     pub(super) fn may_start(&self, principal: &Principal) -> bool {
-        self.lock()
-            .has_capacity(principal.id(), MAX_STREAMABLE, SessionKind::is_streamable)
+        let entries = self.lock();
+        match entries.shortage(principal.id(), MAX_STREAMABLE, SessionKind::is_streamable) {
+            None => true,
+            Some(shortage) => entries.longest_idle(shortage).is_some(),
+        }
     }
 
-    /// Stores a session and returns its new id; `None` if there are too many, or without
-    /// randomness.
+    /// Stores a session and returns its new id. At the limit the session that was idle for longest
+    /// makes room: clients that crash, or that run for one command, do not end theirs. `None` if
+    /// all are in use, or without randomness.
     pub(super) fn insert(
         &self,
         principal: &Principal,
         route: Route,
         kind: SessionKind,
+        closing: &ClosingTasks,
     ) -> Option<Secret<String>> {
         let id = random::token().ok()?;
         let owner = principal.id();
         let mut entries = self.lock();
         // Looked at again: others may have come while this one was connecting.
-        let has_capacity = match kind {
+        let shortage = match kind {
             SessionKind::Streamable(_) => {
-                entries.has_capacity(owner, MAX_STREAMABLE, SessionKind::is_streamable)
+                entries.shortage(owner, MAX_STREAMABLE, SessionKind::is_streamable)
             }
-            SessionKind::Sse(_) => entries.has_capacity(owner, MAX_SSE, SessionKind::is_sse),
+            SessionKind::Sse(_) => entries.shortage(owner, MAX_SSE, SessionKind::is_sse),
         };
-        if !has_capacity {
-            return None;
+        if let Some(shortage) = shortage {
+            // A stream of HTTP+SSE is never idle, and takes no place of the others.
+            let idle = entries
+                .longest_idle(shortage)
+                .filter(|_| kind.is_streamable())?;
+            let evicted = entries.sessions.remove(&idle)?;
+            closing.spawn(async move { evicted.kind.close().await });
         }
         let session = Arc::new(StoredSession { owner, route, kind });
         entries
@@ -250,27 +262,62 @@ impl SessionStore {
 }
 
 impl Entries {
-    /// Our own user may have all sessions of a kind, a token a quarter of them.
-    fn has_capacity(
+    /// Our own user may have all sessions of a kind, a token a quarter of them. Returns whose are
+    /// too many.
+    fn shortage(
         &self,
         owner: Option<TokenHash>,
         most: usize,
         is_kind: impl Fn(&SessionKind) -> bool,
-    ) -> bool {
+    ) -> Option<Shortage> {
         let (mut all, mut of_owner) = (0, 0);
         for session in self.sessions.values().filter(|it| is_kind(&it.kind)) {
             all += 1;
             of_owner += usize::from(session.owner == owner);
         }
-        all < most && (owner.is_none() || of_owner < most / 4)
+        if owner.is_some() && of_owner >= most / 4 {
+            return Some(Shortage::OfOwner(owner));
+        }
+        (all >= most).then_some(Shortage::OfAll)
     }
+
+    /// Returns the session that nothing has used for longest. One with a request under way or an
+    /// open stream is not idle; an HTTP+SSE session is its stream, and never idle.
+    fn longest_idle(&self, shortage: Shortage) -> Option<Box<str>> {
+        let is_meant = |session: &StoredSession| match shortage {
+            Shortage::OfOwner(owner) => session.owner == owner,
+            Shortage::OfAll => true,
+        };
+        let sessions = self.sessions.iter().filter(|(_, it)| is_meant(it));
+        let idle = sessions.filter_map(|(id, session)| match &session.kind {
+            SessionKind::Streamable(client) => {
+                let connection = client.connection();
+                (!connection.is_used()).then(|| (id, connection.idle_time()))
+            }
+            SessionKind::Sse(_) => None,
+        });
+        let longest = idle.max_by_key(|(_, idle)| *idle);
+        longest.map(|(id, _)| id.clone())
+    }
+}
+
+/// Whose sessions are as many as they may be.
+#[derive(Debug, Clone, Copy)]
+enum Shortage {
+    OfAll,
+    OfOwner(Option<TokenHash>),
 }
 
 impl StoredSession {
     fn is_expired(&self) -> bool {
         match &self.kind {
             SessionKind::Streamable(client) => {
-                client.is_over() || client.connection().idle_time() >= SESSION_IDLE_TIMEOUT
+                let connection = client.connection();
+                let limit = match connection.was_used() {
+                    true => SESSION_IDLE_TIMEOUT,
+                    false => SESSION_UNUSED_TIMEOUT,
+                };
+                client.is_over() || connection.idle_time() >= limit
             }
             // It lives as long as its stream, however little is said on it.
             SessionKind::Sse(stream) => stream.is_over(),

@@ -4,6 +4,7 @@ mod backpressure;
 mod client;
 mod client_session;
 mod dashboard;
+mod down;
 mod ending;
 mod http_sse;
 mod recorded_server;

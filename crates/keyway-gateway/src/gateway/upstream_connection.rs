@@ -73,6 +73,16 @@ pub(super) struct RequestInfo {
     pub(super) takes_events: bool,
 }
 
+/// A connection on which the first request was sent.
+#[derive(Debug)]
+pub(super) struct OpenedUpstream {
+    pub(super) connection: Arc<UpstreamConnection>,
+    /// On which the answer comes.
+    pub(super) deliveries: mpsc::Receiver<Delivery>,
+    /// The server could not be asked: it is down, or refuses the credential. The answer says so.
+    pub(super) has_failed: bool,
+}
+
 /// A room that nobody keeps yet: it ends unless somebody does.
 #[derive(Debug)]
 pub(super) struct CloseOnDrop(Option<Arc<UpstreamConnection>>);
@@ -107,7 +117,7 @@ impl UpstreamConnection {
         era: ClientEra,
         asked: &RequestInfo,
         streams: Arc<EventStreams>,
-    ) -> io::Result<(Arc<Self>, mpsc::Receiver<Delivery>)> {
+    ) -> io::Result<OpenedUpstream> {
         let mut early = EarlyEvents::default();
         let first = FirstRequest {
             frame,
@@ -128,6 +138,7 @@ impl UpstreamConnection {
                 },
             }),
         };
+        let has_failed = matches!(answer, Some(Event::Failed { .. }));
         let Connection {
             link,
             events,
@@ -148,7 +159,11 @@ impl UpstreamConnection {
             connection.take(event).await;
         }
         drop(tokio::spawn(Arc::clone(&connection).pump(events, watch)));
-        Ok((connection, deliveries))
+        Ok(OpenedUpstream {
+            connection,
+            deliveries,
+            has_failed,
+        })
     }
 
     /// Waits for an answer.
@@ -205,6 +220,11 @@ impl UpstreamConnection {
             state.used_at = Instant::now();
         }
         state.used_at.elapsed()
+    }
+
+    /// Says whether the client has sent anything but the first request and notifications.
+    pub(super) fn was_used(&self) -> bool {
+        self.is_used() || self.lock().was_used()
     }
 
     /// Says whether somebody waits for an answer or reads a stream.

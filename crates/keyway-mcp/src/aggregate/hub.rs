@@ -192,7 +192,12 @@ impl Hub {
             let named = self.learn(index, kind, &tools);
             return named.into_iter().map(|item| item.text).collect();
         }
-        self.status_tool(index, kind, trouble).into_iter().collect()
+        // What it had is still there when it comes back; a call says what is wrong until then.
+        let before = server.and_then(|server| server.lock().lists.get(&kind).cloned());
+        let named = before.map(|items| self.learn(index, kind, &items));
+        let mut shown: Vec<String> = named.into_iter().flatten().map(|item| item.text).collect();
+        shown.extend(self.status_tool(index, kind, trouble));
+        shown
     }
 
     /// Remembers whose the items are, and returns them as the client sees them.

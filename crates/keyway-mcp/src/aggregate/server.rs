@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use keyway_auth::BoxFuture;
+use keyway_code::Code;
 use keyway_transport::TransportError;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -28,7 +29,8 @@ use crate::declaration_site::DeclarationSite;
 use crate::session::{ClientInfo, Session, SessionError};
 use crate::states::{Standing, State, Trouble};
 use crate::timeouts::{
-    CONNECT_TIMEOUT, MAX_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY, STABLE_CONNECTION,
+    CONNECT_TIMEOUT, MAX_RETRY_DELAY, MAX_SILENT_RETRY_DELAY, NO_TIMEOUT, RETRY_DELAY,
+    STABLE_CONNECTION,
 };
 
 /// One member of the aggregate.
@@ -42,6 +44,8 @@ use crate::timeouts::{
 ///                          │ it wants a sign-in
 ///                          ▼
 ///                      NeedsAuth ──signed in, here or elsewhere──▶ Connecting
+///
+/// Failed, and waiting may help ──RETRY_DELAY, doubled each time──▶ Connecting
 ///
 /// any state ──close()──▶ over: nothing is opened any more
 /// ```
@@ -68,6 +72,10 @@ pub(super) struct Inner {
     quiet_until: Option<Instant>,
     /// How often it was connected to without lasting.
     tries: u32,
+    /// Connects again although nothing is asked for, so that the client learns that it is back.
+    retry: Option<AbortHandle>,
+    /// How often in a row that was begun.
+    retries: u32,
     connected_at: Option<Instant>,
     /// The client has gone away: nothing is opened any more.
     is_over: bool,
@@ -264,6 +272,9 @@ impl Server {
             if let Some(watcher) = inner.watcher.take() {
                 watcher.abort();
             }
+            if let Some(retry) = inner.retry.take() {
+                retry.abort();
+            }
             if let Some(attempt) = inner.attempt.take() {
                 attempt.task.abort();
             }
@@ -340,6 +351,7 @@ impl Server {
                 inner.connected_at = Some(Instant::now());
                 inner.trouble = None;
                 inner.quiet_until = None;
+                inner.retries = 0;
                 drop(inner);
                 self.changed(Standing::CONNECTED, None);
                 self.opened(session);
@@ -356,12 +368,38 @@ impl Server {
                     .unwrap_or_default()
                     .clamp(RETRY_DELAY, MAX_RETRY_DELAY);
                 inner.quiet_until = Some(Instant::now() + wait);
+                if trouble.is_transient || trouble.code == Code::UnresolvedVariable {
+                    self.retry_later(&mut inner, wait);
+                }
                 drop(inner);
                 self.changed(trouble.standing, Some(trouble));
                 if self.can_sign_in(trouble) {
                     self.watch_for_sign_in();
                 }
             }
+        }
+    }
+
+    /// Connects again after a while: a client that saw a failed server lists again only when it is
+    /// told to. Ends with the server, which it does not keep alive.
+    fn retry_later(self: &Arc<Self>, inner: &mut Inner, wait: Duration) {
+        if inner.is_over {
+            return;
+        }
+        let doubled = RETRY_DELAY * 2_u32.saturating_pow(inner.retries);
+        let delay = wait.max(doubled.min(MAX_SILENT_RETRY_DELAY));
+        inner.retries = (inner.retries + 1).min(MAX_DOUBLINGS);
+        let server = Arc::downgrade(self);
+        let task = tokio::spawn(async move {
+            sleep(delay).await;
+            if let Some(server) = server.upgrade() {
+                // Taken out first: the next failure puts another in its place.
+                server.lock().retry = None;
+                let _told = server.session().await;
+            }
+        });
+        if let Some(before) = inner.retry.replace(task.abort_handle()) {
+            before.abort();
         }
     }
 }
@@ -396,5 +434,7 @@ pub(super) fn backoff(tries: u32) -> Duration {
     Duration::from_millis(full / 2 + random % (full / 2 + 1))
 }
 
+/// So often the time before the next try doubles.
+const MAX_DOUBLINGS: u32 = 8;
 /// How often a server that went away is connected to anew (contract §8).
 const MAX_TRIES: u32 = 5;

@@ -5,7 +5,7 @@ use std::io;
 use keyway_transport::{Connection, Event, Frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{Incoming, Input, Output};
+use super::{Fallback, Incoming, Input, Output};
 use crate::negotiation::{Aside, FirstAnswer, FirstRequest, Negotiated, Outcome, negotiate};
 use crate::version::ClientEra;
 
@@ -16,6 +16,7 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     input: &mut Input<R>,
     output: &mut Output<W>,
     mut connection: Connection,
+    mut fallback: Option<Fallback>,
 ) -> io::Result<Option<Connection>> {
     let mut early = Vec::new();
     let mut next = message(input, output).await?;
@@ -36,7 +37,16 @@ pub(super) async fn open<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
                 connection = same;
                 next = other;
             }
-            Outcome::Done(Negotiated { connection, answer }) => {
+            Outcome::Done(negotiated) => {
+                let has_failed =
+                    matches!(negotiated.answer, FirstAnswer::Given(Event::Failed { .. }));
+                if has_failed && let Some(fallback) = fallback.take() {
+                    negotiated.connection.link.close().await;
+                    connection = fallback();
+                    next = Some(frame);
+                    continue;
+                }
+                let Negotiated { connection, answer } = negotiated;
                 // A silent server may be slow to start: its answer is still to come.
                 if let FirstAnswer::Given(answer) = answer {
                     output.push(answer);

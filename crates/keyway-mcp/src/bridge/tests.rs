@@ -155,3 +155,58 @@ async fn a_batch_and_a_line_that_is_not_json_are_answered() {
         [br#"{"id":7,"method":"a"}"#, br#"{"id":8,"method":"b"}"#]
     );
 }
+
+/// Fails every request.
+#[derive(Debug)]
+struct Down(EventSender);
+
+impl Link for Down {
+    fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(async move {
+            if let Some(id) = frame.envelope()?.id() {
+                let error = TransportError::Status {
+                    status: 502,
+                    retry_after: None,
+                };
+                let _gone = self.0.send(Event::Failed { id, error }).await;
+            }
+            Ok(())
+        })
+    }
+
+    fn abandon(&self, _: &RequestId) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test]
+async fn initialize_of_a_server_that_is_down_is_answered_by_its_fallback() {
+    let (sender, events) = queue(4);
+    let down = Connection::new(Arc::new(Down(sender)), events);
+    let fallback = Box::new(|| {
+        let (events, receiver) = queue(16);
+        let echo = Arc::new(Echo {
+            events,
+            seen: Mutex::default(),
+        });
+        Connection::new(echo, receiver)
+    });
+    let (mut client, server) = duplex(1 << 20);
+    let (read, write) = tokio::io::split(server);
+    let explainer: Explainer = Arc::new(crate::explain::explain);
+    let bridged = tokio::spawn(bridge_explained(read, write, down, explainer, fallback));
+    let later = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":1}}"#;
+    let input = format!("{HELLO}\n{later}\n");
+    client.write_all(input.as_bytes()).await.unwrap();
+    let mut written = Vec::new();
+    while written.iter().filter(|byte| **byte == b'\n').count() < 2 {
+        assert_ne!(client.read_buf(&mut written).await.unwrap(), 0);
+    }
+    drop(client);
+    bridged.await.unwrap().unwrap();
+    let text = String::from_utf8(written).unwrap();
+    assert!(!text.contains("error"), "{text}");
+    assert!(text.contains(r#""id":1,"result":{"a":1}"#), "{text}");
+}

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use keyway_auth::BoxFuture;
 use keyway_code::Code;
 use keyway_transport::{Event, EventSender, Link, TransportError, queue};
+use serde_json::json;
 
 use super::*;
 
@@ -20,6 +21,7 @@ enum Reply {
     Result(Value),
     Error(Value),
     Status(u16),
+    Late(Duration, Value),
     Silence,
     Ask(Value),
 }
@@ -45,6 +47,11 @@ impl Link for Scripted {
                         .send(event(json!({"id": id, "result": result})))
                         .await
                         .unwrap();
+                }
+                Some(Reply::Late(delay, result)) => {
+                    tokio::time::sleep(delay).await;
+                    let answer = event(json!({"id": id, "result": result}));
+                    self.events.send(answer).await.unwrap();
                 }
                 Some(Reply::Error(error)) => {
                     self.events
@@ -399,4 +406,38 @@ async fn everyone_who_waits_is_told_when_the_connection_ends() {
     assert_eq!(second.unwrap_err().code(), Code::ConnectionClosed);
     let late = session.request(Request::new("c", Map::new())).await;
     assert_eq!(late.unwrap_err().code(), Code::ConnectionClosed);
+}
+
+/// Threat E15: cursors, sizes and times without end.
+#[tokio::test(start_paused = true)]
+async fn e15_lists_without_an_end_are_refused() {
+    let page = |cursor: usize, bytes: usize| json!({"tools": ["x".repeat(bytes)], "nextCursor": cursor.to_string()});
+    let endless: Vec<_> = (0..2000).map(|at| Reply::Result(page(at, 1))).collect();
+    let repeating: Vec<_> = (0..3).map(|_| Reply::Result(page(7, 1))).collect();
+    let large: Vec<_> = (0..4)
+        .map(|at| Reply::Result(page(at, MAX_LIST_BYTES / 2)))
+        .collect();
+    let slow: Vec<_> = (0..9)
+        .map(|at| Reply::Late(Duration::from_secs(50), page(at, 1)))
+        .collect();
+    for (pages, most, code) in [
+        (endless, MAX_PAGES, Code::ProtocolError),
+        (repeating, 2, Code::ProtocolError),
+        (large, 3, Code::ProtocolError),
+        (slow, 3, Code::Timeout),
+    ] {
+        let pages = pages.into_iter().map(|page| ("tools/list", page));
+        let rules = std::iter::once(modern()).chain(pages).collect();
+        let (link, connection) = scripted(rules);
+        let session = Session::open(connection, client(), Arc::new(NoHandler), BOTH).await;
+        let session = session.unwrap();
+        let error = session.list("tools/list", "tools").await.unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        let asked = link.seen.lock().unwrap();
+        let asked = asked
+            .iter()
+            .filter(|it| it["method"] == "tools/list")
+            .count();
+        assert!(asked <= most, "{asked} pages, not {most}");
+    }
 }

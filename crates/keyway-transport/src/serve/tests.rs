@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{Notify, oneshot};
@@ -74,6 +73,42 @@ async fn rest(stream: &mut TcpStream) -> String {
     let read = stream.read_to_end(&mut bytes);
     drop(timeout(DEADLINE, read).await.expect("the end"));
     String::from_utf8(bytes).unwrap()
+}
+
+/// The bytes as they come from the socket: hyper removes one of the two headers.
+#[tokio::test]
+async fn request_with_two_lengths_is_refused_and_its_connection_closed() {
+    let running = start();
+    let chunked = "3\r\nabc\r\n0\r\n\r\n";
+    for headers in [
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\ncontent-length: 3\r\n",
+    ] {
+        let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n{chunked}");
+        let answer = rest(&mut send(running.port, &text).await).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    }
+    // Hidden behind another request, it is refused as well; one length is well, each time.
+    let plain = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+    let both = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n";
+    let text = format!("{plain}{both}\r\n{chunked}");
+    let answer = rest(&mut send(running.port, &text).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains("HTTP/1.1 400 "), "{answer}");
+    let one = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n";
+    let mut stream = send(running.port, &format!("{one}\r\n{chunked}")).await;
+    let mut first = [0; 15];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"\r\n\r\n3") {
+        stream.read_buf(&mut seen).await.unwrap();
+    }
+    let last = format!("{one}Connection: close\r\n\r\n{chunked}");
+    stream.write_all(last.as_bytes()).await.unwrap();
+    let answer = rest(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }
 
 #[tokio::test]

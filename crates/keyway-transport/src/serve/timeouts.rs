@@ -10,6 +10,7 @@ use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::request_head::{HeadLengths, HeadScanner};
 use crate::times::{KEEP_ALIVE_TIMEOUT, REQUEST_HEAD_TIMEOUT, WRITE_TIMEOUT};
 
 /// What a connection is doing, as far as waiting for its peer is concerned.
@@ -22,7 +23,11 @@ use crate::times::{KEEP_ALIVE_TIMEOUT, REQUEST_HEAD_TIMEOUT, WRITE_TIMEOUT};
 /// Relaxed is enough: the stream and the service of one connection are polled by one task, and
 /// nothing else is read on the strength of the state.
 #[derive(Debug, Default)]
-pub(super) struct ActivityClock(AtomicU8);
+pub(super) struct ActivityClock {
+    state: AtomicU8,
+    /// What the head that is parsed next says of its length.
+    head: AtomicU8,
+}
 
 /// The first bytes of a head have to be followed by the rest.
 const HEAD: u8 = 0;
@@ -41,18 +46,24 @@ impl ActivityClock {
         } else {
             BUSY
         };
-        self.0.store(state, Ordering::Relaxed);
+        self.state.store(state, Ordering::Relaxed);
         ActiveRequest(Arc::clone(self))
     }
 
+    /// Returns what the head that was just parsed says of its length; that of the next is not known.
+    pub(super) fn take_head(&self) -> HeadLengths {
+        let unseen = HeadLengths::Unseen as u8;
+        HeadLengths::from_u8(self.head.swap(unseen, Ordering::Relaxed))
+    }
+
     fn state(&self) -> u8 {
-        self.0.load(Ordering::Relaxed)
+        self.state.load(Ordering::Relaxed)
     }
 
     /// Notes that something arrived.
     fn data_received(&self) {
         let _other = self
-            .0
+            .state
             .compare_exchange(IDLE, HEAD, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -64,7 +75,7 @@ pub(super) struct ActiveRequest(Arc<ActivityClock>);
 impl ActiveRequest {
     /// Notes that the connection speaks another protocol from now on, with limits of its own.
     pub(super) fn upgrade(&self) {
-        self.0.0.store(UNTIMED, Ordering::Relaxed);
+        self.0.state.store(UNTIMED, Ordering::Relaxed);
     }
 }
 
@@ -72,7 +83,7 @@ impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let _many = self
             .0
-            .0
+            .state
             .compare_exchange(BUSY, IDLE, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -85,6 +96,8 @@ pub(super) struct TimeoutStream<S> {
     /// For which state the clock runs.
     armed: Option<u8>,
     read_clock: Pin<Box<Sleep>>,
+    /// For the head that is being read; none while a request is answered.
+    scanner: Option<HeadScanner>,
     write_clock: Option<Pin<Box<Sleep>>>,
 }
 
@@ -95,7 +108,17 @@ impl<S> TimeoutStream<S> {
             clock,
             armed: Some(HEAD),
             read_clock: Box::pin(sleep(REQUEST_HEAD_TIMEOUT)),
+            scanner: Some(HeadScanner::default()),
             write_clock: None,
+        }
+    }
+
+    /// Looks at what arrived, if it is part of a head that is seen from its first byte.
+    fn scan(&mut self, bytes: &[u8]) {
+        let found = self.scanner.as_mut().and_then(|it| it.push(bytes));
+        if let Some(lengths) = found {
+            self.clock.head.store(lengths as u8, Ordering::Relaxed);
+            self.scanner = None;
         }
     }
 
@@ -141,8 +164,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
                 if buffer.filled().len() > before {
                     if this.clock.state() == IDLE {
                         this.armed = None;
+                        this.scanner = Some(HeadScanner::default());
                     }
                     this.clock.data_received();
+                    this.scan(buffer.filled().get(before..).unwrap_or_default());
                 }
                 Poll::Ready(read)
             }

@@ -153,7 +153,7 @@ async fn an_unused_upstream_connection_is_closed_on_drop() {
         let (first, streams) = (frame.clone(), Arc::default());
         let opened =
             UpstreamConnection::open(bound, first, ClientEra::Legacy, &asked, streams).await;
-        opened.unwrap().0
+        opened.unwrap().connection
     };
     let (kept, close_on_drop) = (open().await, open().await);
     CloseOnDrop::new(Arc::clone(&kept)).keep();
@@ -197,11 +197,36 @@ async fn one_token_cannot_use_up_all_sessions() {
         let client = running.client().await.token(token);
         client.post("/mcp/a/one", HELLO).await.status
     };
-    for _ in 0..1024 {
+    let listed = async |session: &str, token: &str| {
+        let client = running.client().await.token(token);
+        let client = client.with("Mcp-Session-Id", session);
+        client
+            .post(
+                "/mcp/a/one",
+                r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#,
+            )
+            .await
+            .status
+    };
+    let other = running.session("all", "/mcp/a/one").await;
+    let oldest = running.session("only-a", "/mcp/a/one").await;
+    let second = running.session("only-a", "/mcp/a/one").await;
+    // What reads its stream is in use, however long ago it began.
+    let reading = running.session("only-a", "/mcp/a/one").await;
+    let client = running.client().await.token("only-a");
+    let client = client.with("Mcp-Session-Id", &reading);
+    let _stream = client.listen("/mcp/a/one").await;
+    for _ in 3..1024 {
         assert_eq!(status("only-a").await, 200);
     }
-    assert_eq!(status("only-a").await, 503);
-    assert_eq!(status("all").await, 200);
+    assert_eq!(listed(&oldest, "only-a").await, 200, "it is the latest now");
+    // One that nothing has used for longest makes room: of the same token, and no other's.
+    assert_eq!(status("only-a").await, 200);
+    assert_eq!(running.gateway.session_count(), 1025);
+    assert_eq!(listed(&second, "only-a").await, 404);
+    for (session, token) in [(&oldest, "only-a"), (&reading, "only-a"), (&other, "all")] {
+        assert_eq!(listed(session, token).await, 200);
+    }
     let mut streams = Vec::new();
     let mut listen = async |token: &str| {
         let client = running.client().await.token(token);

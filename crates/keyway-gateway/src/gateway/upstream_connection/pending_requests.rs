@@ -57,6 +57,11 @@ impl PendingRequests {
         Ok(self.wait(asked))
     }
 
+    /// Says whether there was a request beside the first.
+    pub(super) const fn was_used(&self) -> bool {
+        self.count > 1
+    }
+
     /// Lets a request wait.
     pub(super) fn wait(&mut self, asked: &RequestInfo) -> mpsc::Receiver<Delivery> {
         let (sender, deliveries) = mpsc::channel(QUEUE);

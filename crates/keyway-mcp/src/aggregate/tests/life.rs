@@ -172,7 +172,7 @@ async fn credential_that_is_refused_later_changes_the_state_until_it_is_taken_ag
     assert_eq!(answer["error"]["data"]["state"], "needs-auth");
     let arrived = client.arrived().await;
     assert_eq!(arrived[0]["method"], "notifications/tools/list_changed");
-    assert_eq!(client.tools().await, ["s__status"]);
+    assert_eq!(client.tools().await, ["s__t", "s__status"]);
     server.tools(&["t"]);
     assert_eq!(client.call("s__t").await["result"]["from"], "s");
     assert_eq!(client.arrived().await.len(), 1);
@@ -193,4 +193,38 @@ async fn nothing_is_opened_after_the_end() {
     let answer = client.answer(answer).await;
     assert_eq!(answer["error"]["data"]["code"], "connection-closed");
     assert_eq!(server.connects(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_is_told_when_a_server_that_was_down_is_back() {
+    let server = Fake::new("s").tools(&["t"]);
+    for _ in 0..3 {
+        server.attempt(0, Err(unreachable()));
+    }
+    let mut client = Client::of(&[&server]);
+    assert_eq!(client.tools().await, ["s__status"]);
+    // After 30 s and another 60 s nothing has changed; after 120 s it is back.
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert_eq!(server.connects(), 3);
+    assert!(client.arrived().await.is_empty());
+    tokio::time::sleep(Duration::from_secs(130)).await;
+    assert_eq!(server.connects(), 4);
+    let arrived = client.arrived().await;
+    assert_eq!(arrived[0]["method"], "notifications/tools/list_changed");
+    assert_eq!(client.tools().await, ["s__t"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_of_the_last_list_stay_while_a_server_is_down() {
+    let server = Fake::new("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    assert_eq!(client.tools().await, ["s__t"]);
+    server.hang_up().await;
+    for _ in 0..6 {
+        server.attempt(0, Err(unreachable()));
+    }
+    client.call("s__t").await;
+    assert_eq!(client.tools().await, ["s__t", "s__status"]);
+    let refused = client.call("s__t").await;
+    assert!(refused["error"]["data"]["hint"].is_string(), "{refused}");
 }
