@@ -315,10 +315,20 @@ fn a_collector_gets_a_span_of_each_request_and_none_of_its_content() {
     assert_eq!(span["status"], serde_json::json!({}), "{text}");
     let told = told.to_string();
     assert!(!told.contains("canary") && !told.contains(&token), "{told}");
-    let failed = gateway.post("/mcp/a/gone", Some(&token), HELLO);
+    let welcome = gateway.post("/mcp/a/gone", Some(&token), HELLO);
+    let (_, rest) = welcome.split_once("mcp-session-id: ").expect(&welcome);
+    let shown = format!(
+        "{token}\r\nMcp-Session-Id: {}",
+        rest.lines().next().unwrap()
+    );
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}}"#;
+    let failed = gateway.post("/mcp/a/gone", Some(&shown), call);
     assert!(failed.contains("unreachable"), "{failed}");
-    let told = nth(&collector, 1);
-    assert!(told.body.contains(r#""status":{"code":2}"#), "{told}");
+    eventually("the failed call is told", || {
+        let seen = collector.seen();
+        seen.iter()
+            .any(|it| it.body.contains(r#""status":{"code":2}"#))
+    });
 }
 
 #[test]

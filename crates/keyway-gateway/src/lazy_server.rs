@@ -2,15 +2,18 @@
 
 mod cached;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintKey};
+use keyway::diagnosis::explainer;
 use keyway::sign_in::{AccountPin, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
 use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
 use keyway_mcp::declaration_site::DeclarationSite;
+use keyway_mcp::explain::Explainer;
 use keyway_mcp::session::OfferedEras;
 use keyway_mcp::states::Trouble;
 use keyway_secret::Secret;
@@ -30,13 +33,14 @@ use crate::sharing;
 ///   ▲                         │ a second later, or at a change where that is watched
 ///   └─────────────────────────┘
 /// ```
-#[derive(Debug)]
 pub struct LazyServer {
     /// Under a host that asks nobody to sign in.
     plugin: Plugin,
     server: String,
     options: LazyServerOptions,
     gate: OnceLock<Option<SignInGate>>,
+    /// Words errors with what the entry says, once it could be filled in.
+    explainer: std::sync::Mutex<Option<Explainer>>,
     /// Held while a plan is made, so that clients that come together share one.
     approved: Mutex<Cached<Approved<Plan>>>,
 }
@@ -61,6 +65,14 @@ pub struct LazyServerOptions {
 /// Whether a connection was made with a sign-in.
 pub type Presence = Arc<AtomicBool>;
 
+impl fmt::Debug for LazyServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyServer")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
 impl LazyServer {
     /// Names a server; nothing is read yet.
     #[must_use]
@@ -75,6 +87,7 @@ impl LazyServer {
             server,
             options,
             gate: OnceLock::new(),
+            explainer: std::sync::Mutex::default(),
             approved: Mutex::new(cached),
         }
     }
@@ -84,8 +97,18 @@ impl LazyServer {
     pub fn drop_unused(&self) {
         // A lock that is held is about to use them.
         if let Ok(mut cached) = self.approved.try_lock() {
-            cached.forget(Instant::now());
+            // What words errors holds the same values.
+            if cached.forget(Instant::now()) {
+                *self.lock_explainer() = None;
+            }
         }
+    }
+
+    /// Held for a moment only, inside or outside of the lock of the plan.
+    fn lock_explainer(&self) -> MutexGuard<'_, Option<Explainer>> {
+        self.explainer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Is called before a connection is made, so that no end of a sign-in is missed.
@@ -136,6 +159,9 @@ impl LazyServer {
             self.gate.get_or_init(|| gate);
         }
         cached.put(&Arc::new(approved.clone()), at);
+        let site = self.plugin.declaration_site(&self.server);
+        let explainer = explainer(approved.spec().clone(), site);
+        *self.lock_explainer() = Some(explainer);
         Ok(approved)
     }
 
@@ -183,6 +209,10 @@ impl Connector for LazyServer {
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
         let gate = self.gate.get()?.as_ref()?;
         Some(gate as &dyn SignInPort)
+    }
+
+    fn explainer(&self) -> Option<Explainer> {
+        self.lock_explainer().clone()
     }
 
     fn declaration_site(&self) -> Option<DeclarationSite> {

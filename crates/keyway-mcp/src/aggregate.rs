@@ -32,6 +32,7 @@ use self::outbox::Outbox;
 pub use self::request_target::RequestTarget;
 pub use self::sign_in::SignInPort;
 use crate::declaration_site::DeclarationSite;
+use crate::explain::Explainer;
 use crate::jsonrpc::INVALID_PARAMS;
 use crate::session::{ClientInfo, OfferedEras, RpcError};
 use crate::states::{Standing, Trouble};
@@ -83,6 +84,11 @@ pub trait Connector: Send + Sync + fmt::Debug {
     /// Returns the way in, if the server is one that a person signs in to, and that is known: after
     /// a connection was tried, or a [find_sign_in](Self::find_sign_in) taken. Must not block.
     fn sign_in_port(&self) -> Option<&dyn SignInPort> {
+        None
+    }
+
+    /// Returns what words the errors of the server, if more is known about it than they say.
+    fn explainer(&self) -> Option<Explainer> {
         None
     }
 

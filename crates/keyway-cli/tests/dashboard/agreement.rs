@@ -33,7 +33,7 @@ fn diagnostic(house: &House, words: &[&str]) -> Value {
     found.first().unwrap().clone()
 }
 
-/// Returns the data of the error that `keyway run` answers its client with.
+/// Returns what the status tool says that `keyway run` has in place of the server's own.
 fn error_data(house: &House) -> Value {
     let mut child = Command::new(env!("CARGO_BIN_EXE_keyway"))
         .args(["run", "s", "--config", "p", "--trust"])
@@ -46,14 +46,20 @@ fn error_data(house: &House) -> Value {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-    writeln!(stdin, "{hello}").unwrap();
-    let mut line = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut line).unwrap();
+    let status = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"status"}}"#;
+    writeln!(stdin, "{hello}\n{status}").unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut answers = stdout.lines().map(|line| {
+        let line = line.unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    });
+    let welcome = answers.find(|answer| answer["id"] == 1).unwrap();
+    assert!(welcome["result"].is_object(), "{welcome}");
+    let told = answers.find(|answer| answer["id"] == 2).unwrap();
     drop(stdin);
     drop(child.wait());
-    let answer: Value = serde_json::from_str(&line).unwrap();
-    answer.pointer("/error/data").unwrap().clone()
+    let told = told.pointer("/result/structuredContent");
+    told.unwrap().clone()
 }
 
 /// Returns what the page of the server says.

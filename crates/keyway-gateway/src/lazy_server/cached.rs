@@ -56,10 +56,11 @@ impl<T> Cached<T> {
         self.made = Some(Made { it, at });
     }
 
-    /// Lets go of what nobody has asked for lately.
-    pub(super) fn forget(&mut self, now: Instant) {
+    /// Drops what no client has asked for lately; says whether nothing is left.
+    pub(super) fn forget(&mut self, now: Instant) -> bool {
         let is_old = |made: &mut Made<T>| now.duration_since(made.at) >= PLAN_UNUSED_TIMEOUT;
         self.made.take_if(is_old);
+        self.made.is_none()
     }
 }
 
@@ -82,11 +83,11 @@ mod tests {
         let mut cached = Cached::watched(Some(7), now);
         for _ in 0..3 {
             now += PLAN_UNUSED_TIMEOUT - PLAN_CACHE_TIME;
-            cached.forget(now);
+            assert!(!cached.forget(now));
             assert_eq!(cached.get(now).as_deref(), Some(&7));
         }
         now += PLAN_UNUSED_TIMEOUT;
-        cached.forget(now);
+        assert!(cached.forget(now));
         assert!(cached.get(now).is_none());
     }
 
@@ -94,7 +95,7 @@ mod tests {
     fn values_are_let_go_of_and_not_only_hidden() {
         let (mut cached, it, begun) = (Cached::unwatched(), Arc::new(7), Instant::now());
         cached.put(&it, begun);
-        cached.forget(begun + PLAN_UNUSED_TIMEOUT);
+        assert!(cached.forget(begun + PLAN_UNUSED_TIMEOUT));
         assert_eq!(Arc::strong_count(&it), 1);
     }
 }

@@ -290,6 +290,7 @@ fn explained(server: &Server, trouble: Option<&Trouble>) -> String {
         "code": trouble.map(|trouble| trouble.code),
         "message": trouble.map(|trouble| &trouble.message),
         "hint": hint,
+        "fixable_by": trouble.map(|trouble| trouble.code.fixer().as_str()),
     });
     let content = json!([{ "type": "text", "text": text }]);
     json!({ "content": content, "structuredContent": facts }).to_string()

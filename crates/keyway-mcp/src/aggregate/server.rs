@@ -216,7 +216,7 @@ impl Server {
     pub(super) fn record_result(&self, error: Option<&SessionError>) {
         let trouble = match error {
             Some(SessionError::Transport(error)) if tells_of_server(error) => {
-                Some(Trouble::from(error))
+                Some(self.explained(error))
             }
             None => None,
             Some(_) => return,
@@ -238,12 +238,37 @@ impl Server {
             SessionError::Transport(TransportError::Closed) => self.lock().trouble.clone(),
             _ => None,
         };
-        known.unwrap_or_else(|| Trouble::from(error))
+        known.unwrap_or_else(|| self.explained_session(error))
+    }
+
+    /// Returns what an error means, in the words that every other surface has for it.
+    fn explained(&self, error: &TransportError) -> Trouble {
+        let plain = Trouble::from(error);
+        match self.connector.explainer() {
+            Some(explainer) => {
+                let explained = explainer(error);
+                Trouble {
+                    standing: explained.state,
+                    code: explained.code,
+                    message: explained.message,
+                    hint: explained.hint,
+                    ..plain
+                }
+            }
+            None => plain,
+        }
+    }
+
+    fn explained_session(&self, error: &SessionError) -> Trouble {
+        match error {
+            SessionError::Transport(error) => self.explained(error),
+            other => Trouble::from(other),
+        }
     }
 
     /// Takes notice that the connection has ended; the next use makes a new one.
     pub(super) fn connection_lost(&self, reason: &TransportError) {
-        let trouble = Trouble::from(reason);
+        let trouble = self.explained(reason);
         {
             let mut inner = self.lock();
             if !inner.session.as_ref().is_some_and(|s| s.is_closed()) {
@@ -339,7 +364,9 @@ impl Server {
         };
         let handler = Arc::new(ServerHandler::new(self));
         let session = Session::open(opened.connection, info, handler, opened.offer).await;
-        session.map(Arc::new).map_err(|error| Trouble::from(&error))
+        session
+            .map(Arc::new)
+            .map_err(|error| self.explained_session(&error))
     }
 
     fn settle(self: &Arc<Self>, outcome: &Outcome) {
