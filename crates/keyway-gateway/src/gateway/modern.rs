@@ -14,7 +14,7 @@ use super::connection_pool::PooledConnection;
 use super::event_streams::EventStreams;
 use super::exchange::{Exchange, OnDisconnect, ToolHeaderUpdate};
 use super::reply;
-use super::upstream_connection::{OpenedUpstream, UpstreamConnection};
+use super::upstream_connection::UpstreamConnection;
 use keyway_mcp::jsonrpc::{INVALID_REQUEST, METHOD_NOT_FOUND};
 use keyway_mcp::version::ClientEra;
 
@@ -88,20 +88,16 @@ impl Gateway {
             let (bound, streams) = (bound.await, Arc::<EventStreams>::default());
             let opened =
                 UpstreamConnection::open(bound, frame, ClientEra::Modern, &asked, streams).await;
-            let Ok(OpenedUpstream {
-                connection,
-                deliveries,
-                ..
-            }) = opened
-            else {
+            let Ok(opened) = opened else {
                 return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
             };
+            let connection = Arc::clone(&opened.connection);
             connections.push(PooledConnection {
-                connection: Arc::clone(&connection),
+                connection,
                 capabilities,
             });
             drop(connections);
-            wait(connection, deliveries)
+            wait(opened.connection, opened.deliveries)
         };
         exchange.reply().await
     }
