@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::rig::{Rig, Settings};
-use crate::{Canary, Folder, Keyway, eventually, visit};
+use crate::{Canary, ChaosProxy, Folder, Keyway, eventually, visit};
 
 /// A plugin whose server `s` is a [`Rig`]. Every method panics on failure: it is for tests.
 #[derive(Debug)]
@@ -31,7 +31,21 @@ impl Desk {
     /// Sets up a desk whose entry has more members, each with a comma before it.
     #[must_use]
     pub fn with_entry(program: &str, settings: Settings, more: &str) -> Self {
-        let rig = Rig::start(settings);
+        Self::at(program, Rig::start(settings), more)
+    }
+
+    /// Sets up a desk whose server is reached through a proxy.
+    #[must_use]
+    pub fn behind_proxy(program: &str, settings: Settings) -> (Self, ChaosProxy) {
+        let (proxy, listener) = ChaosProxy::bind();
+        let rig = Rig::start_behind(settings, |port| {
+            proxy.lead_to(listener, port);
+            proxy.port()
+        });
+        (Self::at(program, rig, ""), proxy)
+    }
+
+    fn at(program: &str, rig: Rig, more: &str) -> Self {
         let url = rig.mcp();
         let entry = format!(r#"{{"s": {{"type": "http", "url": "{url}"{more}}}}}"#);
         // It finds its folder by its own name, so that nothing has to be handed to it. What it was

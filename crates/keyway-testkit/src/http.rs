@@ -210,6 +210,11 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 
 /// Writes an answer.
 fn write(writer: &mut TcpStream, answer: &Answer) -> io::Result<()> {
+    writer.write_all(&bytes(answer))
+}
+
+/// Returns an answer as it is written.
+pub(crate) fn bytes(answer: &Answer) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {} Rig\r\n", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -220,7 +225,7 @@ fn write(writer: &mut TcpStream, answer: &Answer) -> io::Result<()> {
     }
     head.push_str("\r\n");
     head.push_str(&answer.body);
-    writer.write_all(head.as_bytes())
+    head.into_bytes()
 }
 
 fn line(reader: &mut BufReader<TcpStream>) -> Option<String> {

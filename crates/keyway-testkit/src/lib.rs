@@ -8,8 +8,8 @@
 //! others listens on a [`free_port`].
 //!
 //! With the feature `rig`, [`rig`] is a server that plays MCP server and authorization server, and the
-//! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it. An
-//! [`Upstream`] is a server of one function, and a [`Client`] talks to `keyway run`.
+//! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it, over a
+//! [`ChaosProxy`] if it is to be hard. An [`Upstream`] is a server of one function, and a [`Client`] talks to `keyway run`.
 //!
 //! With the feature `nginx`, [`Nginx`] is a real one, with certificates of an [`Authority`].
 //!
@@ -19,6 +19,8 @@
 
 mod browser;
 mod canary;
+#[cfg(feature = "rig")]
+mod chaos;
 #[cfg(feature = "rig")]
 mod client;
 mod command;
@@ -44,6 +46,8 @@ mod upstream;
 
 pub use self::browser::{Page, VisitError, visit};
 pub use self::canary::Canary;
+#[cfg(feature = "rig")]
+pub use self::chaos::{ChaosProxy, Trouble};
 #[cfg(feature = "rig")]
 pub use self::client::Client;
 pub use self::command::{Keyway, Outcome, Running};

@@ -9,6 +9,7 @@ mod authorization;
 mod clients;
 mod confidential;
 mod control;
+mod delivery;
 mod device;
 mod journal;
 mod resource;
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 
 pub use self::confidential::{Confidential, SecretMethod};
 pub use self::journal::{Door, Seen};
-pub use self::settings::{Consent, Iss, Settings};
+pub use self::settings::{Consent, Delivery, Iss, Settings};
 pub use self::streams::Stream;
 pub use self::tokens::{End, Family, Redemption};
 pub use crate::http::Request;
@@ -59,17 +60,18 @@ struct State {
 impl Rig {
     /// Starts a rig on two free ports.
     #[must_use]
-    #[expect(
-        clippy::expect_used,
-        clippy::missing_panics_doc,
-        reason = "a test without its server must stop"
-    )]
     pub fn start(settings: Settings) -> Self {
+        Self::start_behind(settings, |port| port)
+    }
+
+    /// Starts a rig that clients reach at another port; `proxy` gets the rig's and returns that.
+    #[expect(clippy::expect_used, reason = "a test without its server must stop")]
+    pub(crate) fn start_behind(settings: Settings, proxy: impl FnOnce(u16) -> u16) -> Self {
         let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
         let (main, elsewhere) = (bind(), bind());
         let rig = Self(Arc::new(Shared {
-            port: port(&main),
+            port: proxy(port(&main)),
             elsewhere: port(&elsewhere),
             started: Instant::now(),
             state: Mutex::new(State {
@@ -166,6 +168,12 @@ impl Rig {
         self.state().tokens.families().to_vec()
     }
 
+    /// Returns the time since the start, by which the journal is kept.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.0.started.elapsed()
+    }
+
     /// Returns every stream that was opened, in order.
     #[must_use]
     pub fn streams(&self) -> Vec<Stream> {
@@ -195,11 +203,13 @@ impl Rig {
         let rig = self.clone();
         drop(http::serve(listener, move |request| {
             let opens = (request.method.as_str(), request.path.as_str()) == STREAM;
-            let answer = rig.answer(request, door);
-            if opens && answer.status == 200 {
-                rig.stream()
-            } else {
-                Reply::Answer(answer)
+            let (answer, delivery) = rig.answer(request, door);
+            match delivery {
+                Delivery::Whole if opens && answer.status == 200 => rig.stream(),
+                Delivery::Whole => Reply::Answer(answer),
+                _ => Reply::Taken(Box::new(move |client| {
+                    drop(delivery::deliver(client, &answer, delivery));
+                })),
             }
         }));
     }
@@ -213,9 +223,9 @@ impl Rig {
         }))
     }
 
-    fn answer(&self, request: Request, door: Door) -> Answer {
+    fn answer(&self, request: Request, door: Door) -> (Answer, Delivery) {
         if request.path.starts_with("/_") {
-            return control::answer(self, &request);
+            return (control::answer(self, &request), Delivery::Whole);
         }
         let at = self.0.started.elapsed();
         // Locked until it is noted: what is answered by a stream arrives before this returns.
@@ -224,6 +234,11 @@ impl Rig {
             Door::Main => self.route(&mut state, &request, at),
             Door::Elsewhere => (Answer::json(200, &serde_json::json!({})), Duration::ZERO),
         };
+        let mut delivery = Delivery::Whole;
+        if request.field("grant_type").as_deref() == Some("refresh_token") {
+            delivery = std::mem::take(&mut state.settings.token_delivery);
+            state.tokens.deliver(at, delivery);
+        }
         let status = answer.status;
         state.journal.push(Seen {
             at,
@@ -234,7 +249,7 @@ impl Rig {
         drop(state);
         // Slow on command.
         std::thread::sleep(wait);
-        answer
+        (answer, delivery)
     }
 
     /// Decides at once, as a server does that writes to its database and then is slow to answer.

@@ -71,6 +71,15 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("nginx-light"),
     },
     Tool {
+        name: "libfaketime",
+        why: "gives a process another clock in the storms",
+        found: Found::File(&[
+            "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+            "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+        ]),
+        source: Source::Debian("libfaketime"),
+    },
+    Tool {
         name: "valgrind",
         why: "counts the instructions of a call",
         found: Found::File(&["/usr/bin/valgrind"]),

@@ -173,7 +173,7 @@ pub enum OAuthError {
         refusal: Refusal,
     },
     /// The refresh token does not count any more.
-    #[error("`{issuer}` does not accept the sign-in any more")]
+    #[error("`{issuer}` does not accept the sign-in any more{}", why_rejected(*cause))]
     GrantRejected {
         /// Which.
         issuer: String,
@@ -254,6 +254,18 @@ pub enum RejectionCause {
     AnswerLost,
     /// A process died between sending this token and storing the next.
     ProcessDied,
+}
+
+const fn why_rejected(cause: RejectionCause) -> &'static str {
+    match cause {
+        RejectionCause::Server => "",
+        RejectionCause::AnswerLost => {
+            ": an answer of its token endpoint was lost on the way, and the new token with it"
+        }
+        RejectionCause::ProcessDied => {
+            ": a process was stopped while it renewed it, and the new token is lost"
+        }
+    }
 }
 
 fn holder(process: Option<u32>) -> String {

@@ -10,6 +10,7 @@
 )]
 
 mod client;
+mod soak;
 mod worker;
 
 use std::path::Path;

@@ -17,6 +17,8 @@ pub struct Settings {
     /// How long the token endpoint takes to answer after it has decided.
     #[serde(with = "milliseconds")]
     pub token_delay: Duration,
+    /// How the next answer of the token endpoint gets to the client; those after it are whole.
+    pub token_delivery: Delivery,
     /// The token endpoint answers this status and decides nothing.
     pub token_status: Option<u16>,
     /// The MCP server refuses every token.
@@ -57,6 +59,7 @@ impl Default for Settings {
         Self {
             expires_in: Some(3600),
             token_delay: Duration::ZERO,
+            token_delivery: Delivery::Whole,
             token_status: None,
             rejects_all: false,
             issuer: None,
@@ -74,6 +77,22 @@ impl Default for Settings {
             clients: BTreeMap::new(),
         }
     }
+}
+
+/// How an answer gets to the client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Delivery {
+    /// All at once.
+    #[default]
+    Whole,
+    /// The connection is closed without an answer.
+    Lost,
+    /// The connection is closed after so many bytes.
+    Cut(usize),
+    /// In pieces, over this time in milliseconds.
+    Dripping(u64),
 }
 
 /// What the person at the consent page does.

@@ -10,6 +10,8 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::Serialize;
 
+use super::settings::Delivery;
+
 /// Everything that was issued.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
@@ -69,6 +71,8 @@ pub struct Redemption {
     pub number: usize,
     /// Whether it was exchanged.
     pub accepted: bool,
+    /// How the answer got to the client.
+    pub delivery: Delivery,
 }
 
 /// Why a family ended.
@@ -187,6 +191,7 @@ impl Tokens {
             at: now,
             number: place.number,
             accepted,
+            delivery: Delivery::Whole,
         });
         if !accepted {
             family.ended.get_or_insert(End::Reuse);
@@ -220,6 +225,14 @@ impl Tokens {
             family.ended.get_or_insert(End::SignOut);
         }
         is_own
+    }
+
+    /// Notes how the answer to the refresh token that came at a time gets to the client.
+    pub(super) fn deliver(&mut self, at: Duration, delivery: Delivery) {
+        let all = self.families.iter_mut().flat_map(|it| &mut it.redemptions);
+        for redemption in all.filter(|redemption| redemption.at == at) {
+            redemption.delivery = delivery;
+        }
     }
 
     pub(super) const fn reset(&mut self) {

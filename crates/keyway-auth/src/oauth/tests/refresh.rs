@@ -335,6 +335,8 @@ fn a_lost_answer_is_said_to_be_one_and_the_old_token_is_tried_once_more() {
         ),
         "{error}"
     );
+    // Hints are replaced by those of the command; the cause must not go with them.
+    assert!(error.to_string().contains("lost on the way"), "{error}");
     for _ in 0..3 {
         kit.call(&oauth).unwrap_err();
     }

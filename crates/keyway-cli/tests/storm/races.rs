@@ -3,23 +3,17 @@
 //!
 //! `KEYWAY_STORM=200` makes it as many rounds as that; otherwise it stays below two minutes.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests stop where they cannot go on, and their length is set from outside"
-)]
-
 use std::time::{Duration, Instant};
 
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Desk, Running, eventually};
 
-const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+use crate::KEYWAY;
+
 const PROCESSES: usize = 64;
 
 fn rounds() -> usize {
-    let set = std::env::var("KEYWAY_STORM").ok();
-    set.and_then(|text| text.parse().ok()).unwrap_or(20)
+    crate::number("KEYWAY_STORM").map_or(20, |rounds| usize::try_from(rounds).unwrap())
 }
 
 /// Starts calls at once; all succeed, with one refresh and without a window.

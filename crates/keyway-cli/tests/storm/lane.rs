@@ -1,0 +1,377 @@
+//! One person with one sign-in, whose processes and answers get into trouble round after round.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use keyway_testkit::rig::{Delivery, Settings};
+use keyway_testkit::{Desk, Keyway, Running, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::KEYWAY;
+use crate::chain::{Cause, end_of, never_ends};
+use crate::disk::{self, SmallDisk};
+use crate::faults::{Fault, Times};
+use crate::seed::Seed;
+
+/// A lane; it panics, with its seed, as soon as a promise is broken.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    desk: Desk,
+    seed: Seed,
+    times: Times,
+    has_grace: bool,
+    disk: Option<SmallDisk>,
+    /// When processes were killed, by the server's clock.
+    kills: Vec<Duration>,
+    pub(crate) score: Score,
+    /// What the processes of this round printed.
+    printed: String,
+}
+
+/// What happened in a lane.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Score {
+    pub(crate) rounds: usize,
+    pub(crate) processes: usize,
+    pub(crate) redemptions: usize,
+    pub(crate) kills: usize,
+    pub(crate) broken_answers: usize,
+    pub(crate) lost: usize,
+}
+
+impl Lane {
+    pub(crate) fn new(seed: u64, times: Times, has_grace: bool) -> Self {
+        let mut settings = Settings::default();
+        if has_grace {
+            settings.grace = GRACE;
+        }
+        Self {
+            desk: Desk::new(KEYWAY, settings),
+            seed: Seed(seed),
+            times,
+            has_grace,
+            disk: None,
+            kills: Vec::new(),
+            score: Score::default(),
+            printed: String::new(),
+        }
+    }
+
+    /// Signs in; `false` if this machine cannot do what the fault needs.
+    pub(crate) fn begin(&mut self, fault: Fault) -> bool {
+        if fault == Fault::FullDisk {
+            self.disk = SmallDisk::mount(&self.desk);
+            if self.disk.is_none() {
+                return false;
+            }
+        }
+        self.sign_in();
+        fault != Fault::SlowDisk || disk::slow(&self.desk, KEYWAY, &[], 0).is_some()
+    }
+
+    /// One round: every process finds its access token refused, and something goes wrong.
+    pub(crate) fn round(&mut self, fault: Fault) {
+        self.printed.clear();
+        self.desk.rig.reset();
+        self.desk.rig.forget();
+        match fault {
+            Fault::SlowAnswer => self.slow_answer(),
+            Fault::LostAnswer => self.broken_answer(Delivery::Lost),
+            Fault::CutAnswer => {
+                let length = usize::try_from(self.seed.within(1..=200)).unwrap();
+                self.broken_answer(Delivery::Cut(length));
+            }
+            Fault::DrippingAnswer => self.dripping_answer(),
+            Fault::Stop => self.stop(),
+            Fault::Kill => self.kill(),
+            Fault::Signal => self.signal(),
+            Fault::Clock => self.clock(),
+            Fault::FullDisk => self.full_disk(),
+            Fault::SlowDisk => self.slow_disk(),
+        }
+        self.settle(fault);
+        self.score.rounds += 1;
+    }
+
+    fn slow_answer(&mut self) {
+        let answer = self.seed.millis(self.times.answer());
+        self.delay(answer);
+        let calls = self.calls(1..=3);
+        self.finish(calls);
+    }
+
+    fn broken_answer(&mut self, delivery: Delivery) {
+        self.desk
+            .rig
+            .set(|settings| settings.token_delivery = delivery);
+        let delay = self.seed.millis(0..=200);
+        self.delay(delay);
+        let calls = self.calls(1..=3);
+        self.finish(calls);
+    }
+
+    fn dripping_answer(&mut self) {
+        let millis = self.seed.within(self.times.answer());
+        let dripping = Delivery::Dripping(millis);
+        self.desk
+            .rig
+            .set(|settings| settings.token_delivery = dripping);
+        let calls = self.calls(1..=3);
+        self.finish(calls);
+    }
+
+    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: all, or one.
+    fn stop(&mut self) {
+        self.delay(Duration::from_secs(1));
+        let calls = self.calls(1..=3);
+        self.await_refresh();
+        let all = calls.len();
+        let stopped = if self.seed.within(0..=1) == 0 { all } else { 1 };
+        let stopped = || calls.iter().take(stopped);
+        for call in stopped() {
+            send(call, Signal::STOP);
+        }
+        let time = self.seed.millis(self.times.stop());
+        pause(time);
+        for call in stopped() {
+            send(call, Signal::CONT);
+        }
+        self.finish(calls);
+    }
+
+    /// At one of the points: while it starts, while the server thinks, when the answer is there.
+    fn kill(&mut self) {
+        let delay = self.seed.millis(30..=300);
+        self.delay(delay);
+        let mut calls = self.calls(2..=4);
+        match self.seed.within(0..=3) {
+            0 => pause(self.seed.millis(0..=150)),
+            1 => self.await_refresh(),
+            _ => {
+                self.await_refresh();
+                let moment = delay + self.seed.millis(0..=60);
+                pause(moment.saturating_sub(Duration::from_millis(10)));
+            }
+        }
+        let killed = usize::try_from(self.seed.within(1..=2)).unwrap();
+        for call in calls.iter_mut().take(killed) {
+            if call.child.try_wait().unwrap().is_none() {
+                call.child.kill().unwrap();
+                self.kills.push(self.desk.rig.elapsed());
+                self.score.kills += 1;
+            }
+        }
+        self.finish(calls);
+    }
+
+    /// A client or a terminal ends a bridge in the middle of an exchange.
+    fn signal(&mut self) {
+        let delay = self.seed.millis(1000..=8000);
+        self.delay(delay);
+        let mut run = self.desk.without_browser(&["run", "--server", "s"]).start();
+        self.score.processes += 1;
+        let stdin = run.child.stdin.as_mut().unwrap();
+        std::io::Write::write_all(stdin, HELLO).unwrap();
+        self.await_refresh();
+        pause(self.seed.millis(0..=900));
+        let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+        send(&run, self.seed.choose(&signals));
+        self.finish(vec![run]);
+    }
+
+    /// A second process, by whose clock it is another hour or year, comes while the first waits for
+    /// its answer; or the clock is set while one waits.
+    fn clock(&mut self) {
+        let delay = self.seed.millis(2000..=11_000);
+        self.delay(delay);
+        let set = self.desk.folder.at("home/clock");
+        std::fs::write(&set, "+0").unwrap();
+        let first = self
+            .call()
+            .env("LD_PRELOAD", faketime())
+            .env("FAKETIME_TIMESTAMP_FILE", &set)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        let mut calls = vec![first.start()];
+        self.await_refresh();
+        let step = self
+            .seed
+            .choose(&["+20", "+3600", "-3600", "+400d", "-400d"]);
+        std::fs::write(&set, step).unwrap();
+        let ahead = self
+            .call()
+            .env("LD_PRELOAD", faketime())
+            .env("FAKETIME", step)
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        calls.push(ahead.start());
+        calls.push(self.call().start());
+        self.score.processes += calls.len();
+        self.finish(calls);
+    }
+
+    /// The disk fills between the request and the commit.
+    fn full_disk(&mut self) {
+        let delay = self.seed.millis(1000..=4000);
+        self.delay(delay);
+        let calls = self.calls(1..=2);
+        self.await_refresh();
+        self.disk.as_ref().unwrap().fill(&self.desk);
+        // What cannot store its tokens holds them until there is room.
+        let room = self.seed.millis(0..=5000);
+        pause(delay + room);
+        self.disk.as_ref().unwrap().empty(&self.desk);
+        self.finish(calls);
+    }
+
+    fn slow_disk(&mut self) {
+        let delay = self.seed.millis(0..=2000);
+        self.delay(delay);
+        let millis = self.seed.within(200..=2000);
+        let slow = disk::slow(&self.desk, KEYWAY, &CALL, millis)
+            .unwrap()
+            .start();
+        self.score.processes += 1;
+        let mut calls = self.calls(0..=2);
+        calls.push(slow);
+        self.finish(calls);
+    }
+
+    /// Without any more trouble the sign-in works, or it was lost for a reason that was told.
+    fn settle(&mut self, fault: Fault) {
+        self.delay(Duration::ZERO);
+        self.desk
+            .rig
+            .set(|settings| settings.token_delivery = Delivery::Whole);
+        // The stored token is redeemed: so it is the server's last.
+        self.desk.rig.reset();
+        let started = Instant::now();
+        loop {
+            let call = self.call().run();
+            self.printed.push_str(&call.everything());
+            match call.code {
+                0 => break,
+                3 => {
+                    self.sign_in();
+                    break;
+                }
+                // A process that was killed may have left its exchange to another.
+                _ => assert!(started.elapsed() < LONGEST, "{fault:?}: {}", self.printed),
+            }
+        }
+        self.check(fault);
+    }
+
+    fn check(&mut self, fault: Fault) {
+        let families = self.desk.rig.families();
+        let (mut lost, mut broken, mut redemptions) = (0, 0, 0);
+        for family in &families {
+            let end = if self.has_grace {
+                never_ends(family)
+            } else {
+                end_of(family, &self.kills)
+            };
+            let end = end.unwrap_or_else(|what| panic!("{fault:?}: {what}\n{}", self.printed));
+            lost += usize::from(end.is_some());
+            redemptions += family.redemptions.len();
+            let is_broken = |it: &Delivery| matches!(it, Delivery::Lost | Delivery::Cut(_));
+            let deliveries = family.redemptions.iter().map(|it| it.delivery);
+            broken += deliveries.filter(is_broken).count();
+            if end.is_some() && lost > self.score.lost {
+                self.is_told(end, fault);
+            }
+        }
+        assert_eq!(
+            families.len(),
+            lost + 1,
+            "{fault:?}: a sign-in for each that was lost"
+        );
+        self.score.lost = lost;
+        self.score.broken_answers = broken;
+        self.score.redemptions = redemptions;
+    }
+
+    /// What cost the sign-in is in the message of a process that noticed.
+    fn is_told(&self, end: Option<Cause>, fault: Fault) {
+        let told = ["a process was stopped while", "was lost on the way"];
+        assert!(
+            told.iter().any(|text| self.printed.contains(text)),
+            "{fault:?}, {end:?}: nothing says why\n{}",
+            self.printed
+        );
+    }
+
+    fn sign_in(&self) {
+        let Some(disk) = &self.disk else {
+            return self.desk.sign_in();
+        };
+        let _person = self.desk.person();
+        let outcome = disk
+            .program(&self.desk, &[KEYWAY, "login", "s"])
+            .env("BROWSER", self.desk.folder.at("home/browser"))
+            .run();
+        assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    }
+
+    fn call(&self) -> Keyway {
+        match &self.disk {
+            None => self.desk.without_browser(&CALL),
+            Some(disk) => {
+                let words: Vec<&str> = [KEYWAY].into_iter().chain(CALL).collect();
+                disk.program(&self.desk, &words)
+            }
+        }
+    }
+
+    fn calls(&mut self, count: std::ops::RangeInclusive<u64>) -> Vec<Running> {
+        let count = self.seed.within(count);
+        let calls: Vec<_> = (0..count).map(|_| self.call().start()).collect();
+        self.score.processes += calls.len();
+        calls
+    }
+
+    fn delay(&self, delay: Duration) {
+        self.desk.rig.set(|settings| settings.token_delay = delay);
+    }
+
+    fn await_refresh(&self) {
+        eventually("a refresh", || self.desk.rig.refreshes() > 0);
+    }
+
+    /// Waits for processes; one that does not end hangs.
+    fn finish(&mut self, calls: Vec<Running>) {
+        let started = Instant::now();
+        for mut call in calls {
+            while call.child.try_wait().unwrap().is_none() {
+                assert!(started.elapsed() < LONGEST, "it hangs: {}", self.printed);
+                pause(Duration::from_millis(20));
+            }
+            self.printed.push_str(&call.outcome().everything());
+        }
+    }
+}
+
+fn send(call: &Running, signal: Signal) {
+    // It may have ended meanwhile, and is not waited for yet: the number is still its own.
+    let sent = kill_process(Pid::from_child(&call.child), signal);
+    assert!(sent.is_ok(), "{signal:?}: {sent:?}");
+}
+
+fn pause(time: Duration) {
+    // When something goes wrong is what each round varies.
+    std::thread::sleep(time);
+}
+
+/// The library that gives a process another clock.
+fn faketime() -> PathBuf {
+    let folders = std::fs::read_dir("/usr/lib").unwrap().flatten();
+    let mut libraries = folders.map(|it| it.path().join("faketime/libfaketimeMT.so.1"));
+    let found = libraries.find(|path| path.exists());
+    found.expect("`cargo xtask test --setup` installs libfaketime")
+}
+
+const CALL: [&str; 4] = ["call", "s", "echo", "message=hello"];
+const HELLO: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n";
+/// As Auth0 and Okta have it, roughly.
+const GRACE: Duration = Duration::from_secs(60);
+/// Longer than an exchange with everything before and after it, and less than a hang.
+const LONGEST: Duration = Duration::from_secs(150);

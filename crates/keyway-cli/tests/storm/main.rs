@@ -1,0 +1,23 @@
+//! What tries to make Keyway lose a sign-in: many processes at once, and everything that can happen
+//! to a process, to an answer, to the clock and to the disk while a token is renewed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests stop where they cannot go on, and their length is set from outside"
+)]
+
+mod chain;
+mod chaos;
+mod disk;
+mod faults;
+mod lane;
+mod races;
+mod seed;
+
+const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
+
+/// A number that was set from outside.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
