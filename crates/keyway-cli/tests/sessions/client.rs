@@ -59,10 +59,8 @@ impl Client {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#
         ));
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-        assert!(
-            body.contains(&format!(r#""id":{id},"result""#)),
-            "{head} {body}"
-        );
+        let is_answer = body.contains(&format!(r#""id":{id},"#)) && body.contains(r#""result":"#);
+        assert!(is_answer, "{head} {body}");
     }
 
     /// Says whether the stream is still open.

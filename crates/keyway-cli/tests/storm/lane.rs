@@ -120,30 +120,30 @@ impl Lane {
         self.finish(calls);
     }
 
-    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: all, or one.
+    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: all processes of this
+    /// person, those that carry an exchange included, or one.
     fn stop(&mut self) {
         self.delay(Duration::from_secs(1));
         let calls = self.calls(1..=3);
         self.await_refresh();
-        let all = calls.len();
-        let stopped = if self.seed.within(0..=1) == 0 { all } else { 1 };
-        let stopped = || calls.iter().take(stopped);
-        for call in stopped() {
-            send(call, Signal::STOP);
-        }
+        let all = self.processes();
+        let stopped = match self.seed.within(0..=2) {
+            0 => vec![Pid::from_child(&calls[0].child)],
+            _ => all,
+        };
+        signal_all(&stopped, Signal::STOP);
         let time = self.seed.millis(self.times.stop());
         pause(time);
-        for call in stopped() {
-            send(call, Signal::CONT);
-        }
+        signal_all(&stopped, Signal::CONT);
         self.finish(calls);
     }
 
-    /// At one of the points: while it starts, while the server thinks, when the answer is there.
+    /// At one of the points: while it starts, while the server thinks, when the answer is there. One
+    /// command, or every process that may carry the exchange.
     fn kill(&mut self) {
         let delay = self.seed.millis(30..=300);
         self.delay(delay);
-        let mut calls = self.calls(2..=4);
+        let calls = self.calls(2..=4);
         match self.seed.within(0..=3) {
             0 => pause(self.seed.millis(0..=150)),
             1 => self.await_refresh(),
@@ -153,14 +153,14 @@ impl Lane {
                 pause(moment.saturating_sub(Duration::from_millis(10)));
             }
         }
-        let killed = usize::try_from(self.seed.within(1..=2)).unwrap();
-        for call in calls.iter_mut().take(killed) {
-            if call.child.try_wait().unwrap().is_none() {
-                call.child.kill().unwrap();
-                self.kills.push(self.desk.rig.elapsed());
-                self.score.kills += 1;
-            }
-        }
+        let all = self.processes();
+        let killed = match self.seed.within(0..=1) {
+            0 => vec![Pid::from_child(&calls[0].child)],
+            _ => all,
+        };
+        signal_all(&killed, Signal::KILL);
+        self.kills.push(self.desk.rig.elapsed());
+        self.score.kills += killed.len();
         self.finish(calls);
     }
 
@@ -175,7 +175,8 @@ impl Lane {
         self.await_refresh();
         pause(self.seed.millis(0..=900));
         let signals = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-        send(&run, self.seed.choose(&signals));
+        let ending = self.seed.choose(&signals);
+        signal_all(&[Pid::from_child(&run.child)], ending);
         self.finish(vec![run]);
     }
 
@@ -329,6 +330,20 @@ impl Lane {
         calls
     }
 
+    /// Finds all processes of this person: they have the home in their environment.
+    fn processes(&self) -> Vec<Pid> {
+        let home = self.desk.folder.at("home/keyway");
+        let home = home.to_str().unwrap().as_bytes();
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let ours = all.filter_map(|entry| {
+            let number: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let environment = std::fs::read(entry.path().join("environ")).ok()?;
+            let is_ours = environment.windows(home.len()).any(|part| part == home);
+            is_ours.then(|| Pid::from_raw(number))?
+        });
+        ours.collect()
+    }
+
     fn delay(&self, delay: Duration) {
         self.desk.rig.set(|settings| settings.token_delay = delay);
     }
@@ -350,10 +365,11 @@ impl Lane {
     }
 }
 
-fn send(call: &Running, signal: Signal) {
-    // It may have ended meanwhile, and is not waited for yet: the number is still its own.
-    let sent = kill_process(Pid::from_child(&call.child), signal);
-    assert!(sent.is_ok(), "{signal:?}: {sent:?}");
+fn signal_all(processes: &[Pid], signal: Signal) {
+    for process in processes {
+        // Those that are not our children may have ended meanwhile.
+        let _ended: Result<(), rustix::io::Errno> = kill_process(*process, signal);
+    }
 }
 
 fn pause(time: Duration) {
