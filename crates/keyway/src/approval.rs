@@ -91,7 +91,7 @@ pub(crate) struct EntryContext<'a> {
     /// what they say.
     pub(crate) skipped: &'a [PathBuf],
     /// What its programs are kept from.
-    pub(crate) confinement: Confinement,
+    pub(crate) confinement: &'a Confinement,
     /// What was approved before, for files that are unchanged since.
     pub(crate) store: Option<&'a dyn ApprovalStore>,
     /// The time of day.
@@ -180,13 +180,14 @@ impl Question {
             plugin_root: PathBuf::from(PREVIEW),
             ..HostVariables::default()
         };
+        let confinement = Confinement::default();
         let context = EntryContext {
             plugin: "preview",
             root: &host.plugin_root,
             host: &host,
             home: None,
             skipped: &[],
-            confinement: Confinement::default(),
+            confinement: &confinement,
             store: None,
             now: SystemTime::UNIX_EPOCH,
         };

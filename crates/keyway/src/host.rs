@@ -324,13 +324,14 @@ impl Host {
             .cloned()
             .chain(read)
             .collect();
+        let confinement = self.confinement(loaded, &server.name);
         let context = EntryContext {
             plugin: &loaded.plugin.name(),
             root: &loaded.plugin.root,
             host: variables.host_variables(),
             home: self.variables.home.as_deref(),
             skipped: &skipped,
-            confinement: self.confinement(loaded, &server.name),
+            confinement: &confinement,
             store: self.approvals.store.as_deref(),
             now: self.clock.wall(),
         };

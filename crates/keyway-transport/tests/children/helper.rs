@@ -273,6 +273,6 @@ async fn shell_line_is_run_by_the_shell_and_a_missing_command_is_reported() {
 #[tokio::test]
 async fn d11_changed_helper_is_not_run() {
     let mut changed = helper(&["helper", "print", "{\"X\": \"a\"}"]);
-    changed.verify = Some(std::sync::Arc::new(|| Err("h.sh".to_owned())));
+    changed.verify = Some(std::sync::Arc::new(|_| Err("h.sh".to_owned())));
     assert_eq!(code(&changed).await, "pending-trust");
 }

@@ -5,7 +5,7 @@
 //! runs or where something goes. Values of the person's own count by name, except in an origin and
 //! in the working folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use keyway_config::address::Address;
 use keyway_config::declared::{
@@ -34,7 +34,7 @@ pub(super) struct Sources<'a> {
     pub(super) scope: &'a Scope<'a>,
     pub(super) line: Option<&'a CommandLine>,
     pub(super) program: Option<&'a Path>,
-    pub(super) confinement: Confinement,
+    pub(super) confinement: &'a Confinement,
 }
 
 /// Says whether an entry has to be approved: it runs a program, sends a variable or weakens the
@@ -385,11 +385,16 @@ fn without_query(template: &Template) -> &str {
     text.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn confinement_fact(confinement: Confinement) -> Fact {
+fn confinement_fact(confinement: &Confinement) -> Fact {
     let Confinement {
         profile,
         // By which means is the person's own affair, and changes nothing of what is kept from it.
         mechanism: _,
+        grants,
+        read_only_grants,
+        offline,
+        // Whether it starts at all without isolation; it gets no more by it.
+        require: _,
         dangerous_inherit_environment,
     } = confinement;
     let (what, is_off) = match profile {
@@ -403,14 +408,27 @@ fn confinement_fact(confinement: Confinement) -> Fact {
             true,
         ),
     };
-    let inherits = if dangerous_inherit_environment {
-        "; it gets your whole environment, credentials included"
-    } else {
-        ""
-    };
-    let is_weaker = is_off || dangerous_inherit_environment;
+    let mut text = what.to_owned();
+    // They count for confined programs alone: any other sees the whole disk and the network.
+    if matches!(profile, SandboxProfile::Confine) {
+        text.push_str(&granted("; it may change", grants));
+        text.push_str(&granted("; it may read", read_only_grants));
+        text.push_str(if *offline { "; no network" } else { "" });
+    }
+    if *dangerous_inherit_environment {
+        text.push_str("; it gets your whole environment, credentials included");
+    }
+    let is_weaker = is_off || *dangerous_inherit_environment;
     let caution = is_weaker.then_some("an exception in your config.toml");
-    Fact::new(FactKind::Confinement, "", format!("{what}{inherits}")).with_caution(caution)
+    Fact::new(FactKind::Confinement, "", text).with_caution(caution)
+}
+
+fn granted(what: &str, paths: &[PathBuf]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<_> = paths.iter().map(|it| escaped(&it.to_string_lossy())).collect();
+    format!("{what} {}", shown.join(", "))
 }
 
 /// Says whether an argument is a credential's place: it follows a flag that is named like one.

@@ -133,7 +133,7 @@ impl Place {
             host: &host,
             home: self.home.as_deref(),
             skipped: &[self.at("keyway"), self.at(".env")],
-            confinement: self.confinement,
+            confinement: &self.confinement,
             store: Some(&self.store),
             now: self.now,
         };

@@ -106,7 +106,7 @@ const SOURCE: Key = key(
     "The folder of the plugin, or one above it. Required: another plugin of the same name gets nothing of this table",
 );
 
-const CONFINEMENT: [Key; 3] = [
+const CONFINEMENT: [Key; 7] = [
     key(
         "profile",
         Kind::Word(SandboxProfile::WORDS),
@@ -243,8 +243,10 @@ pub const SECTIONS: &[Section] = &[
         title: "[sandbox.servers.\"PLUGIN:SERVER\"]",
         about: "The same for one server; what is not said here is as in `[sandbox]`.",
         keys: &{
-            let [profile, mechanism, inherit] = CONFINEMENT;
-            [SOURCE, profile, mechanism, inherit]
+            let [profile, mechanism, grants, read_only, network, require, inherit] = CONFINEMENT;
+            [
+                SOURCE, profile, mechanism, grants, read_only, network, require, inherit,
+            ]
         },
     },
     Section {
