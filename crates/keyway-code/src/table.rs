@@ -265,12 +265,14 @@ codes! {
     rules {
         AuthConflict "auth-conflict"
         BadReference "bad-reference"
+        BridgeNotNeeded "bridge-not-needed"
         CredentialInArgs "credential-in-args"
         CredentialInHost "credential-in-host"
         CredentialInUrl "credential-in-url"
         DeprecatedSse "deprecated-sse"
         DuplicateKey "duplicate-key"
         DuplicateServer "duplicate-server"
+        EmptyCredential "empty-credential"
         EmptyHeaderDropped "empty-header-dropped"
         EmptyUrl "empty-url"
         EnvFileNotIgnored "env-file-not-ignored"
@@ -294,12 +296,14 @@ codes! {
         InvalidOauth "invalid-oauth"
         InvalidUrl "invalid-url"
         LiteralDefault "literal-default"
-        LiteralPlaceholder "literal-placeholder" => VARIABLES UNUSABLE Failed Person NO
-            "replace the placeholder by a variable, and set it: export NAME=…"
+        LiteralInCredentialPlace "literal-in-credential-place"
         LiteralSecret "literal-secret"
+        MachinePath "machine-path"
         MtlsInEntry "mtls-in-entry"
         NameCollision "name-collision"
         OauthNeedsApproval "oauth-needs-approval"
+        PlaceholderCredential "placeholder-credential" => VARIABLES UNUSABLE Failed Person NO
+            "replace the placeholder by a variable, and set it: export NAME=…"
         PreferOauth "prefer-oauth" => LIST CONNECTED Done PluginAuthor NO
             "keyway migrate oauth --server SERVER"
         SecretInDocs "secret-in-docs"
@@ -311,6 +315,7 @@ codes! {
         UndocumentedVariable "undocumented-variable"
         UnknownField "unknown-field"
         UnknownType "unknown-type"
+        UnpinnedPackage "unpinned-package"
         UnresolvedVariable "unresolved-variable" => VARIABLES UNUSABLE Failed Person NO
             "set the variable: export NAME=…, or keep it: keyway env set NAME"
         UnsupportedSchema "unsupported-schema"

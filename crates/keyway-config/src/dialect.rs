@@ -27,10 +27,10 @@ mod vs_code;
 mod windsurf;
 mod zed;
 
-use crate::template::VariableSyntax;
+use crate::template::{KnownValue, VariableSyntax};
 use crate::transport::Transport;
 
-pub use self::detect::{Detected, detect, folders_above, has_marks, host_file};
+pub use self::detect::{Detected, detect, folders_above, has_marks, host_file, is_copy};
 pub use self::fields::{HostField, HostFieldRole};
 
 /// Every dialect, in the order of the alphabet.
@@ -295,6 +295,23 @@ impl Dialect {
     pub fn transport(&self, word: &str) -> Option<Transport> {
         let found = self.types.iter().find(|(known, _)| *known == word)?;
         Some(found.1)
+    }
+}
+
+/// The name that a host has for the folder of a project or plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownPath(pub &'static str);
+
+impl KnownPath {
+    /// Returns the name that a host replaces by the folder.
+    #[must_use]
+    pub fn of(dialect: &Dialect) -> Option<Self> {
+        if dialect.is_contract() {
+            return Some(Self("CLAUDE_PROJECT_DIR:-."));
+        }
+        let mut known = dialect.variables.known.iter();
+        let folder = known.find(|(_, value)| *value == KnownValue::Variable("HOST_PLUGIN_ROOT"))?;
+        Some(Self(folder.0))
     }
 }
 

@@ -18,7 +18,7 @@
 //! let found = lint(&Context::new(&plugin).strict(true));
 //! let codes: Vec<Code> = found.iter().map(|diagnostic| diagnostic.code).collect();
 //! assert!(codes.contains(&Code::InsecureUrl));
-//! assert!(codes.contains(&Code::LiteralPlaceholder));
+//! assert!(codes.contains(&Code::PlaceholderCredential));
 //!
 //! // Every rule has a page that says why it matters and how to fix it.
 //! assert!(RULES.iter().all(|rule| rule.id.page().contains("## Why it matters")));

@@ -4,6 +4,8 @@
 //! loaded: the keys on the way down say what a string is, [`secrets`] says whether it is one.
 //! What comes back says where a credential is, never what it is.
 
+mod comments;
+
 use std::fmt;
 
 use keyway_config::document::Document;
@@ -45,6 +47,8 @@ pub enum LiteralPlace {
     Variable(String),
     /// An argument, with the flag in front of it where that is one for credentials.
     Argument(Option<String>),
+    /// A comment.
+    Comment,
     /// Any other field.
     Field(String),
 }
@@ -56,6 +60,7 @@ impl fmt::Display for LiteralPlace {
             Self::Variable(name) => write!(f, "variable `{}`", printable(name)),
             Self::Argument(Some(flag)) => write!(f, "the argument of `{}`", printable(flag)),
             Self::Argument(None) => f.write_str("an argument"),
+            Self::Comment => f.write_str("a comment"),
             Self::Field(name) => write!(f, "field `{}`", printable(name)),
         }
     }
@@ -74,7 +79,9 @@ pub fn in_document(document: &Document) -> Vec<Literal> {
     if let Some(root) = &document.tree.root {
         walk.value(root, "", StringRole::Field, &Pointer::default());
     }
-    walk.found
+    let mut found = walk.found;
+    found.extend(comments::in_comments(document));
+    found
 }
 
 /// What the strings below a key are.

@@ -5,12 +5,14 @@
 
 mod auth_conflict;
 mod bad_reference;
+mod bridge_not_needed;
 mod credential_in_args;
 mod credential_in_host;
 mod credential_in_url;
 mod deprecated_sse;
 mod duplicate_key;
 mod duplicate_server;
+mod empty_credential;
 mod empty_header_dropped;
 mod empty_url;
 mod env_file_not_ignored;
@@ -34,11 +36,13 @@ mod invalid_json;
 mod invalid_oauth;
 mod invalid_url;
 mod literal_default;
-mod literal_placeholder;
+mod literal_in_credential_place;
 mod literal_secret;
+mod machine_path;
 mod mtls_in_entry;
 mod name_collision;
 mod oauth_needs_approval;
+mod placeholder_credential;
 mod prefer_oauth;
 mod secret_in_docs;
 mod shared_token;
@@ -49,6 +53,7 @@ mod undocumented_scopes;
 mod undocumented_variable;
 mod unknown_field;
 mod unknown_type;
+mod unpinned_package;
 mod unresolved_variable;
 mod unsupported_schema;
 mod unusable_value;
@@ -346,12 +351,14 @@ impl Finding<'_> {
 pub const RULES: &[Rule] = &[
     auth_conflict::RULE,
     bad_reference::RULE,
+    bridge_not_needed::RULE,
     credential_in_args::RULE,
     credential_in_host::RULE,
     credential_in_url::RULE,
     deprecated_sse::RULE,
     duplicate_key::RULE,
     duplicate_server::RULE,
+    empty_credential::RULE,
     empty_header_dropped::RULE,
     empty_url::RULE,
     env_file_not_ignored::RULE,
@@ -373,11 +380,13 @@ pub const RULES: &[Rule] = &[
     invalid_oauth::RULE,
     invalid_url::RULE,
     literal_default::RULE,
-    literal_placeholder::RULE,
+    literal_in_credential_place::RULE,
     literal_secret::RULE,
+    machine_path::RULE,
     mtls_in_entry::RULE,
     name_collision::RULE,
     oauth_needs_approval::RULE,
+    placeholder_credential::RULE,
     prefer_oauth::RULE,
     secret_in_docs::RULE,
     shared_token::RULE,
@@ -388,6 +397,7 @@ pub const RULES: &[Rule] = &[
     undocumented_variable::RULE,
     unknown_field::RULE,
     unknown_type::RULE,
+    unpinned_package::RULE,
     unresolved_variable::RULE,
     unsupported_schema::RULE,
     unusable_value::RULE,
@@ -402,6 +412,7 @@ const PEDANTIC: &[Code] = &[
     Code::EmptyUrl,
     Code::ForeignSchema,
     Code::UndocumentedScopes,
+    Code::UnpinnedPackage,
 ];
 
 #[cfg(test)]

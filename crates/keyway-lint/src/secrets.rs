@@ -104,6 +104,8 @@ pub enum Reason {
     UrlQuery,
     /// The user info of a URL.
     UrlUserInfo,
+    /// A part of the path of a URL.
+    UrlPath,
     /// The default of a variable reference, as in `${X:-literal}`.
     Default,
     /// The name of an `oauth` field.

@@ -256,6 +256,14 @@ fn fits(pattern: &str, parts: &[&str]) -> bool {
         })
 }
 
+/// Says whether a file is one to copy and fill in, such as `.mcp.json.example`.
+#[must_use]
+pub fn is_copy(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let mut words = name.split(['.', '-', '_']).skip(1);
+    words.any(|word| matches!(word, "example" | "sample" | "template" | "tmpl" | "dist"))
+}
+
 /// Drops the words by which a copy is told from the file itself.
 fn without_copy_marks(name: &str) -> String {
     let kept = name

@@ -313,7 +313,7 @@ impl ResolveFault {
             Self::HeaderValue { .. } | Self::ControlCharacter { .. } => Code::UnusableValue,
             Self::HostVariable { .. } => Code::HostVariableRedefined,
             Self::OAuth(_) => Code::InvalidOauth,
-            Self::Placeholder => Code::LiteralPlaceholder,
+            Self::Placeholder => Code::PlaceholderCredential,
         }
     }
 }

@@ -303,6 +303,8 @@ fn base_name(server: &DeclaredServer, literal: &Literal, before: &str) -> String
             names::from_words(name)
         }
         LiteralPlace::Argument(name) => names::from_words(name.as_deref().or(flag)?),
+        // A comment is never filled in, so nothing of it moves.
+        LiteralPlace::Comment => None,
     };
     let suggested = literal.finding.suggested_variable.clone();
     let name = suggested.or_else(by_place);

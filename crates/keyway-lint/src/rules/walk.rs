@@ -1,11 +1,15 @@
 //! How rules walk over the raw objects of entries, and how they name what they find.
 
 use keyway_config::declared::{DeclaredServer, EntryFault};
+use keyway_config::dialect::HostFieldRole;
 use keyway_config::document::{Document, Entry};
 use keyway_config::json::Object;
 use keyway_config::plugin::Plugin;
+use keyway_config::template::environment_name;
 use keyway_config::usage::FieldRole;
 use keyway_secret::printable;
+
+use crate::secrets::is_credential_name;
 
 /// Returns every entry that is an object, loadable or not, with that object; of a repeated name
 /// only the last.
@@ -53,6 +57,38 @@ pub(super) fn named(role: FieldRole<'_>) -> String {
         FieldRole::Command => "`command`".to_owned(),
         FieldRole::Argument(number) => format!("argument {number}"),
     }
+}
+
+/// Says how a credential is written in this place by the host of the file.
+pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String {
+    let name = match role {
+        FieldRole::Env(name) => environment_name(name),
+        FieldRole::Header(name) => environment_name(name).filter(|it| it != "AUTHORIZATION"),
+        _ => None,
+    };
+    let name = name.unwrap_or_else(|| "VARIABLE".to_owned());
+    let dialect = document.dialect;
+    let by_name = match role {
+        FieldRole::Env(_) => dialect.key(HostFieldRole::EnvNames),
+        FieldRole::Header(_) => dialect
+            .key(HostFieldRole::HeadersFromEnv)
+            .or_else(|| dialect.key(HostFieldRole::BearerFromEnv)),
+        _ => None,
+    };
+    match (dialect.variables_in(role.place()).write(&name), by_name) {
+        (_, Some(key)) => format!("name the variable in `{key}`, which each person sets"),
+        (Some(own), None) => format!("write `{}` instead, which each person sets", shown(&own)),
+        (None, None) => format!(
+            "{} replaces no variables here; start the server through `keyway run`, which does",
+            dialect.name
+        ),
+    }
+}
+
+/// Says whether an argument is a flag whose value is a credential.
+pub(super) fn credential_flag(argument: &str) -> bool {
+    let name = argument.strip_prefix("--");
+    name.is_some_and(|name| !name.contains('=') && is_credential_name(name))
 }
 
 /// Returns a name that a stranger wrote in a form that a message may carry: printable and short.

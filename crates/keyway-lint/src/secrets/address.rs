@@ -28,10 +28,27 @@ pub(super) fn scan(text: &str, scrutiny: Scrutiny, hits: &mut Vec<Hit>) {
         };
         url.user_info(scrutiny, hits);
         url.query(scrutiny, hits);
+        if scrutiny == Scrutiny::Normal {
+            url.path(hits);
+        }
     }
     if text.len() <= LONGEST_VALUE && !text.contains("://") && text.contains('@') {
         data_source_name(text, hits);
     }
+}
+
+/// A long part without structure that mixes capitals, small letters and digits, or 32 and more
+/// hexadecimal digits that are not a commit's.
+fn is_key_in_path(part: &str) -> bool {
+    let is_plain = part
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'='));
+    let has = |test: fn(&u8) -> bool| part.bytes().any(|b| test(&b));
+    let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let digits = part.bytes().filter(u8::is_ascii_digit).count();
+    let is_hex = part.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_long_hex = is_hex && part.len() >= 32 && part.len() != 40 && digits >= 6;
+    is_plain && part.len() >= 24 && (is_mixed && digits >= 3 || is_long_hex)
 }
 
 struct Url<'a> {
@@ -117,6 +134,34 @@ impl Url<'_> {
                 judge(self.text, range, place, Reason::UrlQuery, hits);
             }
             at += pair.len() + 1;
+        }
+    }
+
+    /// Finds a part of the path that is a key by itself, as in `/s/KEY/mcp`.
+    fn path(&self, hits: &mut Vec<Hit>) {
+        let rest = self.rest();
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let mut parts = rest.split('/');
+        let host = parts.next().unwrap_or_default();
+        // Commits and files have long names there.
+        if !self.is_web()
+            || ["git", "registry", "cdn"]
+                .iter()
+                .any(|it| host.contains(it))
+        {
+            return;
+        }
+        let mut at = self.rest.start + host.len() + 1;
+        for part in parts {
+            if is_key_in_path(part) {
+                let place = NamedPlace {
+                    promise: Promise::WEAK,
+                    name: None,
+                };
+                let range = at..at + part.len();
+                judge(self.text, range, place, Reason::UrlPath, hits);
+            }
+            at += part.len() + 1;
         }
     }
 

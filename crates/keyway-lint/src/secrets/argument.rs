@@ -104,7 +104,13 @@ fn attached_password(value: &str, args: &[&str], hits: &mut Vec<Hit>) {
             .any(|name| arg.contains(name))
     };
     let port = password.bytes().all(|b| b.is_ascii_digit() || b == b':');
-    if !port && args.iter().any(client) {
+    // The program may be the command itself, which is not among its arguments; a user beside it
+    // says as much.
+    let user = |arg: &&str| {
+        let attached = arg.strip_prefix("-u").is_some_and(|user| !user.is_empty());
+        (attached || *arg == "-u" || *arg == "--user") && !arg.starts_with("--u=")
+    };
+    if !port && (args.iter().any(client) || args.iter().any(user)) {
         let place = NamedPlace {
             promise: Promise::PASSWORD,
             name: None,

@@ -91,6 +91,7 @@ fn is_credential(body: &str, place: NamedPlace<'_>) -> bool {
     formed
         && (place.promise.strength == Strength::Strong || looks_random(body))
         && !is_switch(body)
+        && !(kind == CredentialKind::Token && is_words(body))
         && !is_path(body)
         && !body.contains("://")
         && !is_reference_here(body, kind)
@@ -146,6 +147,21 @@ fn is_json(body: &str) -> bool {
     (body.starts_with('{') && body.ends_with('}')) || (body.starts_with('[') && body.ends_with(']'))
 }
 
+/// `checkout-redesign`, `production`: words that a person chose, as no vendor issues them.
+fn is_words(body: &str) -> bool {
+    let mut words = body.split(['-', '_']);
+    let is_word = |word: &str| {
+        (3..=LONGEST_WORD).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_lowercase())
+            && word.bytes().any(|byte| b"aeiouy".contains(&byte))
+    };
+    // Who writes that it is a secret means one.
+    let says_so = ["secret", "token", "password", "passwd", "credential"]
+        .iter()
+        .any(|word| body.contains(word));
+    !says_so && words.clone().count() <= MOST_WORDS && words.all(is_word)
+}
+
 /// Words that select a behaviour.
 fn is_switch(body: &str) -> bool {
     SWITCHES
@@ -188,6 +204,9 @@ fn scheme_length(body: &str) -> usize {
     }
     0
 }
+
+const LONGEST_WORD: usize = 12;
+const MOST_WORDS: usize = 4;
 
 const SCHEMES: &[&str] = &[
     "bearer",

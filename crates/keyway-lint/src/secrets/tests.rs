@@ -2,6 +2,7 @@
 
 mod positions;
 mod properties;
+mod reach;
 mod shapes;
 mod wording;
 

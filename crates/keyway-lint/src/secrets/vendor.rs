@@ -16,6 +16,7 @@ use std::sync::LazyLock;
 
 use shape::{Anchor, Runs, Shape};
 
+use super::appearance::looks_random;
 use super::limits::MOST_HITS;
 use super::placeholder;
 
@@ -146,7 +147,26 @@ fn match_at(text: &str, at: usize, runs: &mut Runs<'_>) -> Option<Match> {
 
 fn is_real(text: &str, range: &Range<usize>) -> bool {
     text.get(range.clone())
-        .is_some_and(|token| !placeholder::is_placeholder(token))
+        .is_some_and(|token| !placeholder::is_placeholder(token) || outvotes_marks(token))
+}
+
+/// Says whether a token is so long and so random that a word in it, such as `test`, came about by
+/// chance or is part of its form.
+fn outvotes_marks(token: &str) -> bool {
+    let tail = token
+        .len()
+        .checked_sub(OUTVOTING)
+        .and_then(|at| token.get(at..));
+    let Some(tail) = tail else { return false };
+    let mut letters: Vec<u8> = tail.bytes().collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let is_crossed = [
+        "xxx", "XXX", "...", "***", "___", "000", "1234", "abcd", "ABCD",
+    ]
+    .iter()
+    .any(|mark| token.contains(mark));
+    looks_random(tail) && letters.len() >= DISTINCT && !is_crossed && !token.contains(['<', '['])
 }
 
 /// Whether a token may begin at `at`: after nothing, punctuation, or a percent-encoded byte.
@@ -205,3 +225,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     }
     index
 });
+
+/// How many random characters at the end of a token outvote words in it, and how many of them differ.
+const OUTVOTING: usize = 28;
+const DISTINCT: usize = 14;

@@ -1,0 +1,174 @@
+//! `placeholder-credential`: text that only marks the place of a credential stands in it.
+
+use keyway_code::Code;
+use keyway_config::declared::{DeclaredServer, Field};
+use keyway_config::diagnostic::Severity;
+use keyway_config::dialect::is_copy;
+use keyway_config::document::Document;
+use keyway_config::headers::is_credential_header;
+use keyway_config::placeholder;
+use keyway_config::usage::{self, FieldRole};
+
+use super::walk::{credential_flag, in_own_syntax, named};
+use super::{Context, Report, Rule};
+use crate::secrets::{self, is_credential_name};
+
+pub(super) const RULE: Rule = Rule {
+    id: Code::PlaceholderCredential,
+    severity: Severity::Error,
+    strict: Severity::Error,
+    fix: None,
+    summary: "A placeholder such as `YOUR_TOKEN` stands where a credential belongs",
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    for (document, server) in context.plugin.servers() {
+        // A file that others copy and fill in is made of placeholders.
+        if is_copy(document.source.path()) {
+            continue;
+        }
+        let fields = usage::fields(server);
+        for (place, (role, field)) in fields.iter().enumerate() {
+            let before = place.checked_sub(1).and_then(|before| fields.get(before));
+            let flag = before.map(|(_, field)| field.template.as_str());
+            if let Some(found) = finding(*role, field, flag) {
+                add(report, (document, server), (*role, field), found);
+            }
+        }
+    }
+}
+
+/// What becomes of a placeholder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// The entry does not resolve.
+    Refused,
+    /// A program gets it.
+    PassedOn,
+}
+
+fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<Found> {
+    let template = &field.template;
+    let text = template.as_str();
+    let is_stock = |text: &str| {
+        let text = text.trim();
+        !text.is_empty() && template.is_literal() && secrets::is_placeholder(text)
+    };
+    match role {
+        FieldRole::Header(name) => {
+            let is_for_credentials = is_credential_header(name);
+            placeholder::in_header(template, is_for_credentials, None).then_some(Found::Refused)
+        }
+        FieldRole::Url => placeholder::in_address(template, None).then_some(Found::Refused),
+        FieldRole::OAuth(_) => placeholder::in_oauth(template, None).then_some(Found::Refused),
+        FieldRole::Env(name) => {
+            (is_credential_name(name) && is_stock(text)).then_some(Found::PassedOn)
+        }
+        FieldRole::Argument(_) => {
+            let value = match (text.strip_prefix("--"), before) {
+                (Some(flag), _) => {
+                    let (name, value) = flag.split_once('=')?;
+                    value.get(..).filter(|_| is_credential_name(name))?
+                }
+                (None, Some(before)) if credential_flag(before) => text,
+                _ => return None,
+            };
+            is_stock(value).then_some(Found::PassedOn)
+        }
+        FieldRole::Command | FieldRole::Cwd | FieldRole::EnvFile => None,
+    }
+}
+
+fn add(
+    report: &mut Report<'_>,
+    (document, server): (&Document, &DeclaredServer),
+    (role, field): (FieldRole<'_>, &Field),
+    found: Found,
+) {
+    let field_name = named(role);
+    let (message, severity) = match (found, report.strict) {
+        (Found::Refused, _) => (
+            format!("{field_name} holds a placeholder, so nothing is sent"),
+            Severity::Error,
+        ),
+        (Found::PassedOn, true) => (format!("{field_name} holds a placeholder"), Severity::Error),
+        (Found::PassedOn, false) => (
+            format!("{field_name} holds a placeholder"),
+            Severity::Warning,
+        ),
+    };
+    report
+        .field(document, server, field, message)
+        .severity(severity)
+        .hint(in_own_syntax(document, role));
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_config::diagnostic::Severity;
+    use keyway_config::plugin::Plugin;
+
+    use crate::rules::fixture::{entry, findings, pointers};
+
+    const ID: &str = "placeholder-credential";
+
+    #[test]
+    fn it_is_an_error_where_it_would_be_sent_and_a_warning_for_a_program() {
+        for (fields, severity) in [
+            (
+                r#""url": "https://h.example", "headers": {"Authorization": "Bearer YOUR_API_KEY"}"#,
+                Severity::Error,
+            ),
+            (
+                r#""url": "https://YOUR_TENANT.h.example/mcp""#,
+                Severity::Error,
+            ),
+            (
+                r#""url": "https://h.example", "oauth": {"clientId": "<client id>"}"#,
+                Severity::Error,
+            ),
+            (
+                r#""command": "x", "env": {"API_KEY": "your-api-key-here"}"#,
+                Severity::Warning,
+            ),
+            (
+                r#""command": "x", "env": {"DB_PASSWORD": "changeme"}"#,
+                Severity::Warning,
+            ),
+            (
+                r#""command": "x", "args": ["--api-key", "YOUR_API_KEY"]"#,
+                Severity::Warning,
+            ),
+            (
+                r#""command": "x", "args": ["--token=<token>"]"#,
+                Severity::Warning,
+            ),
+        ] {
+            let found = findings(ID, &entry(fields));
+            assert_eq!(found.len(), 1, "{fields}");
+            assert_eq!(found[0].severity, severity, "{fields}");
+        }
+    }
+
+    #[test]
+    fn references_words_and_empty_values_are_left_alone() {
+        for fields in [
+            r#""command": "x", "env": {"API_KEY": "${API_KEY}", "A_TOKEN": "", "MODE": "your-mode"}"#,
+            r#""command": "x", "args": ["--api-key", "${API_KEY}", "--name", "YOUR_NAME"]"#,
+            r#""url": "https://your-team.example/mcp", "headers": {"X-Team": "acme"}"#,
+        ] {
+            assert!(pointers(ID, &entry(fields)).is_empty(), "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_file_to_copy_and_fill_in_may_have_them_and_a_hint_is_the_hosts_own() {
+        let text = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_KEY": "YOUR_API_KEY"}}}}"#;
+        let plugin = Plugin::from_text("/plugin", ".mcp.json.example", text);
+        assert!(findings(ID, &plugin).is_empty());
+        let plugin = Plugin::from_text("/plugin", ".cursor/mcp.json", text);
+        let hint = findings(ID, &plugin)[0].hint.clone().unwrap();
+        assert!(hint.contains("`${env:API_KEY}`"), "{hint}");
+    }
+}
