@@ -173,7 +173,10 @@ mod tests {
     fn words_and_other_syntaxes_are_searched_for_tokens() {
         let token = ["sbp_38db93c4", "def7414fdb269a51", "c07e62b8d3f0475e"].concat();
         let text = format!("{{ // the old one: {token}\n\"servers\": {{}} }}\n");
-        assert_eq!(found(".vscode/mcp.json", &text), [token.clone()]);
+        assert_eq!(
+            found(".vscode/mcp.json", &text),
+            std::slice::from_ref(&token)
+        );
         let text = format!("# API_KEY = \"{token}\"\n[mcp_servers.a]\ncommand = \"x\"\n");
         assert_eq!(found(".codex/config.toml", &text), [token]);
         let text = "{ // set your token in the environment, see https://h.example/docs\n\"servers\": {} }\n";
