@@ -39,11 +39,7 @@ pub enum Trouble {
     Drip(Duration),
 }
 
-#[expect(
-    clippy::expect_used,
-    clippy::missing_panics_doc,
-    reason = "a test without its network must stop"
-)]
+#[expect(clippy::expect_used, reason = "a test without its network must stop")]
 impl ChaosProxy {
     /// Listens; where it leads is said by [`Self::lead_to`].
     pub(crate) fn bind() -> (Self, TcpListener) {
