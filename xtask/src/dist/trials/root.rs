@@ -65,6 +65,8 @@ impl Root {
             .arg("--directory")
             .arg(&path);
         child::run(&mut tar)?;
+        // `mmdebstrap` writes none, and the demo signs in at `localhost`.
+        tree::write(&path.join("etc/hosts"), "127.0.0.1 localhost\n")?;
         Ok(Self {
             path,
             is_system: true,
