@@ -3,6 +3,9 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "tests stop where they cannot go on, and their length is set from outside"
 )]
