@@ -305,14 +305,15 @@ fn e10_a_second_plugin_of_the_same_name_gets_no_exception() {
 #[test]
 fn what_confined_programs_may_use_is_read() {
     let parsed = parse(
-        "[sandbox]\ngrants = [\"~/.npm\"]\nrequire = true\n[sandbox.servers.\"p:s\"]\nread_only_grants = [\"/opt/sdk\"]\nnetwork = false\n",
+        "[sandbox]\ngrants = [\"~/.npm\"]\nrequire = true\n[sandbox.servers.\"p:s\"]\nsource = \"/plugins/p\"\nread_only_grants = [\"/opt/sdk\"]\nnetwork = false\n",
     );
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
-    let own = parsed.settings.sandbox.of("p:s");
+    let root = std::path::Path::new("/plugins/p");
+    let own = parsed.settings.sandbox.of("p:s", root);
     assert!(own.offline && own.require);
     assert_eq!(own.read_only_grants, [std::path::PathBuf::from("/opt/sdk")]);
     assert!(own.grants[0].ends_with(".npm"), "{:?}", own.grants);
-    let other = parsed.settings.sandbox.of("p:t");
+    let other = parsed.settings.sandbox.of("p:t", root);
     assert!(!other.offline && other.require && other.read_only_grants.is_empty());
 }
 
