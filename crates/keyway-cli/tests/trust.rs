@@ -32,7 +32,8 @@ fn digests(outcome: &Outcome) -> Vec<String> {
 fn approvals(folder: &Folder) -> usize {
     let listed = done(folder, &["trust", "list", "--format", "json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
-    listed["approvals"].as_array().unwrap().len()
+    let approvals = listed.get("approvals").and_then(|it| it.as_array());
+    approvals.unwrap().len()
 }
 
 const TWO: &str = r#"{"mcpServers": {"a": {"command": "prog-a"}, "b": {"command": "prog-b", "env": {"K": "${K}"}}}}"#;

@@ -228,10 +228,7 @@ impl Grant<'_> {
     fn is_agreed(&self, questions: &[Question]) -> Result<bool, CliError> {
         let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
         let page = page.join("\n");
-        let fits = |question: &Question| {
-            let digest = question.digest.to_string();
-            self.digests.iter().any(|given| *given == digest)
-        };
+        let fits = |question: &Question| self.digests.contains(&question.digest.to_string());
         if !self.digests.is_empty() {
             self.context.print_aside(&page);
             if questions.iter().all(fits) {

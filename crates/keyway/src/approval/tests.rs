@@ -1,3 +1,8 @@
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files of a fresh temporary folder, written as anybody would"
+)]
+
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -719,11 +724,7 @@ fn an_approval_is_found_until_it_is_revoked_and_grants_survive_a_new_one() {
 /// By flag: `cargo test --release -p keyway --lib -- --ignored a_tree_of_50_000_files --nocapture`.
 #[test]
 #[ignore = "a measurement; a busy machine decides nothing"]
-#[expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "it is compared with `find`"
-)]
+#[expect(clippy::disallowed_methods, reason = "it is compared with `find`")]
 fn a_tree_of_50_000_files_that_is_unchanged_costs_at_most_twice_a_find() {
     let place = Place::new();
     for folder in 0..500 {
