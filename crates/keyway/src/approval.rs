@@ -20,6 +20,7 @@ mod hash;
 mod ledger;
 mod manifest;
 mod places;
+mod plan_digest;
 mod record;
 mod store;
 mod text;
@@ -35,11 +36,11 @@ use keyway_config::source::Source;
 use keyway_config::template::Foreign;
 
 use self::command::{CommandLine, is_code_variable, is_plugins_value};
-use self::digest::PlanDigest;
 use self::fact::Which;
 use self::facts::Sources;
 use self::files::{Cache, Lookup, configuration};
 use self::places::Places;
+use self::plan_digest::PlanDigest;
 use self::tree::TreePlace;
 use crate::settings::Confinement;
 

@@ -53,9 +53,16 @@ fn error_data(house: &House) -> Value {
         let line = line.unwrap();
         serde_json::from_str::<Value>(&line).unwrap()
     });
-    let welcome = answers.find(|answer| answer["id"] == 1).unwrap();
-    assert!(welcome["result"].is_object(), "{welcome}");
-    let told = answers.find(|answer| answer["id"] == 2).unwrap();
+    let welcome = answers
+        .find(|answer| answer.get("id") == Some(&1.into()))
+        .unwrap();
+    assert!(
+        welcome.pointer("/result").is_some_and(Value::is_object),
+        "{welcome}"
+    );
+    let told = answers
+        .find(|answer| answer.get("id") == Some(&2.into()))
+        .unwrap();
     drop(stdin);
     drop(child.wait());
     let told = told.pointer("/result/structuredContent");

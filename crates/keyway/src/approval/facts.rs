@@ -427,7 +427,10 @@ fn granted(what: &str, paths: &[PathBuf]) -> String {
     if paths.is_empty() {
         return String::new();
     }
-    let shown: Vec<_> = paths.iter().map(|it| escaped(&it.to_string_lossy())).collect();
+    let shown: Vec<_> = paths
+        .iter()
+        .map(|it| escaped(&it.to_string_lossy()))
+        .collect();
     format!("{what} {}", shown.join(", "))
 }
 

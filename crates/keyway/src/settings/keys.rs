@@ -243,7 +243,15 @@ pub const SECTIONS: &[Section] = &[
         title: "[sandbox.servers.\"PLUGIN:SERVER\"]",
         about: "The same for one server; what is not said here is as in `[sandbox]`.",
         keys: &{
-            let [profile, mechanism, grants, read_only, network, require, inherit] = CONFINEMENT;
+            let [
+                profile,
+                mechanism,
+                grants,
+                read_only,
+                network,
+                require,
+                inherit,
+            ] = CONFINEMENT;
             [
                 SOURCE, profile, mechanism, grants, read_only, network, require, inherit,
             ]
