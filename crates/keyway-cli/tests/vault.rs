@@ -154,7 +154,7 @@ fn machine_without_a_session_gets_a_key_file_and_an_honest_word_about_it() {
     let status = home.status();
     assert_eq!(status["state"], "open");
     assert_eq!(status["key_source"], "key-file");
-    assert_eq!(status["schema"], 2);
+    assert_eq!(status["schema"], 3);
     assert!(status["bytes"].as_u64().unwrap() > 0);
     let shown = home.done(&["vault", "status"]).stdout;
     let honest = "anyone who can read your files as you can read this key";

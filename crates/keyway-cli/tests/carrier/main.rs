@@ -99,6 +99,7 @@ fn renewal_survives_interrupt_terminate_and_kill_in_a_row() {
         for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
             // It may have ended by the signal before; then there is nothing left to end.
             let _gone: Result<(), _> = kill_process(Pid::from_child(&run.child), signal);
+            // The pause between the signals is what clients leave: no event stands for it.
             std::thread::sleep(APART);
         }
         assert!(run.child.try_wait().unwrap().is_some(), "it is gone");
