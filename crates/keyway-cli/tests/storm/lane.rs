@@ -120,8 +120,8 @@ impl Lane {
         self.finish(calls);
     }
 
-    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: all processes of this
-    /// person, those that carry an exchange included, or one.
+    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: all commands of this
+    /// person, or one.
     fn stop(&mut self) {
         self.delay(Duration::from_secs(1));
         let calls = self.calls(1..=3);
@@ -139,7 +139,7 @@ impl Lane {
     }
 
     /// At one of the points: while it starts, while the server thinks, when the answer is there. One
-    /// command, or every process that may carry the exchange.
+    /// command, or all of them.
     fn kill(&mut self) {
         let delay = self.seed.millis(30..=300);
         self.delay(delay);
@@ -330,7 +330,8 @@ impl Lane {
         calls
     }
 
-    /// Finds all processes of this person: they have the home in their environment.
+    /// Finds all commands of this person: they have the home in their environment. The process that
+    /// carries an exchange has none, and is left alone.
     fn processes(&self) -> Vec<Pid> {
         let home = self.desk.folder.at("home/keyway");
         let home = home.to_str().unwrap().as_bytes();
