@@ -90,5 +90,5 @@ fn action_annotates_and_fails_on_errors_only() {
     assert!(shown(&strict.stdout).starts_with("::error file=a b/.mcp.json,"));
     assert!(folder.read("out.sarif").contains("url-missing-type"));
     let missing = run_action(&folder, ["none", "false", ""]).unwrap();
-    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.status.code(), Some(2));
 }

@@ -16,6 +16,7 @@ mod fact;
 mod facts;
 mod files;
 mod hash;
+mod hidden;
 #[cfg(feature = "vault")]
 mod ledger;
 mod manifest;

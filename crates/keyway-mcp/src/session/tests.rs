@@ -49,6 +49,7 @@ impl Link for Scripted {
                         .unwrap();
                 }
                 Some(Reply::Late(delay, result)) => {
+                    // A server that is late, by the clock that the test has paused or not.
                     tokio::time::sleep(delay).await;
                     let answer = event(json!({"id": id, "result": result}));
                     self.events.send(answer).await.unwrap();

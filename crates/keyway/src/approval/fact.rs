@@ -4,6 +4,7 @@ use keyway_lint::mask;
 use keyway_secret::{escaped, escaped_word, hint_of};
 
 use super::hash::{Hash, Hasher};
+use super::hidden::hide_credentials;
 
 /// One thing that a person approves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +136,12 @@ impl Fact {
     #[must_use]
     pub fn text(&self) -> String {
         // Of what looks like a credential only the beginning is shown; all of it counts.
-        mask::in_words(&self.whole_text())
+        let text = self.whole_text();
+        let text = match self.kind {
+            FactKind::Runs | FactKind::Program | FactKind::Reaches => hide_credentials(&text),
+            _ => text,
+        };
+        mask::in_words(&text)
     }
 
     fn whole_text(&self) -> String {
