@@ -34,7 +34,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), XtaskError> {
     }
     let code = code::measure(workspace)?;
     for (name, lines) in code::per_crate(&code) {
-        let limit = match name.as_str() {
+        let limit = match name {
             "keyway" => KEYWAY,
             _ => LARGEST_CRATE,
         };
