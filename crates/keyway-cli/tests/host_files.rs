@@ -142,6 +142,8 @@ fn a_change_anywhere_in_an_entry_of_toml_asks_again() {
     let granted = run(&folder, &["trust", "grant", "s"]);
     assert_eq!(granted.code, 0, "{}", granted.everything());
     assert_eq!(run(&folder, &["tools", "s"]).code, 0);
+    // What the program wrote into the plugin would ask again.
+    std::fs::remove_file(folder.at("heard.txt")).unwrap();
     // Elsewhere in the file a change is none of the entry's; behind another table it is.
     let folder = folder.file(".codex/config.toml", entry.replace("a = 1", "a = 2"));
     assert_eq!(run(&folder, &["tools", "s"]).code, 0);

@@ -371,7 +371,7 @@ fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
     assert!(
         granted
             .stderr
-            .contains("sends  ${KEYED_KEY} in the address to https://t.example"),
+            .contains("sends     ${KEYED_KEY} in the address to https://t.example"),
         "{}",
         granted.stderr
     );

@@ -96,7 +96,7 @@ fn a_refused_helper_is_run_once_more() {
     let folder = Folder::with_entries(&format!(
         r#"{{"s": {{"type": "http", "url": "http://127.0.0.1:{port}/mcp", "headersHelper": "./h.sh"}}}}"#
     ))
-    .executable("h.sh", "#!/bin/sh\necho run >> \"$PLUGIN_ROOT/runs.txt\"\necho '{\"X-Key\": \"'$$'\"}'\n");
+    .executable("h.sh", "#!/bin/sh\necho '{\"X-Key\": \"'$$'\"}'\n");
     let outcome = keyway(&folder).args(["probe", "s", "--trust"]).run();
     assert_eq!(outcome.code, 1, "{}", outcome.everything());
     let asked = server.seen();

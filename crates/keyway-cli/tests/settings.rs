@@ -86,17 +86,18 @@ fn a_profile_is_the_flag_s_then_the_environment_s_then_the_file_s() {
     let row = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(!row("s ").contains("pending-trust"), "{status}");
     assert!(row("t ").contains("pending-trust"), "{status}");
-    let code = |call: Keyway| {
+    let run = |call: Keyway, words: &[&str]| {
         // What the program wrote into the plugin would ask again.
         for written in ["seen.txt", "settings.txt"] {
             drop(std::fs::remove_file(folder.at(written)));
         }
-        call.args(["tools", "s"]).run().code
+        call.args(words.iter().copied()).run().code
     };
+    let code = |call: Keyway| run(call, &["tools", "s"]);
     assert_eq!(code(keyway(&folder)), 1, "approved, though it is no server");
     assert_eq!(code(keyway(&folder).env("KEYWAY_PROFILE", "home")), 4);
     let both = keyway(&folder).env("KEYWAY_PROFILE", "home");
-    assert_eq!(code(both.args(["--profile", "work"])), 1);
+    assert_eq!(run(both, &["tools", "s", "--profile", "work"]), 1);
 }
 
 #[test]

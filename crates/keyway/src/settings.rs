@@ -21,9 +21,7 @@ mod tree;
 mod words;
 
 use std::collections::BTreeMap;
-#[cfg(feature = "settings-file")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keyway_secret::Secret;
 
