@@ -81,6 +81,7 @@ pub(crate) fn file_name(command: &str) -> &str {
 /// Returns variables that keep a program from writing into the plugin, unless its entry sets them.
 ///
 /// Byte code beside a script would change the tree that was approved, with every start.
+#[cfg(feature = "stdio")]
 pub(crate) fn redirections(command: &str, host: &HostVariables) -> Vec<(&'static str, PathBuf)> {
     let data = &host.plugin_data;
     if data.as_os_str().is_empty() {

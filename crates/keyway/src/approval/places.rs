@@ -41,6 +41,7 @@ impl Places<'_> {
     }
 
     /// Returns where the plugin is, seen from the person's home.
+    #[cfg(feature = "vault")]
     pub(super) fn source(root: &Path, home: Option<&Path>) -> String {
         let below = home
             .filter(|home| home.components().nth(1).is_some())
