@@ -26,10 +26,10 @@ fn run_helper_again_runs_it_and_the_server_sees_the_new_header() {
     let entry = format!(
         r#"{{"signed": {{"type": "http", "url": "{url}", "headersHelper": "./helper.sh"}}}}"#
     );
-    let helper = "#!/bin/sh\nread -r key < key && printf '{\"X-Key\": \"%s\"}' \"$key\"\n";
+    let helper = "#!/bin/sh\nread -r key < ../key && printf '{\"X-Key\": \"%s\"}' \"$key\"\n";
     let folder = Folder::new()
         .file("p/.mcp.json", entry)
-        .file("p/key", "the-old-key\n")
+        .file("key", "the-old-key\n")
         .executable("p/helper.sh", helper);
     let house = House::over(folder, &[], &[]);
     let approve = json!([
@@ -47,7 +47,7 @@ fn run_helper_again_runs_it_and_the_server_sees_the_new_header() {
         "{:?}",
         keys()
     );
-    house.folder.put("p/key", "the-new-key\n");
+    house.folder.put("key", "the-new-key\n");
     let again = json!([
         {"go": house.open()}, {"wait": "live"}, {"click": "signed"}, {"wait": "What is wrong"},
         {"click": "Run helper again signed"}, {"wait": "Connected"}, {"gone": "What is wrong"},
