@@ -24,6 +24,10 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
         fix: None,
     });
     let mut diagnostics: Vec<Diagnostic> = diagnostics.collect();
+    // What says the same is counted once; these are to be told apart.
+    for (number, diagnostic) in diagnostics.iter_mut().enumerate().skip(1) {
+        diagnostic.message = format!("wrong number {number}");
+    }
     if let [first, second] = &mut *diagnostics {
         first.related = second.location.take().map(|location| Related {
             location,
