@@ -113,6 +113,7 @@ fn dispatch(task: Task) -> Result<(), XtaskError> {
         Task::Deny { advisories: true } => deny::check_advisories(&workspace),
         Task::Docs { check: false } => docs::write(&workspace),
         Task::Docs { check: true } => docs::check(&workspace),
+        Task::Dist { smoke: true, .. } => dist::smoke(&workspace),
         Task::Dist {
             test: true, roots, ..
         } => dist::test(&workspace, Extent::from_flag(roots)),
@@ -254,6 +255,9 @@ enum Task {
         /// Try the packages that are there: install each where nothing is and run `demo --check`
         #[arg(long)]
         test: bool,
+        /// Pack the unoptimised binary that was built last as a wheel and try it, as CI does
+        #[arg(long, conflicts_with_all = ["test", "twice", "binary", "setup"])]
+        smoke: bool,
         /// Try them in Debian systems as well; needs `mmdebstrap`
         #[arg(long, requires = "test")]
         roots: bool,
