@@ -15,7 +15,10 @@ fuzz_target!(|text: &str| {
         let cautions = question.facts.iter().filter(|fact| fact.caution.is_some());
         let lines = 2 + question.facts.len() + cautions.count();
         assert_eq!(shown.lines().count(), lines, "{shown}");
-        assert!(shown.lines().skip(1).all(|line| line.starts_with("  ")), "{shown}");
+        assert!(
+            shown.lines().skip(1).all(|line| line.starts_with("  ")),
+            "{shown}"
+        );
     }
 });
 

@@ -15,7 +15,11 @@ fuzz_target!(|text: &str| {
     assert_eq!(questions.len(), again.len());
     for (one, same) in questions.iter().zip(&again) {
         // What a value changes without being shown must not ask again, and the other way round.
-        assert_eq!(one.digest == same.digest, one.facts == same.facts, "{one}\n{same}");
+        assert_eq!(
+            one.digest == same.digest,
+            one.facts == same.facts,
+            "{one}\n{same}"
+        );
         let stored = Approval::of(one).to_bytes();
         let stored = Approval::from_bytes(&stored).expect("what was just written");
         assert_eq!(stored.last_facts().map(<[_]>::len), Some(one.facts.len()));

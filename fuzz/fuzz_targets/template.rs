@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use keyway_config::dialect::{foreign_parts, lookalike, lookalikes_between_separators};
 use keyway_config::environment::{HostVariables, Scope, Variables};
+use keyway_config::reference::{foreign_parts, lookalike, lookalikes_between_separators};
 use keyway_config::template::{Foreign, Part, Template, is_variable_name};
 use libfuzzer_sys::fuzz_target;
 
