@@ -1,3 +1,5 @@
+//! References in the syntax of other hosts are told from text, each by one example.
+
 use super::*;
 
 fn foreign(text: &str) -> (ReferenceSyntax, Option<String>) {
