@@ -566,3 +566,77 @@ fn passphrase_is_asked_for_once_where_the_vault_is_opened_twice() {
     assert_eq!(shown.matches(asked).count(), 1, "{shown}");
     assert!(shown.contains("far"), "{shown}");
 }
+
+#[test]
+fn a_full_or_read_only_disk_leaves_what_is_stored_usable_and_is_named() {
+    let home = Home::new();
+    let mounts = |script: &str| {
+        let call = Keyway::new(env!("CARGO_BIN_EXE_keyway"), home.folder.path());
+        let script =
+            format!("mkdir -p disk && mount -t tmpfs -o size=512k,mode=700 none disk && {script}");
+        call.env("KEYWAY_HOME", home.folder.at("disk/home"))
+            .started_by([
+                "unshare",
+                "--map-root-user",
+                "--mount",
+                "/bin/sh",
+                "-c",
+                &script,
+            ])
+            .run()
+    };
+    let probe = mounts("true");
+    if probe.code != 0 {
+        println!("skipped: this system permits no mounts: {}", probe.stderr);
+        return;
+    }
+    let store = "echo CANARY | \"$0\" env set NAME && ";
+    let look = "; \"$0\" env list; echo \"code $?\"; \"$0\" vault status --format json; \
+        echo OTHER | \"$0\" env set OTHER; echo \"code $?\"";
+    for (obstacle, words) in [
+        ("cat /dev/zero > disk/filler", "the disk is full"),
+        ("mount -o remount,ro disk", "the file system is read-only"),
+    ] {
+        let outcome = mounts(&format!("{store}{obstacle}{look}"));
+        let text = outcome.everything();
+        assert!(outcome.stdout.contains("NAME"), "{text}");
+        assert!(outcome.stdout.contains("code 0"), "{text}");
+        assert!(outcome.stdout.ends_with("code 1\n"), "{text}");
+        assert!(outcome.stderr.contains(words), "{text}");
+        assert!(
+            outcome.stderr.contains("cannot be changed"),
+            "vault-unwritable: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_is_restored_after_the_vault_was_lost_as_the_hint_says() {
+    let home = Home::new();
+    home.make();
+    let copy = home.folder.at("copy");
+    home.done(&["vault", "backup", &copy.to_string_lossy()]);
+    let again = home.run(&["vault", "backup", &copy.to_string_lossy()]);
+    assert_eq!(again.code, 1, "{}", again.snapshot());
+    fs::remove_file(home.folder.at("keyway/data/vault.db")).unwrap();
+    for command in [
+        &["env", "list"][..],
+        &["vault", "verify"],
+        &["token", "list"],
+    ] {
+        let lost = home.run(command);
+        assert_eq!(lost.code, 1, "{}", lost.snapshot());
+        assert!(
+            lost.stderr.contains("is missing, but there was one"),
+            "{}",
+            lost.stderr
+        );
+        assert!(
+            lost.stderr.contains("keyway vault restore FILE"),
+            "{}",
+            lost.stderr
+        );
+    }
+    home.done(&["vault", "restore", &copy.to_string_lossy()]);
+    home.done(&["vault", "verify"]);
+}

@@ -244,15 +244,19 @@ codes! {
         VaultBusy "vault-busy" TRUST UNUSABLE Failed Person YES
             "try again in a moment; nothing was changed"
         VaultCorrupt "vault-corrupt" TRUST UNUSABLE Failed Person NO
-            "run keyway vault verify; restore the data folder as a whole from a backup"
+            "keyway vault restore FILE puts a backup in place; without one, remove what is named and store it again"
         VaultExposed "vault-exposed" TRUST UNUSABLE Failed Person NO
             "make it your own and private: chmod 700 FOLDER; then keyway vault status"
         VaultFailed "vault-failed" TRUST UNUSABLE Failed Person NO
             "look at what is kept: keyway vault status, then keyway vault verify"
         VaultFolder "vault-folder" TRUST UNUSABLE Failed Person NO
             "set `KEYWAY_HOME` to a folder on a local disk, by its absolute path"
+        VaultLost "vault-lost" TRUST UNUSABLE Failed Person NO
+            "put the file back, or keyway vault restore FILE"
         VaultNewer "vault-newer" TRUST UNUSABLE Failed Person NO
             "use the newer version of keyway"
+        VaultUnwritable "vault-unwritable" TRUST UNUSABLE Failed Person NO
+            "make room on the disk, or make the folder writable"
         WrongKey "wrong-key" TRUST UNUSABLE Failed Person NO
             "supply the key that the vault was made with; nothing was changed"
         WrongTenant "wrong-tenant" CHALLENGE FORBIDDEN Failed Person NO

@@ -76,15 +76,16 @@ impl StoreError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Corrupt { .. } => Some(
-                "run `keyway vault verify`; restore the data folder as a whole from a backup"
-                    .to_owned(),
-            ),
+            Self::Corrupt { .. } => Some(REPAIR.to_owned()),
             Self::Busy | Self::InvalidName { .. } => None,
             Self::Backend(failure) => failure.hint.clone(),
         }
     }
 }
+
+/// What to do about a store that is damaged.
+pub const REPAIR: &str = "`keyway vault restore FILE` puts a backup in place. Without one, remove \
+    what is named (`keyway logout`, `keyway env unset`, `keyway token revoke`) and store it again";
 
 impl From<BackendFailure> for StoreError {
     fn from(failure: BackendFailure) -> Self {

@@ -55,7 +55,7 @@ mod time;
 pub use self::claim::{
     Claim, ClaimId, Claimed, Commit, Fingerprint, Marked, OrphanedClaim, OwnerId,
 };
-pub use self::error::{BackendFailure, Damage, StoreError};
+pub use self::error::{BackendFailure, Damage, REPAIR, StoreError};
 pub use self::grant::{Grant, GrantState, GrantSummary, Tokens};
 pub use self::grant_store::{ChangeFeed, Deleted, GrantStore, StoppedUsers, UseMarker};
 pub use self::key::GrantKey;

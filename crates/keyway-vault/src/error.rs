@@ -1,6 +1,7 @@
 //! Why the vault could not do what was asked.
 
 mod finding;
+mod loss;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -12,6 +13,7 @@ use thiserror::Error;
 
 pub use self::finding::Finding;
 use self::finding::quoted;
+pub use self::loss::{Loss, Obstacle};
 use crate::key_source::{KeyringAbsence, SourceKind};
 
 /// Why a folder, a key or the store cannot be used.
@@ -99,6 +101,12 @@ pub enum VaultError {
         /// The key file.
         path: PathBuf,
     },
+    /// The generated key file is empty or cut short.
+    #[error("the key file `{}` is damaged: it does not contain a key", path.display())]
+    DamagedKeyFile {
+        /// The key file.
+        path: PathBuf,
+    },
     /// Whoever supplies the key failed to.
     #[error("the key was not supplied")]
     KeyNotSupplied {
@@ -113,6 +121,28 @@ pub enum VaultError {
         what: String,
         /// What gave it away.
         how: Damage,
+    },
+    /// There was a vault, and its file is gone, empty or another one.
+    #[error("the vault `{}` {how}", path.display())]
+    Lost {
+        /// The database.
+        path: PathBuf,
+        /// What happened to it.
+        how: Loss,
+    },
+    /// The vault can be read but not changed.
+    #[error("the vault `{}` cannot be changed: {why}", path.display())]
+    Unwritable {
+        /// The database.
+        path: PathBuf,
+        /// What stands in the way.
+        why: Obstacle,
+    },
+    /// The file that a backup would be written to exists.
+    #[error("`{}` exists already", path.display())]
+    BackupExists {
+        /// The file.
+        path: PathBuf,
     },
     /// The file was written by a newer version.
     #[error("`{}` has schema {found}, this version knows {supported}", path.display())]
@@ -171,13 +201,16 @@ impl VaultError {
             Self::KeySourceUnavailable { .. } => Code::KeyUnavailable,
             Self::KeySourceDiffers { .. } => Code::KeySourceDiffers,
             Self::WrongKey { .. } => Code::WrongKey,
-            Self::MalformedKey { .. } => Code::MalformedKey,
+            Self::MalformedKey { .. } | Self::DamagedKeyFile { .. } => Code::MalformedKey,
             Self::KeyNotSupplied { .. } => Code::KeyNotSupplied,
             Self::Corrupt { .. } => Code::VaultCorrupt,
             Self::NewerSchema { .. } => Code::VaultNewer,
             Self::NotAVault { .. } => Code::NotAVault,
+            Self::Lost { .. } => Code::VaultLost,
+            Self::Unwritable { .. } => Code::VaultUnwritable,
             Self::Busy => Code::VaultBusy,
             Self::File { .. }
+            | Self::BackupExists { .. }
             | Self::Database { .. }
             | Self::InvalidName { .. }
             | Self::Crypto { .. } => Code::VaultFailed,
@@ -227,10 +260,15 @@ impl VaultError {
             Self::MalformedKey { path } => {
                 format!("make one: `openssl rand -hex 32 > {}`", quoted(path))
             }
-            Self::Corrupt { .. } => {
-                "run `keyway vault verify`; restore the data folder as a whole from a backup"
-                    .to_owned()
-            }
+            Self::Corrupt { .. } => keyway_store::REPAIR.to_owned(),
+            Self::Lost { .. } => LOST.to_owned(),
+            Self::DamagedKeyFile { path } => format!(
+                "put `{}` back from a backup: no other key opens this vault",
+                path.display()
+            ),
+            Self::BackupExists { .. } => "choose another name; nothing is overwritten".to_owned(),
+            Self::Unwritable { why, .. } => why.remedy().to_owned(),
+            Self::Busy => BUSY.to_owned(),
             Self::NewerSchema { .. } => "use the newer version of keyway".to_owned(),
             Self::File {
                 action: "create",
@@ -309,6 +347,9 @@ fn is_unwritable(error: &std::io::Error) -> bool {
     )
 }
 
+const LOST: &str = "put the file back, or `keyway vault restore FILE`; to start with an empty vault, \
+    move it and the files `vault-*` of the configuration folder away";
+const BUSY: &str = "wait for the other keyway processes, or end them, then try again";
 const FULL: &str = "make room on the disk, then try again; nothing was changed";
 
 /// What the database said, whichever database it is.

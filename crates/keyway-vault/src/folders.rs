@@ -225,6 +225,36 @@ impl Folder {
         }
     }
 
+    /// Returns how large a file is, after the checks; `None` if there is none.
+    pub(crate) fn size(&self, name: &str) -> Result<Option<u64>, VaultError> {
+        let path = self.path.join(name);
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                check(&path, &stat, Expected::File)?;
+                Ok(Some(u64::try_from(stat.st_size).unwrap_or(0)))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(VaultError::file("inspect", &path, errno)),
+        }
+    }
+
+    /// Gives a file another name, in place of what has it.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), VaultError> {
+        rustix::fs::renameat(&self.fd, from, &self.fd, to)
+            .map_err(|errno| VaultError::file("rename", &self.path.join(from), errno))
+    }
+
+    /// Gives a file a second name.
+    pub(crate) fn link(&self, name: &str, second: &str) -> Result<(), VaultError> {
+        rustix::fs::linkat(&self.fd, name, &self.fd, second, AtFlags::empty())
+            .map_err(|errno| VaultError::file("link", &self.path.join(name), errno))
+    }
+
+    /// Makes what was renamed, linked or removed here durable.
+    pub(crate) fn sync(&self) -> Result<(), VaultError> {
+        rustix::fs::fsync(&self.fd).map_err(|errno| VaultError::file("sync", &self.path, errno))
+    }
+
     /// Removes a file; one that is not there is no error.
     ///
     /// # Errors

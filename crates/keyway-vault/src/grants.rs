@@ -4,6 +4,7 @@ mod change_feed;
 mod claims;
 mod journal;
 mod list;
+mod outdated;
 mod reserve;
 mod row;
 mod sqlite;
@@ -11,6 +12,8 @@ mod uptime;
 mod use_marker;
 
 pub(crate) use self::list::examine;
+pub(crate) use self::outdated::{Known, known, mark_outdated};
+pub(crate) use self::row::END_CLAIM;
 #[cfg(test)]
 pub(crate) use self::sqlite::fill;
 

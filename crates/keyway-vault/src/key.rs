@@ -11,7 +11,7 @@ mod keyring;
 mod passphrase;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyway_secret::Secret;
@@ -197,6 +197,19 @@ impl KeyRecord {
     }
 }
 
+/// Whether the vault that a key is for exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VaultStage {
+    NotMade,
+    Made,
+}
+
+/// Says whether a folder shows that there was a vault: its key, or what
+/// [`Locator::leave_trace`] left.
+pub(crate) fn has_trace_of_a_vault(config: &Path) -> bool {
+    file::any(config)
+}
+
 /// Everything that is needed to find or make the key of one vault.
 pub(crate) struct Locator<'a> {
     pub(crate) sources: &'a KeySources,
@@ -211,22 +224,47 @@ impl Locator<'_> {
     /// settle the choice for good.
     pub(crate) fn choose(&self) -> Result<(Key, KeyRecord), VaultError> {
         if self.sources.explicit.is_some() {
-            return self.make(SourceKind::Explicit);
+            return self.make_for(SourceKind::Explicit, VaultStage::NotMade);
         }
         if let Some(chosen) = self.sources.choice {
-            return self.make(chosen);
+            return self.make_for(chosen, VaultStage::NotMade);
         }
         if self.sources.keyring.is_some() {
-            match self.make(SourceKind::Keyring) {
+            match self.make_for(SourceKind::Keyring, VaultStage::NotMade) {
                 Err(VaultError::NoKeyring { .. }) => {}
                 made => return made,
             }
         }
-        self.make(SourceKind::KeyFile)
+        self.make_for(SourceKind::KeyFile, VaultStage::NotMade)
     }
 
-    /// Makes a new key from one source.
+    /// Completes what [`Locator::choose`] began, once the vault has its name.
+    pub(crate) fn settle(&self, record: &KeyRecord) -> Result<(), VaultError> {
+        match record.kind {
+            SourceKind::KeyFile => file::settle(self.config, &record.id),
+            _ => Ok(()),
+        }
+    }
+
+    /// Leaves a trace beside the vault, so that its loss is not taken for a first use. A key file is
+    /// one by itself. Failing only means that a loss would not be told.
+    pub(crate) fn leave_trace(&self, record: &KeyRecord) {
+        let name = file::trace(&self.vault);
+        if record.kind != SourceKind::KeyFile && self.config.inspect(&name).is_ok_and(|it| !it) {
+            drop(self.config.create(&name, b""));
+        }
+    }
+
+    /// Makes a new key from one source, for a vault that exists.
     pub(crate) fn make(&self, kind: SourceKind) -> Result<(Key, KeyRecord), VaultError> {
+        self.make_for(kind, VaultStage::Made)
+    }
+
+    fn make_for(
+        &self,
+        kind: SourceKind,
+        stage: VaultStage,
+    ) -> Result<(Key, KeyRecord), VaultError> {
         let unavailable = || VaultError::KeySourceUnavailable { recorded: kind };
         let mut cost = None;
         let key = match kind {
@@ -248,7 +286,10 @@ impl Locator<'_> {
             }
             SourceKind::KeyFile => {
                 let key = Key::random()?;
-                file::store(self.config, &key)?;
+                match stage {
+                    VaultStage::NotMade => file::store_pending(self.config, &key)?,
+                    VaultStage::Made => file::store(self.config, &key)?,
+                }
                 key
             }
         };

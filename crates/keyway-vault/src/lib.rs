@@ -10,7 +10,8 @@
 //! [`DocumentCache`](keyway_store::DocumentCache).
 //!
 //! What is promised: without the key nothing opens; a value that was swapped, flipped, removed or
-//! singly rolled back is noticed. Restoring the whole file from a backup cannot be noticed.
+//! singly rolled back is noticed. Restoring the whole file from a backup cannot be noticed, except
+//! by a process that has the file open.
 //!
 //! ```
 //! # fn main() -> Result<(), keyway_vault::VaultError> {
@@ -67,7 +68,7 @@ mod verify;
 
 pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
 
-pub use self::error::{DatabaseError, Finding, VaultError};
+pub use self::error::{DatabaseError, Finding, Loss, Obstacle, VaultError};
 pub use self::folders::{Folder, Folders};
 pub use self::key::{
     ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem,
@@ -75,6 +76,8 @@ pub use self::key::{
 };
 pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::seal::KeyId;
-pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
+pub use self::store::{
+    Entry, Inspection, Namespace, Record, Rekeyed, Restored, Sealed, Statistics, Vault,
+};
 pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

@@ -1,6 +1,8 @@
 //! The vault itself: one SQLite file, its key, and transactions that hold the right key.
 
+mod backup;
 mod connection;
+mod create;
 mod data_key;
 mod erase;
 mod header;
@@ -12,25 +14,28 @@ mod records;
 mod rekey;
 
 use std::fmt;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use keyway_store::{OwnerId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::VaultError;
+use crate::error::{Loss, Obstacle, VaultError};
 use crate::folders::{Folder, Folders};
 use crate::key::{KeySources, Locator, Protection};
 use crate::owner::{Owner, OwnerFolders};
 use crate::seal::{Key, KeyId};
 use crate::unlocked_key::UnlockedKey;
 
+use self::connection::Opened;
 use self::header::Header;
 
 pub(crate) use self::data_key::DataKey;
 pub(crate) use self::manifest::Listing;
 
+pub use self::backup::Restored;
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
 pub use self::records::{Entry, Record, Sealed};
@@ -62,26 +67,52 @@ impl Vault {
         let data = Folder::open(&folders.data)?;
         let config = Folder::open(&folders.config)?;
         let runtime = Folder::open(&folders.runtime)?;
-        let connection = connection::open(&data)?;
-        let keys = unlock(&connection, &config, &sources)?;
-        let mut inner = Inner {
-            connection,
-            keys,
-            sources,
-        };
-        upgrade(&mut inner, &config)?;
-        let inner = Mutex::new(inner);
-        let vault = Self {
+        if !Self::exists(folders)? {
+            create::make(&data, &config, &sources)?;
+        }
+        let opened = connection::open(&data)?;
+        let mut inner = Inner::new(opened, &data, &config, sources)?;
+        if inner.obstacle.is_none() {
+            upgrade(&mut inner, (&data, &config))?;
+            inner.locator(&config).leave_trace(&inner.keys.header.key);
+        }
+        let vault = Self::with(inner, [data, config, runtime]);
+        vault.finish_erasing();
+        Ok(vault)
+    }
+
+    /// Opens a file of the data folder that is not the vault of other processes.
+    fn open_file(folders: &Folders, name: &str, sources: KeySources) -> Result<Self, VaultError> {
+        let data = Folder::open(&folders.data)?;
+        let config = Folder::open(&folders.config)?;
+        let runtime = Folder::open(&folders.runtime)?;
+        let opened = connection::open_alone(&data, name)?;
+        let mut inner = Inner::new(opened, &data, &config, sources)?;
+        upgrade(&mut inner, (&data, &config))?;
+        Ok(Self::with(inner, [data, config, runtime]))
+    }
+
+    /// Closes the file, so that all of it is written and it can be renamed.
+    fn close_file(self) -> Result<(), VaultError> {
+        let inner = self.inner.into_inner();
+        create::close(inner.unwrap_or_else(PoisonError::into_inner).connection)
+    }
+
+    fn with(inner: Inner, [data, config, runtime]: [Folder; 3]) -> Self {
+        Self {
             data,
             config,
             runtime,
-            inner,
+            inner: Mutex::new(inner),
             owner: Mutex::new(None),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
-        };
-        vault.finish_erasing();
-        Ok(vault)
+        }
+    }
+
+    /// Returns the vault's own name, which its copies share.
+    pub(crate) fn name(&self) -> KeyId {
+        self.lock().keys.header.vault
     }
 
     /// Gives access to the sealed rows of one namespace.
@@ -94,13 +125,9 @@ impl Vault {
     #[must_use]
     pub fn protection(&self) -> Protection {
         let inner = self.lock();
-        let header = &inner.keys.header;
-        Locator {
-            sources: &inner.sources,
-            config: &self.config,
-            vault: header.vault,
-        }
-        .protection(&header.key)
+        inner
+            .locator(&self.config)
+            .protection(&inner.keys.header.key)
     }
 
     /// Returns what another process of this program can open this vault with.
@@ -132,7 +159,8 @@ impl Vault {
         work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
     ) -> Result<T, VaultError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        transact(&mut self.lock(), &self.config, Access::Read, action, work)
+        let folders = (&self.data, &self.config);
+        transact(&mut self.lock(), folders, Access::Read, action, work)
     }
 
     /// Runs `work` while nobody else writes; what it changed is on disk when this returns.
@@ -142,7 +170,8 @@ impl Vault {
         work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
     ) -> Result<T, VaultError> {
         self.writes.fetch_add(1, Ordering::Relaxed);
-        transact(&mut self.lock(), &self.config, Access::Write, action, work)
+        let folders = (&self.data, &self.config);
+        transact(&mut self.lock(), folders, Access::Write, action, work)
     }
 
     /// Lends this handle's lock, made anew if others can no longer find it.
@@ -180,7 +209,7 @@ impl Vault {
 
     /// Opens one more connection to the same file.
     pub(crate) fn connect(&self) -> Result<Connection, VaultError> {
-        connection::open(&self.data)
+        Ok(connection::open(&self.data)?.connection)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -202,8 +231,92 @@ pub struct Statistics {
 /// What the lock of a [`Vault`] guards.
 struct Inner {
     connection: Connection,
+    /// Set while the connection is one for reading only.
+    obstacle: Option<Obstacle>,
+    file: FileIdentity,
     keys: Keys,
     sources: KeySources,
+}
+
+impl Inner {
+    fn new(
+        opened: Opened,
+        data: &Folder,
+        config: &Folder,
+        sources: KeySources,
+    ) -> Result<Self, VaultError> {
+        let Opened {
+            connection,
+            obstacle,
+            name,
+        } = opened;
+        let file = FileIdentity::of(data.path().join(name))?;
+        let keys = unlock(&connection, config, &sources)?;
+        Ok(Self {
+            connection,
+            obstacle,
+            file,
+            keys,
+            sources,
+        })
+    }
+
+    /// Makes sure that the connection leads to the file that has the vault's name, and that it can
+    /// be written to if need be.
+    fn check(&mut self, data: &Folder, access: Access) -> Result<(), VaultError> {
+        self.file.check()?;
+        let Some(why) = self.obstacle else {
+            return Ok(());
+        };
+        // The disk may have room again by now, and others may have written.
+        if let Ok(connection) = connection::open_for_writing(data) {
+            self.connection = connection;
+            self.obstacle = None;
+        } else if access != Access::Read {
+            let path = self.file.path.clone();
+            return Err(VaultError::Unwritable { path, why });
+        }
+        Ok(())
+    }
+
+    const fn locator<'a>(&'a self, config: &'a Folder) -> Locator<'a> {
+        Locator {
+            sources: &self.sources,
+            config,
+            vault: self.keys.header.vault,
+        }
+    }
+}
+
+/// Which file a connection leads to. Device numbers change with a reboot, so it is stored nowhere.
+struct FileIdentity {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    fn of(path: PathBuf) -> Result<Self, VaultError> {
+        let found = path.symlink_metadata();
+        let found = found.map_err(|source| VaultError::file("inspect", &path, source))?;
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+            path,
+        })
+    }
+
+    /// Says whether the name still leads to the file. What is written to another one is lost with
+    /// this process, and what another process planted there must not be used.
+    fn check(&self) -> Result<(), VaultError> {
+        let how = match self.path.symlink_metadata() {
+            Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => return Ok(()),
+            Ok(_) => Loss::Replaced,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Loss::Missing,
+            Err(source) => return Err(VaultError::file("inspect", &self.path, source)),
+        };
+        Err(create::lost(&self.path, how))
+    }
 }
 
 impl fmt::Debug for Inner {
@@ -275,7 +388,7 @@ enum Access {
 /// Runs `work` in a transaction, with the key that the header names at that moment.
 fn transact<T>(
     inner: &mut Inner,
-    config: &Folder,
+    (data, config): (&Folder, &Folder),
     access: Access,
     action: &'static str,
     work: impl Fn(&Scope<'_>) -> Result<T, VaultError>,
@@ -284,6 +397,7 @@ fn transact<T>(
         Access::Read => TransactionBehavior::Deferred,
         Access::Write | Access::Upgrade => TransactionBehavior::Immediate,
     };
+    inner.check(data, access)?;
     for _ in 0..KEY_CHANGES {
         let tx = inner
             .connection
@@ -316,7 +430,7 @@ fn transact<T>(
 }
 
 /// Brings the vault of an older version to the present schema, in one transaction.
-fn upgrade(inner: &mut Inner, config: &Folder) -> Result<(), VaultError> {
+fn upgrade(inner: &mut Inner, folders: (&Folder, &Folder)) -> Result<(), VaultError> {
     let failed = || VaultError::database(connection::PREPARE);
     let found = connection::schema_of(&inner.connection).map_err(failed())?;
     if found == connection::SCHEMA {
@@ -324,7 +438,7 @@ fn upgrade(inner: &mut Inner, config: &Folder) -> Result<(), VaultError> {
     }
     transact(
         inner,
-        config,
+        folders,
         Access::Upgrade,
         connection::PREPARE,
         |scope| {
@@ -339,20 +453,14 @@ fn upgrade(inner: &mut Inner, config: &Folder) -> Result<(), VaultError> {
     )
 }
 
-/// Fetches the key that the header names, and makes header and key first in an empty database.
+/// Fetches the key that the header names.
 fn unlock(
     connection: &Connection,
     config: &Folder,
     sources: &KeySources,
 ) -> Result<Keys, VaultError> {
     for _ in 0..KEY_CHANGES {
-        let Some(header) = header::read(connection)? else {
-            match initialise(connection, config, sources)? {
-                Some(keys) => return Ok(keys),
-                // Another process was first.
-                None => continue,
-            }
-        };
+        let header = header::read(connection)?;
         let id = header.key.id;
         match recall(connection, config, sources, header) {
             // Meanwhile another process changed the key: what looks wrong or lost is only old.
@@ -381,29 +489,6 @@ fn recall(
     }
     let key = locator.recall(&header.key)?;
     Keys::new(connection, &key, header)
-}
-
-/// Makes the first key; `None` if another process made one first.
-fn initialise(
-    connection: &Connection,
-    config: &Folder,
-    sources: &KeySources,
-) -> Result<Option<Keys>, VaultError> {
-    let vault = KeyId::random()?;
-    let locator = Locator {
-        sources,
-        config,
-        vault,
-    };
-    let (key, record) = locator.choose()?;
-    match header::create(connection, vault, &key, &record)? {
-        header::Created::Ours(header) => Keys::new(connection, &key, header).map(Some),
-        header::Created::Theirs => {
-            // Nothing is sealed with our key.
-            locator.retire(&record)?;
-            Ok(None)
-        }
-    }
 }
 
 /// How often the key may change under one call before it gives up.

@@ -2,7 +2,7 @@
 
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,6 +10,7 @@ use keyway::vault::{
     ExplicitKey, Inspection, KeySources, PassphraseFile, SourceKind, Vault as Store, VaultError,
 };
 use keyway_code::Exit;
+use keyway_secret::printable;
 
 use self::report::{Changed, Found, Looked, Standing};
 use crate::context::CommandContext;
@@ -17,11 +18,12 @@ use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::vault::{AskedPassphrase, folders, open_vault, sources};
 
-/// Inspect the encrypted store and change its key
+/// Inspect, copy and restore the encrypted store, and change its key
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   keyway vault status
+  keyway vault backup keyway.backup
   keyway vault rekey --to keyring")]
 pub(crate) struct Vault {
     #[command(subcommand)]
@@ -45,6 +47,29 @@ Examples:
     Verify {
         #[command(flatten)]
         output: Output,
+    },
+    /// Write an encrypted copy of the vault to a new file; running processes continue
+    ///
+    /// The copy opens with the key of its day, which is not in it: keep the key as well, and make a
+    /// new copy after `keyway vault rekey`.
+    #[command(after_help = "\
+Examples:
+  keyway vault backup keyway.backup")]
+    Backup {
+        /// File to create
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Put a copy in place of the vault, which is kept under another name
+    ///
+    /// Sign-ins that were renewed or ended since have to be repeated: their refresh tokens are spent.
+    #[command(after_help = "\
+Examples:
+  keyway vault restore keyway.backup")]
+    Restore {
+        /// File that `keyway vault backup` wrote
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Change the vault's key or where it is stored; running processes continue
     #[command(after_help = "\
@@ -106,6 +131,8 @@ pub(crate) fn run(arguments: &Vault, context: &CommandContext) -> Result<Exit, C
     match &arguments.action {
         Action::Status { output } => status(context, output.format),
         Action::Verify { output } => verify(context, output.format),
+        Action::Backup { file } => backup(context, file),
+        Action::Restore { file } => restore(context, file),
         Action::Rekey { target, output } => rekey(context, target, output.format),
     }
 }
@@ -170,6 +197,37 @@ fn verify(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
         }
     }
     Ok(exit)
+}
+
+fn backup(context: &CommandContext, file: &Path) -> Result<Exit, CliError> {
+    existing()?;
+    let vault = open_vault()?;
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    vault.backup(&file)?;
+    let source = vault.protection().source;
+    context.print_aside(&format!(
+        "copied the vault to `{}`\nit opens with the present key (from {source}), which is not in it\n",
+        printable(&file.to_string_lossy())
+    ));
+    Ok(Exit::Done)
+}
+
+fn restore(context: &CommandContext, file: &Path) -> Result<Exit, CliError> {
+    let restored = Store::restore(&folders()?, sources()?, file)?;
+    let found = Found::new(restored.contents);
+    let mut text = format!("restored; {}", found.in_words());
+    for sign_in in restored.outdated {
+        let sign_in = printable(&sign_in);
+        text.push_str(&format!(
+            "{sign_in} was renewed or ended since; sign in again: `keyway login`\n"
+        ));
+    }
+    if let Some(path) = restored.previous {
+        let path = printable(&path.to_string_lossy());
+        text.push_str(&format!("the vault from before is `{path}`\n"));
+    }
+    context.print_aside(&text);
+    Ok(Exit::Done)
 }
 
 fn rekey(context: &CommandContext, target: &Target, format: Format) -> Result<Exit, CliError> {

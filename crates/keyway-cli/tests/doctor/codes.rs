@@ -396,6 +396,16 @@ const PROVOKED: &[Row] = &[
         &["not-a-vault", "vault-corrupt"],
     ),
     (
+        "keyway-vault/src/store/tests/losing.rs",
+        "file_without_content_is_not_a_first_use",
+        &["vault-lost"],
+    ),
+    (
+        "keyway-cli/tests/vault.rs",
+        "a_full_or_read_only_disk_leaves_what_is_stored_usable_and_is_named",
+        &["vault-unwritable"],
+    ),
+    (
         "keyway-vault/src/store/tests.rs",
         "database_of_a_newer_version_is_refused_and_left_alone",
         &["vault-newer"],

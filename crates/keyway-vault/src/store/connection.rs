@@ -1,21 +1,68 @@
 //! Opening the database file, safely and with the settings that durability rests on.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{Access, StatVfsMountFlags};
 
 use super::library;
-use crate::error::VaultError;
+use crate::error::{Obstacle, VaultError};
 use crate::folders::Folder;
 
+/// An open database, and what keeps it from being changed.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) obstacle: Option<Obstacle>,
+    /// The file in the data folder.
+    pub(super) name: String,
+}
+
 /// Opens the database in `folder`, of this version or an older one.
-pub(super) fn open(folder: &Folder) -> Result<Connection, VaultError> {
+///
+/// Where it cannot be changed, because the disk is full or read-only, it is opened for reading.
+pub(super) fn open(folder: &Folder) -> Result<Opened, VaultError> {
+    let opened = open_for_writing(folder);
+    let obstacle = match &opened {
+        Err(VaultError::Database { .. }) => obstacle(folder),
+        _ => None,
+    };
+    let Some(obstacle) = obstacle else {
+        let obstacle = None;
+        return opened.map(|connection| Opened {
+            connection,
+            obstacle,
+            name: NAME.to_owned(),
+        });
+    };
+    let connection = open_for_reading(folder)?;
+    Ok(Opened {
+        connection,
+        obstacle: Some(obstacle),
+        name: NAME.to_owned(),
+    })
+}
+
+/// Opens a file that no other process knows, without a log: after closing it is one file.
+pub(super) fn open_alone(folder: &Folder, name: &str) -> Result<Opened, VaultError> {
+    let mut connection = without_log(folder, name)?;
+    defend(&mut connection).map_err(VaultError::database(OPEN))?;
+    check_tables(folder, &connection)?;
+    Ok(Opened {
+        connection,
+        obstacle: None,
+        name: name.to_owned(),
+    })
+}
+
+/// Opens the database for reading and writing.
+pub(super) fn open_for_writing(folder: &Folder) -> Result<Connection, VaultError> {
     let deadline = Instant::now() + BUSY;
     loop {
         // Changing to the log mode and recovering a log take a lock without waiting for it.
-        match try_open(folder).and_then(|mut connection| {
-            prepare(folder, &mut connection)?;
+        match try_open(folder).and_then(|connection| {
+            check_tables(folder, &connection)?;
             Ok(connection)
         }) {
             Err(VaultError::Busy) if Instant::now() < deadline => {
@@ -27,26 +74,92 @@ pub(super) fn open(folder: &Folder) -> Result<Connection, VaultError> {
 }
 
 fn try_open(folder: &Folder) -> Result<Connection, VaultError> {
-    for name in SIDE_FILES {
-        folder.inspect(name)?;
-    }
-    if !folder.inspect(NAME)? {
-        folder.create(NAME, b"")?;
-    }
-    // SQLite refuses a link anywhere in the path; only the last part matters, and was checked.
-    let path = std::fs::canonicalize(folder.path())
-        .map_err(|source| VaultError::file("find", folder.path(), source))?
-        .join(NAME);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut connection =
-        Connection::open_with_flags(path, flags).map_err(VaultError::database(OPEN))?;
+    let mut connection = Connection::open_with_flags(file(folder, NAME)?, flags)
+        .map_err(VaultError::database(OPEN))?;
     configure(&mut connection).map_err(VaultError::database(OPEN))?;
     Ok(connection)
 }
 
-fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
+/// Opens the database where nothing can be written, not even the memory that processes share.
+///
+/// Without a log, nothing of it can change: a process that wanted to would need a log. If one makes
+/// room and writes nevertheless, what is read meanwhile may not fit together; the seals show that.
+pub(super) fn open_for_reading(folder: &Folder) -> Result<Connection, VaultError> {
+    let log = folder.size(LOG)?.unwrap_or(0);
+    let path = file(folder, NAME)?;
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => address.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => address.push(char::from(*byte)),
+            byte => address.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    address.push_str(if log == 0 { "?immutable=1" } else { "?mode=ro" });
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let failed = || VaultError::database(OPEN);
+    let mut connection = Connection::open_with_flags(address, flags).map_err(failed())?;
+    defend(&mut connection).map_err(failed())?;
+    check_tables(folder, &connection)?;
+    Ok(connection)
+}
+
+/// Finds out what keeps the files in a folder from being changed.
+fn obstacle(folder: &Folder) -> Option<Obstacle> {
+    let system = rustix::fs::fstatvfs(folder).ok()?;
+    if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Some(Obstacle::ReadOnlyFileSystem);
+    }
+    // SQLite's shared memory takes 32 KiB.
+    if system.f_bavail.saturating_mul(system.f_frsize) < 64 * 1024 {
+        return Some(Obstacle::DiskFull);
+    }
+    let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
+    let may_write = may_write(folder.path()) && may_write(&folder.path().join(NAME));
+    (!may_write).then_some(Obstacle::PermissionDenied)
+}
+
+/// Returns the path of a file of the vault, after the checks.
+fn file(folder: &Folder, name: &str) -> Result<PathBuf, VaultError> {
+    for side in SIDE_FILES {
+        folder.inspect(&format!("{name}{side}"))?;
+    }
+    folder.inspect(name)?;
+    // SQLite refuses a link anywhere in the path; only the last part matters, and was checked.
+    let path = std::fs::canonicalize(folder.path())
+        .map_err(|source| VaultError::file("find", folder.path(), source))?;
+    Ok(path.join(name))
+}
+
+/// Opens a new, empty file that no other process knows, and makes the tables in it.
+pub(super) fn make_tables(folder: &Folder, name: &str) -> Result<Connection, VaultError> {
+    let connection = without_log(folder, name)?;
+    apply_steps(&connection, 0).map_err(VaultError::database(PREPARE))?;
+    Ok(connection)
+}
+
+fn without_log(folder: &Folder, name: &str) -> Result<Connection, VaultError> {
+    let failed = || VaultError::database(OPEN);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(file(folder, name)?, flags).map_err(failed())?;
+    connection
+        .pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))
+        .map_err(failed())?;
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .map_err(failed())?;
+    Ok(connection)
+}
+
+fn defend(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(wait_for_others))?;
     library::check(connection)?;
     // The file may have been edited: nothing in it may run code or rewrite what we do.
@@ -60,11 +173,15 @@ fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
     ] {
         library::set(connection, option, on)?;
     }
+    connection.pragma_update(None, "cell_size_check", "ON")
+}
+
+fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
+    defend(connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
-    connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "cell_size_check", "ON")
+    connection.pragma_update(None, "temp_store", "MEMORY")
 }
 
 /// Runs `work` such that it gives up on others after a moment.
@@ -88,37 +205,18 @@ fn wait_for_others(attempt: i32) -> bool {
     u128::from(attempt.unsigned_abs()) * AVERAGE_MS < BUSY.as_millis()
 }
 
-/// Makes the tables of a new database; those of an older version are changed once its key is there.
-fn prepare(folder: &Folder, connection: &mut Connection) -> Result<(), VaultError> {
+/// Refuses what is not a vault, or that of a newer version.
+fn check_tables(folder: &Folder, connection: &Connection) -> Result<(), VaultError> {
     let path = folder.path().join(NAME);
-    let found = schema_of(connection).map_err(VaultError::database(OPEN))?;
-    if found > SCHEMA {
-        return Err(VaultError::NewerSchema {
+    match schema_of(connection).map_err(VaultError::database(OPEN))? {
+        0 => Err(VaultError::NotAVault { path }),
+        found if found > SCHEMA => Err(VaultError::NewerSchema {
             path,
             found,
             supported: SCHEMA,
-        });
+        }),
+        _ => Ok(()),
     }
-    if found > 0 || create_tables(connection).map_err(VaultError::database(PREPARE))? {
-        return Ok(());
-    }
-    Err(VaultError::NotAVault { path })
-}
-
-/// Makes all tables; tells whether the database is ours.
-fn create_tables(connection: &mut Connection) -> rusqlite::Result<bool> {
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if schema_of(&tx)? > 0 {
-        // Another process was first.
-        return Ok(true);
-    }
-    let tables: i64 = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables > 0 {
-        return Ok(false);
-    }
-    apply_steps(&tx, 0)?;
-    tx.commit()?;
-    Ok(true)
 }
 
 /// Changes the tables of schema `found` to the present ones.
@@ -151,7 +249,8 @@ pub(super) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 pub(super) const NAME: &str = "vault.db";
-const SIDE_FILES: [&str; 3] = ["vault.db-wal", "vault.db-shm", "vault.db-journal"];
+pub(super) const LOG: &str = "vault.db-wal";
+pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 const OPEN: &str = "be opened";
 pub(super) const PREPARE: &str = "prepare its tables";
 /// How long to wait for other processes.

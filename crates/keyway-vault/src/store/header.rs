@@ -20,12 +20,6 @@ pub(crate) struct Header {
     pub(crate) index: KeyId,
 }
 
-/// Who made the header.
-pub(super) enum Created {
-    Ours(Header),
-    Theirs,
-}
-
 /// Reads the name of the current vault key.
 pub(super) fn key_id(connection: &Connection) -> Result<KeyId, VaultError> {
     let bytes: Option<Vec<u8>> = connection
@@ -36,8 +30,8 @@ pub(super) fn key_id(connection: &Connection) -> Result<KeyId, VaultError> {
     KeyId::from_slice(&bytes).ok_or_else(damaged)
 }
 
-/// Reads the header; `None` in a database that holds nothing yet.
-pub(super) fn read(connection: &Connection) -> Result<Option<Header>, VaultError> {
+/// Reads the header.
+pub(super) fn read(connection: &Connection) -> Result<Header, VaultError> {
     let row = connection
         .query_row(
             "SELECT vault, source, key_id, check_value, index_key, salt, memory_kib, passes, lanes
@@ -60,41 +54,43 @@ pub(super) fn read(connection: &Connection) -> Result<Option<Header>, VaultError
         )
         .optional()
         .map_err(VaultError::database(READ))?;
-    match row {
-        Some(row) => row.decode().map(Some).ok_or_else(damaged),
-        None if is_empty(connection)? => Ok(None),
-        None => Err(VaultError::corrupt(WHAT, Damage::Missing)),
-    }
+    let row = row.ok_or_else(|| VaultError::corrupt(WHAT, Damage::Missing))?;
+    row.decode().ok_or_else(damaged)
 }
 
-/// Writes the first header together with the first manifest, unless another process was faster.
+/// Writes the header and the first manifest of a new vault.
 pub(super) fn create(
     connection: &Connection,
     vault: KeyId,
     key: &Key,
     record: &KeyRecord,
-) -> Result<Created, VaultError> {
+) -> Result<(), VaultError> {
     let failed = || VaultError::database("be initialised");
     let tx = rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
         .map_err(failed())?;
-    if read(&tx)?.is_some() {
-        return Ok(Created::Theirs);
-    }
     let index = data_key::create(&tx, &data_key::wrap_key(key)?, &record.id)?;
     manifest::initialise(&tx, &index)?;
-    tx.execute(
-        "INSERT INTO header (id, vault, source, key_id, check_value, index_key)
-         VALUES (1, ?1, '', x'', x'', ?2)",
-        params![vault.as_bytes(), index.id().as_bytes()],
-    )
-    .map_err(failed())?;
-    write_key(&tx, record)?;
-    tx.commit().map_err(failed())?;
-    Ok(Created::Ours(Header {
-        vault,
-        key: record.clone(),
-        index: *index.id(),
-    }))
+    write(
+        &tx,
+        &Header {
+            vault,
+            key: record.clone(),
+            index: *index.id(),
+        },
+    )?;
+    tx.commit().map_err(failed())
+}
+
+/// Writes the row itself, where there is none.
+pub(super) fn write(connection: &Connection, header: &Header) -> Result<(), VaultError> {
+    connection
+        .execute(
+            "INSERT INTO header (id, vault, source, key_id, check_value, index_key)
+             VALUES (1, ?1, '', x'', x'', ?2)",
+            params![header.vault.as_bytes(), header.index.as_bytes()],
+        )
+        .map_err(VaultError::database("be initialised"))?;
+    write_key(connection, &header.key)
 }
 
 /// Records another vault key.
@@ -150,17 +146,6 @@ impl Row {
             index: KeyId::from_slice(&self.index)?,
         })
     }
-}
-
-fn is_empty(connection: &Connection) -> Result<bool, VaultError> {
-    connection
-        .query_row(
-            "SELECT NOT EXISTS (SELECT 1 FROM data_keys) AND NOT EXISTS (SELECT 1 FROM manifests)
-             AND NOT EXISTS (SELECT 1 FROM records) AND NOT EXISTS (SELECT 1 FROM grants)",
-            [],
-            |row| row.get(0),
-        )
-        .map_err(VaultError::database(READ))
 }
 
 fn damaged() -> VaultError {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use rusqlite::Connection;
 
-use crate::error::VaultError;
+use crate::error::{Obstacle, VaultError};
 use crate::folders::{Folder, Folders};
 use crate::key::{KeySources, Locator, Protection};
 
+use super::connection::Opened;
 use super::{Vault, connection, header};
 
 /// A vault as it looks from outside. Nothing of it is vouched for by a seal.
@@ -28,6 +29,8 @@ pub struct Inspection {
     pub entries: BTreeMap<String, u32>,
     /// How many sign-ins there are.
     pub sign_ins: u32,
+    /// What keeps it from being changed, if anything does.
+    pub obstacle: Option<Obstacle>,
 }
 
 impl Vault {
@@ -39,15 +42,16 @@ impl Vault {
     ///
     /// As [`Vault::open`], apart from everything about keys.
     pub fn inspect(folders: &Folders) -> Result<Option<Inspection>, VaultError> {
-        let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-        if !is_there(folders.data.join(connection::NAME)) {
+        if !Self::exists(folders)? {
             return Ok(None);
         }
         let data = Folder::open(&folders.data)?;
-        let connection = connection::open(&data)?;
-        let Some(header) = header::read(&connection)? else {
-            return Ok(None);
-        };
+        let Opened {
+            connection,
+            obstacle,
+            ..
+        } = connection::open(&data)?;
+        let header = header::read(&connection)?;
         let config = Folder::open(&folders.config)?;
         let locator = Locator {
             sources: &KeySources::default(),
@@ -63,6 +67,7 @@ impl Vault {
             entries: by_kind(&connection).map_err(failed())?,
             sign_ins: count("SELECT count(*) FROM grants").map_err(failed())?,
             folder: folders.data.clone(),
+            obstacle,
         }))
     }
 }
@@ -76,7 +81,7 @@ fn by_kind(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u32>> {
 
 /// Adds up the files; the index that processes share is not kept and does not count.
 fn size(data: &Folder) -> u64 {
-    let files = [connection::NAME, "vault.db-wal"];
+    let files = [connection::NAME, connection::LOG];
     let sizes = files.iter().filter_map(|name| {
         let metadata = data.path().join(name).metadata();
         Some(metadata.ok()?.len())

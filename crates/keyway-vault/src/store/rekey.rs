@@ -45,9 +45,13 @@ impl Vault {
         let (key, record) = locator.make(kind)?;
         let wrap = data_key::wrap_key(&key)?;
         let write = Access::Write;
-        let exchanged = transact(inner, &self.config, write, "change its key", |scope| {
-            exchange(scope, &wrap, &record)
-        });
+        let exchanged = transact(
+            inner,
+            (&self.data, &self.config),
+            write,
+            "change its key",
+            |scope| exchange(scope, &wrap, &record),
+        );
         if let Err(error) = exchanged {
             // Only once it is certain that the new key seals nothing may it go.
             if header::key_id(&inner.connection).is_ok_and(|current| current != record.id) {

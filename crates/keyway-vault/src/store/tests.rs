@@ -9,7 +9,9 @@ use crate::{Damage, Deleted};
 
 mod erasing;
 mod keys;
+mod losing;
 mod rekeying;
+mod restoring;
 mod scale;
 mod tampering;
 mod upgrading;

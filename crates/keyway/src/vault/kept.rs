@@ -75,9 +75,14 @@ impl KeptVault {
         self.get().ok().map(|_| self.folders.runtime.clone())
     }
 
-    /// Returns the vault if there is one.
+    /// Returns the vault if there is one. One that is open already is never taken for absent.
     pub(crate) fn existing(&self) -> Result<Option<Arc<Vault>>, VaultError> {
-        if database(&self.folders).exists() {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vault) = &*opened {
+            return Ok(Some(Arc::clone(vault)));
+        }
+        drop(opened);
+        if Vault::exists(&self.folders)? {
             self.get().map(Some)
         } else {
             Ok(None)
@@ -249,9 +254,4 @@ impl GrantStore for KeptVault {
             None => Ok(Vec::new()),
         }
     }
-}
-
-/// Returns the file that holds sign-ins, which need not exist.
-fn database(folders: &Folders) -> PathBuf {
-    folders.data.join("vault.db")
 }

@@ -95,6 +95,9 @@ impl Looked {
         let Some(found) = &self.inspection else {
             return lines.0;
         };
+        if let Some(obstacle) = found.obstacle {
+            lines.push("", &format!("read only: {obstacle}"));
+        }
         let kib = found.bytes.div_ceil(1024);
         lines.push("size", &format!("{kib} KiB, schema {}", found.schema));
         lines.push("key", &format!("from {}", found.protection.source));

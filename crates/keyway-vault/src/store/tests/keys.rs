@@ -182,8 +182,12 @@ fn locked_silent_and_absent_keyrings_are_different_states() {
     keyring.set(Mood::Fine);
     let vault = Vault::open(&home.folders, with_keyring(&keyring)).unwrap();
     assert_eq!(value(&trust(&vault), "a").unwrap(), b"1");
-    let config = fs::read_dir(&home.folders.config).unwrap().count();
-    assert_eq!(config, 0, "no key file beside the keyring");
+    let files = home.files();
+    let is_key = |path: &PathBuf| path.extension().is_some_and(|it| it == "key");
+    assert!(
+        !files.iter().any(|(path, _)| is_key(path)),
+        "no key file beside the keyring"
+    );
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn key_files(home: &Home) -> Vec<PathBuf> {
     fs::read_dir(&home.folders.config)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "key"))
         .collect()
 }
 
