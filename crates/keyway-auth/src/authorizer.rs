@@ -43,6 +43,7 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
 
 /// What a server said when it refused a request.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Challenge {
     /// 401 or 403.
     pub status: u16,
@@ -52,6 +53,19 @@ pub struct Challenge {
     pub dpop_nonce: Option<HeaderValue>,
     /// Which refusal of this same request it is, from 1; above 1 `used` was an answer to the last.
     pub attempt: u32,
+}
+
+impl Challenge {
+    /// Makes the first refusal of a request, with nothing said beside its status.
+    #[must_use]
+    pub const fn new(status: u16) -> Self {
+        Self {
+            status,
+            www_authenticate: Vec::new(),
+            dpop_nonce: None,
+            attempt: 1,
+        }
+    }
 }
 
 /// What to do about a refusal.

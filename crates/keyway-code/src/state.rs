@@ -88,6 +88,7 @@ impl Reason {
 
 /// A state with its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ServerState {
     /// The state.
     pub state: State,

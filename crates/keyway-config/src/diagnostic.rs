@@ -9,6 +9,7 @@ use crate::source::Location;
 
 /// A finding about a file or an entry. Never holds the value of a variable or of a secret.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// The rule or error.
     pub code: Code,
@@ -43,15 +44,48 @@ impl Diagnostic {
             fix: None,
         }
     }
+
+    /// Says which server it is about.
+    #[must_use]
+    pub fn with_server(mut self, server: Option<String>) -> Self {
+        self.server = server;
+        self
+    }
+
+    /// Says where it is.
+    #[must_use]
+    pub fn with_location(mut self, location: Location) -> Self {
+        self.location = Some(location);
+        self
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
 }
 
 /// A second place that a diagnostic points to.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Related {
     /// The place.
     pub location: Location,
     /// What is there.
     pub message: String,
+}
+
+impl Related {
+    /// Makes a second place with what is there.
+    #[must_use]
+    pub fn new(location: Location, message: impl Into<String>) -> Self {
+        Self {
+            location,
+            message: message.into(),
+        }
+    }
 }
 
 /// How bad a finding is.

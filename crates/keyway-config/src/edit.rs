@@ -8,6 +8,7 @@ use crate::source::{Source, Span};
 
 /// A change that fixes a finding.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Fix {
     /// What it does, in the imperative.
     pub title: String,
@@ -15,6 +16,18 @@ pub struct Fix {
     pub applicability: Applicability,
     /// The replacements, all or none.
     pub edits: Vec<Edit>,
+}
+
+impl Fix {
+    /// Makes a fix of replacements that belong together.
+    #[must_use]
+    pub fn new(title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Self {
+        Self {
+            title: title.into(),
+            applicability,
+            edits,
+        }
+    }
 }
 
 /// Whether a fix keeps the meaning of the file.
@@ -29,6 +42,7 @@ pub enum Applicability {
 
 /// One replacement in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Edit {
     /// The file, as in its [`Source`].
     pub file: Arc<str>,
@@ -130,6 +144,7 @@ impl Edit {
 
 /// A whole file before and after. Its texts may hold a secret, so `Debug` leaves them out.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct TextChange {
     /// The file as a person would write it.
     pub file: Arc<str>,
@@ -137,6 +152,18 @@ pub struct TextChange {
     pub before: Option<String>,
     /// What is to be written.
     pub after: String,
+}
+
+impl TextChange {
+    /// Makes a change of `file` from `before`, or a new file if there is none.
+    #[must_use]
+    pub fn new(file: impl Into<Arc<str>>, before: Option<String>, after: String) -> Self {
+        Self {
+            file: file.into(),
+            before,
+            after,
+        }
+    }
 }
 
 impl fmt::Debug for TextChange {

@@ -229,6 +229,7 @@ pub struct Position {
 
 /// A place in a file, complete enough to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Location {
     /// The file as a person would write it.
     pub file: Arc<str>,

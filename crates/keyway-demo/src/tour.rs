@@ -185,10 +185,7 @@ async fn use_tools(session: &Session, row: &mut Row) -> Result<(), Trouble> {
 
 fn broken(code: Code, message: &str) -> Trouble {
     Trouble {
-        standing: Standing {
-            state: State::Failed,
-            reason: None,
-        },
+        standing: Standing::without_reason(State::Failed),
         code,
         message: keyway_secret::printable(message),
         hint: None,

@@ -101,8 +101,5 @@ fn is_changeable(document: &Document) -> bool {
 
 /// Makes a note about no place in particular.
 fn note(code: Code, severity: Severity, message: String, hint: &str) -> Diagnostic {
-    Diagnostic {
-        hint: Some(hint.to_owned()),
-        ..Diagnostic::new(code, severity, message)
-    }
+    Diagnostic::new(code, severity, message).with_hint(hint)
 }

@@ -74,11 +74,7 @@ pub fn update(plugin: &Plugin) -> Result<Option<TextChange>, ReadmeFault> {
         |source| source.shared_path(),
     );
     let before = readme.map(|source| source.text().to_owned());
-    Ok((before.as_ref() != Some(&after)).then_some(TextChange {
-        file,
-        before,
-        after,
-    }))
+    Ok((before.as_ref() != Some(&after)).then(|| TextChange::new(file, before, after)))
 }
 
 /// Returns `readme` with the section in place: between its markers, or else at the end.

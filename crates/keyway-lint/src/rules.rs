@@ -271,16 +271,9 @@ impl Report<'_> {
         } else {
             self.rule.severity
         };
-        self.diagnostics.push(Diagnostic {
-            code: self.rule.id,
-            severity,
-            server: None,
-            location: Some(source.locate(span, pointer)),
-            message: message.into(),
-            hint: None,
-            related: None,
-            fix: None,
-        });
+        let location = source.locate(span, pointer);
+        self.diagnostics
+            .push(Diagnostic::new(self.rule.id, severity, message.into()).with_location(location));
         Finding {
             diagnostic: self.diagnostics.last_mut(),
         }
@@ -324,10 +317,7 @@ impl Finding<'_> {
         pointer: &Pointer,
         message: impl Into<String>,
     ) -> Self {
-        let related = Related {
-            location: source.locate(span, pointer),
-            message: message.into(),
-        };
+        let related = Related::new(source.locate(span, pointer), message);
         self.set(|diagnostic| diagnostic.related = Some(related))
     }
 
@@ -338,11 +328,7 @@ impl Finding<'_> {
         title: impl Into<String>,
         edits: Vec<Edit>,
     ) -> Self {
-        let fix = Fix {
-            title: title.into(),
-            applicability,
-            edits,
-        };
+        let fix = Fix::new(title, applicability, edits);
         self.set(|diagnostic| diagnostic.fix = Some(fix))
     }
 }

@@ -46,6 +46,7 @@ pub struct Session {
 
 /// How we introduce ourselves.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ClientInfo {
     /// The name of the program.
     pub name: String,
@@ -53,8 +54,20 @@ pub struct ClientInfo {
     pub version: String,
 }
 
+impl ClientInfo {
+    /// Names a program and its version.
+    #[must_use]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+        }
+    }
+}
+
 /// One request to a server.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Request {
     /// The method.
     pub method: &'static str,
@@ -76,7 +89,7 @@ impl Request {
     }
 }
 
-/// A request passed on for somebody else: its parameters stay as they were written.
+/// A request passed on for a client: its parameters stay as they were written.
 #[derive(Clone)]
 pub struct Forward<'a> {
     /// The method.
@@ -117,6 +130,7 @@ impl Session {
             link,
             events,
             watch,
+            ..
         } = connection;
         let exchange = Arc::new(Exchange::new(link, handler));
         let pump = tokio::spawn(Arc::clone(&exchange).pump(events));

@@ -191,12 +191,10 @@ impl AuthorizedClient {
         if attempt > MAX_CHALLENGES {
             return Err(refusal(status, &values));
         }
-        let challenge = Challenge {
-            status,
-            www_authenticate: values.clone(),
-            dpop_nonce,
-            attempt,
-        };
+        let mut challenge = Challenge::new(status);
+        challenge.www_authenticate.clone_from(&values);
+        challenge.dpop_nonce = dpop_nonce;
+        challenge.attempt = attempt;
         match self.authorizer.challenged(used, challenge).await? {
             Verdict::Retry(better) => Ok(better),
             _ => Err(refusal(status, &values)),

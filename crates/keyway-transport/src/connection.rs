@@ -17,6 +17,7 @@ use crate::queue::{QueueReceiver, QueueSender};
 /// kept elsewhere keeps the connection, and the child, alive.
 #[derive(Debug)]
 #[must_use = "dropping a connection ends it, and kills the process group of a local server"]
+#[non_exhaustive]
 pub struct Connection {
     /// Where frames go.
     pub link: Arc<dyn Link>,

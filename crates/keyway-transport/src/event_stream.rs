@@ -37,6 +37,7 @@ pub struct EventStream {
 
 /// One event that carries something.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamEvent {
     /// The name, if it is not `message`.
     pub name: Option<Bytes>,

@@ -89,11 +89,12 @@ impl OAuthHttp {
                 },
             }
         })?;
-        Ok(HttpResponse {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body: Secret::new(Vec::from(body)),
-        })
+        let body = Secret::new(Vec::from(body));
+        Ok(HttpResponse::new(
+            response.status(),
+            response.headers().clone(),
+            body,
+        ))
     }
 
     /// Finds out how public the MCP server is, and makes the client for what is as public.

@@ -147,12 +147,10 @@ impl Probe {
 
 fn challenge(response: &HttpResponse) -> Challenge {
     let all = response.headers.get_all(http::header::WWW_AUTHENTICATE);
-    Challenge {
-        attempt: 1,
-        status: response.status,
-        www_authenticate: all.iter().cloned().collect(),
-        dpop_nonce: response.headers.get("dpop-nonce").cloned(),
-    }
+    let mut challenge = Challenge::new(response.status);
+    challenge.www_authenticate = all.iter().cloned().collect();
+    challenge.dpop_nonce = response.headers.get("dpop-nonce").cloned();
+    challenge
 }
 
 /// The path without a slash at its end, plus `/health`; without query, `wss` as `https`.

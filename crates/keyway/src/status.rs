@@ -14,6 +14,7 @@ pub use keyway_mcp::states::{Reason, State};
 
 /// One server, as it stands before anything connects.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ServerStatus<'a> {
     /// The file that declares it.
     pub document: &'a Document,
@@ -35,6 +36,7 @@ pub struct ServerStatus<'a> {
 
 /// A variable of an entry; never its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VariableStatus<'a> {
     /// Its name.
     pub name: &'a str,

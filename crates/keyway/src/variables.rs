@@ -25,6 +25,7 @@ pub struct KeptVariables<'a> {
 
 /// What may be told of a variable that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KeptVariable {
     /// Its name.
     pub name: String,

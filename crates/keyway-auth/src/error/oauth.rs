@@ -351,6 +351,7 @@ pub enum RequestTarget {
 
 /// A refusal as the server worded it, made fit to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// The registered code.
     pub code: String,

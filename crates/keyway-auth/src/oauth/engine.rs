@@ -24,6 +24,7 @@ use crate::ports::{DocumentCache, ExchangeCarrier, HttpClient, Interaction, Reco
 
 /// The server to sign in to.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Server {
     /// Its name, as people know it.
     pub name: String,
@@ -31,6 +32,14 @@ pub struct Server {
     pub url: Url,
     /// Under which its sign-in is kept.
     pub key: GrantKey,
+}
+
+impl Server {
+    /// Names a server, its address, and what its sign-in is kept under.
+    #[must_use]
+    pub const fn new(name: String, url: Url, key: GrantKey) -> Self {
+        Self { name, url, key }
+    }
 }
 
 /// Without the address, which may hold what a variable held.

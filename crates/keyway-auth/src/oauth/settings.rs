@@ -99,6 +99,7 @@ impl Default for ClientIdentity {
 
 /// A client that was registered beforehand.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ClientSettings {
     /// Its identifier.
     pub id: String,
@@ -106,6 +107,18 @@ pub struct ClientSettings {
     pub proof: ClientProof,
     /// By which method, if not the one that fits what the server supports.
     pub method: Option<AuthMethod>,
+}
+
+impl ClientSettings {
+    /// Makes a client that proves who it is by the method that fits what the server supports.
+    #[must_use]
+    pub const fn new(id: String, proof: ClientProof) -> Self {
+        Self {
+            id,
+            proof,
+            method: None,
+        }
+    }
 }
 
 /// How a client proves who it is.
@@ -254,6 +267,7 @@ impl GrantKind {
 
 /// How an identity provider is asked for an assertion.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct IdJag {
     /// The identity provider.
     pub issuer: Option<String>,
@@ -263,6 +277,19 @@ pub struct IdJag {
     pub client: ClientSettings,
     /// The identity token of the person.
     pub id_token: Assertion,
+}
+
+impl IdJag {
+    /// Asks the identity provider as `client`; its address is not known yet.
+    #[must_use]
+    pub const fn new(client: ClientSettings, id_token: Assertion) -> Self {
+        Self {
+            issuer: None,
+            token_endpoint: None,
+            client,
+            id_token,
+        }
+    }
 }
 
 /// Where an assertion comes from; asked anew each time, since it is short-lived.

@@ -17,6 +17,7 @@ use crate::timeouts::{
 
 /// What signing out did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SignedOut {
     /// Whether there was a sign-in, which then is gone from this machine.
     pub existed: bool,

@@ -104,6 +104,7 @@ pub struct Redirect {
 
 /// What a person is asked.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ConsentQuestion {
     /// The consent page. Checked: `https`, or `http` on this machine; no user name.
     pub url: Url,
@@ -121,6 +122,23 @@ pub struct ConsentQuestion {
     pub new_scopes: Vec<String>,
     /// How long the answer may take.
     pub patience: Duration,
+}
+
+impl ConsentQuestion {
+    /// Makes a question for the page and its state alone: no server, no client, no scopes, no time.
+    #[must_use]
+    pub const fn new(url: Url, state: Secret<String>) -> Self {
+        Self {
+            url,
+            state,
+            server: String::new(),
+            issuer: String::new(),
+            client: String::new(),
+            scopes: Vec::new(),
+            new_scopes: Vec::new(),
+            patience: Duration::ZERO,
+        }
+    }
 }
 
 /// A page of another host than those that a sign-in is about: what a mix-up looks like when the
@@ -156,6 +174,7 @@ impl ForeignPage {
 
 /// A code to be typed on another device.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DeviceQuestion {
     /// The page on which to type it.
     pub page: Url,
@@ -173,8 +192,25 @@ pub struct DeviceQuestion {
     pub patience: Duration,
 }
 
+impl DeviceQuestion {
+    /// Makes a question for the page and the code alone: no server, no scopes, no time.
+    #[must_use]
+    pub const fn new(page: Url, code: String) -> Self {
+        Self {
+            page,
+            complete: None,
+            code,
+            server: String::new(),
+            issuer: String::new(),
+            scopes: Vec::new(),
+            patience: Duration::ZERO,
+        }
+    }
+}
+
 /// What came back with the right `state`.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Callback {
     /// The authorization code.
     pub code: Option<Secret<String>>,

@@ -126,6 +126,7 @@ pub enum Redirects {
 
 /// One answer.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct HttpResponse {
     /// The status code.
     pub status: u16,
@@ -133,6 +134,18 @@ pub struct HttpResponse {
     pub headers: HeaderMap,
     /// The whole body, which may hold a secret.
     pub body: Secret<Vec<u8>>,
+}
+
+impl HttpResponse {
+    /// Makes an answer.
+    #[must_use]
+    pub const fn new(status: u16, headers: HeaderMap, body: Secret<Vec<u8>>) -> Self {
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
 }
 
 /// Why there is no answer. Never holds anything that was sent or received.

@@ -90,8 +90,5 @@ pub(crate) fn run(arguments: &Readme, context: &CommandContext) -> Result<Exit, 
 }
 
 fn finding(code: Code, message: String, hint: &str) -> Diagnostic {
-    Diagnostic {
-        hint: Some(hint.to_owned()),
-        ..Diagnostic::new(code, Severity::Error, message)
-    }
+    Diagnostic::new(code, Severity::Error, message).with_hint(hint)
 }

@@ -13,15 +13,9 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
     let source = &loaded.plugin.documents[0].source;
     let locate =
         |&(start, end): &(usize, usize)| source.locate(Span::new(start, end), &Pointer::default());
-    let diagnostics = spans.iter().map(|span| Diagnostic {
-        code: Code::InvalidUrl,
-        severity: Severity::Error,
-        server: None,
-        location: Some(locate(span)),
-        message: "100% wrong,\nreally: \u{1b}[0m".to_owned(),
-        hint: None,
-        related: None,
-        fix: None,
+    let diagnostics = spans.iter().map(|span| {
+        let message = "100% wrong,\nreally: \u{1b}[0m".to_owned();
+        Diagnostic::new(Code::InvalidUrl, Severity::Error, message).with_location(locate(span))
     });
     let mut diagnostics: Vec<Diagnostic> = diagnostics.collect();
     // What says the same is counted once; these are to be told apart.
@@ -29,10 +23,7 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
         diagnostic.message = format!("wrong number {number}");
     }
     if let [first, second] = &mut *diagnostics {
-        first.related = second.location.take().map(|location| Related {
-            location,
-            message: "there".to_owned(),
-        });
+        first.related = second.location.take().map(|location| Related::new(location, "there"));
         diagnostics.truncate(1);
     }
     let look = Look {

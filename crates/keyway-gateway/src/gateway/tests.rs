@@ -198,10 +198,7 @@ impl Running {
             let capabilities = Arc::clone(&capabilities);
             Arc::new(move || Ok(capabilities.lock().unwrap().clone()))
         };
-        let info = ClientInfo {
-            name: "keyway".to_owned(),
-            version: "0".to_owned(),
-        };
+        let info = ClientInfo::new("keyway", "0");
         let gateway = Arc::new(finish(Gateway::new(servers, reader, info)));
         let listener = Listener::loopback("127.0.0.1:0".parse().unwrap()).unwrap();
         let port = listener.port().unwrap();

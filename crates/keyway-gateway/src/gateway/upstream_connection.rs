@@ -143,6 +143,7 @@ impl UpstreamConnection {
             link,
             events,
             watch,
+            ..
         } = connection;
         let connection = Arc::new(Self {
             link,

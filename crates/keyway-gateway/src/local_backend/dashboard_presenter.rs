@@ -110,15 +110,13 @@ mod tests {
     use super::*;
 
     fn code() -> DeviceQuestion {
-        DeviceQuestion {
-            page: "https://as.example/activate".parse().unwrap(),
-            complete: None,
-            code: "ABCD-EFGH".to_owned(),
-            server: "s".to_owned(),
-            issuer: "as.example".to_owned(),
-            scopes: vec!["read".to_owned()],
-            patience: Duration::from_secs(600),
-        }
+        let page = "https://as.example/activate".parse().unwrap();
+        let mut question = DeviceQuestion::new(page, "ABCD-EFGH".to_owned());
+        question.server = "s".to_owned();
+        question.issuer = "as.example".to_owned();
+        question.scopes = vec!["read".to_owned()];
+        question.patience = Duration::from_secs(600);
+        question
     }
 
     #[tokio::test]

@@ -117,10 +117,7 @@ impl Home {
         let mode = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(folder.path(), mode).unwrap();
         let served = ServedServer::new("p".into(), "s".into(), [0; 32], Arc::new(server.clone()));
-        let info = ClientInfo {
-            name: "keyway".to_owned(),
-            version: "0".to_owned(),
-        };
+        let info = ClientInfo::new("keyway", "0");
         let nobody = Arc::new(|| Ok(Vec::new()));
         let activity = Arc::<Activity>::default();
         let gateway = Gateway::new(vec![served], nobody, info).recording(Arc::clone(&activity));

@@ -145,19 +145,10 @@ fn nothing_of_a_short_literal_in_the_place_of_a_secret_is_seen() {
 #[test]
 fn what_a_finding_about_a_secret_points_to_is_hidden_in_prose_too() {
     let source = Source::new("README.md", b"the password is \"correct horse\"");
-    let diagnostic = Diagnostic {
-        code: Code::SecretInDocs,
-        severity: keyway_config::diagnostic::Severity::Error,
-        server: None,
-        location: Some(source.locate(
-            Span::new(16, 31),
-            &keyway_config::source::Pointer::default(),
-        )),
-        message: String::new(),
-        hint: None,
-        related: None,
-        fix: None,
-    };
+    let severity = keyway_config::diagnostic::Severity::Error;
+    let pointer = keyway_config::source::Pointer::default();
+    let diagnostic = Diagnostic::new(Code::SecretInDocs, severity, String::new())
+        .with_location(source.locate(Span::new(16, 31), &pointer));
     let mask = Mask::new(&source, None, &[diagnostic]);
     let shown = mask.apply(source.text(), 0..source.text().len());
     assert_eq!(shown, "the password is \"corr•••••••••\"");

@@ -222,11 +222,7 @@ fn changed_documents(named: &[Named<'_>], plan: &mut EnvPlan) -> Vec<Document> {
         let after = edit::apply(before, &edits.iter().collect::<Vec<_>>());
         let source = Source::new(&file, after.as_bytes());
         changed.push(Document::parse(source, document.kind));
-        plan.documents.push(TextChange {
-            file,
-            before: Some(before.to_owned()),
-            after,
-        });
+        plan.documents.push(TextChange::new(file, Some(before.to_owned()), after));
     }
     changed
 }
@@ -248,11 +244,9 @@ fn refusal(document: &Document, literal: &Literal, obstacle: &Obstacle) -> Diagn
     let Literal { place, hint, .. } = literal;
     let message = format!("{place} keeps its literal (`{hint}`): {}", obstacle.why());
     let location = document.source.locate(literal.span, &literal.pointer);
-    Diagnostic {
-        server: literal.server.clone(),
-        location: Some(location),
-        ..note(Code::NotMigrated, Severity::Error, message, obstacle.hint())
-    }
+    note(Code::NotMigrated, Severity::Error, message, obstacle.hint())
+        .with_server(literal.server.clone())
+        .with_location(location)
 }
 
 /// Returns the names of all variables that any string of the plugin's files mentions.

@@ -21,6 +21,7 @@ use crate::{literals, readme};
 
 /// What would change.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct OAuthPlan {
     /// The configuration files.
     pub documents: Vec<TextChange>,
@@ -65,11 +66,9 @@ pub fn plan(scope: &Selection<'_>) -> OAuthPlan {
                 *place = changed;
             }
             if text != document.source.text() {
-                plan.documents.push(TextChange {
-                    file: document.source.shared_path(),
-                    before: Some(document.source.text().to_owned()),
-                    after: text,
-                });
+                let before = Some(document.source.text().to_owned());
+                let file = document.source.shared_path();
+                plan.documents.push(TextChange::new(file, before, text));
             }
         }
     }
@@ -203,11 +202,12 @@ fn refuse(
     hint: &str,
 ) {
     let message = format!("`{server}` is left as it is: {why}");
-    plan.diagnostics.push(Diagnostic {
-        server: Some(server.to_owned()),
-        location: Some(document.source.locate(span, &Pointer::default())),
-        ..note(Code::NotMigrated, Severity::Error, message, hint)
-    });
+    let location = document.source.locate(span, &Pointer::default());
+    plan.diagnostics.push(
+        note(Code::NotMigrated, Severity::Error, message, hint)
+            .with_server(Some(server.to_owned()))
+            .with_location(location),
+    );
 }
 
 fn add_advice(scope: &Selection<'_>, after: &Plugin, plan: &mut OAuthPlan) {

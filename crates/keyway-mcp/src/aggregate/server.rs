@@ -205,10 +205,7 @@ impl Server {
             (Some(trouble), _) => trouble.standing,
             (None, Some(_)) => Standing::CONNECTED,
             (None, None) if inner.attempt.is_some() => Standing::CONNECTING,
-            (None, None) => Standing {
-                state: State::Pending,
-                reason: None,
-            },
+            (None, None) => Standing::without_reason(State::Pending),
         }
     }
 

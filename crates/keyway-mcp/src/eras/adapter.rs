@@ -183,6 +183,7 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
         link: server,
         events: from_server,
         watch,
+        ..
     } = connection;
     let (client, events) = queue(QUEUE);
     let (to_server, from_client) = queue(QUEUE);
@@ -216,11 +217,9 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
         server,
         upwards: upwards.abort_handle(),
     };
-    Connection {
-        link: Arc::new(link),
-        events,
-        watch,
-    }
+    let mut adapted = Connection::new(Arc::new(link), events);
+    adapted.watch = watch;
+    adapted
 }
 
 /// A face at work.

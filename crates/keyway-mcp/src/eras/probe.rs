@@ -60,6 +60,7 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
         link,
         events: mut later,
         watch,
+        ..
     } = connection;
     let (sender, events) = queue(MAX_KEPT);
     drop(tokio::spawn(async move {
@@ -74,11 +75,9 @@ fn with_events_back(connection: Connection, kept: Vec<Event>) -> Connection {
             }
         }
     }));
-    Connection {
-        link,
-        events,
-        watch,
-    }
+    let mut connection = Connection::new(link, events);
+    connection.watch = watch;
+    connection
 }
 
 const MAX_KEPT: usize = 256;

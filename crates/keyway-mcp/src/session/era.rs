@@ -42,6 +42,7 @@ impl fmt::Display for Era {
 
 /// What a server said of itself.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServerFacts {
     /// The era in force.
     pub era: Era,

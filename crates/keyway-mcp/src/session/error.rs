@@ -96,6 +96,7 @@ impl SessionError {
     "the server answered with error {code}: {}",
     keyway_secret::printable(message)
 )]
+#[non_exhaustive]
 pub struct RpcError {
     /// The code.
     pub code: i64,

@@ -84,12 +84,12 @@ pub(super) fn read_query(query: &str, state: &Secret<String>) -> Result<Callback
     if code.is_none() && error.is_none() {
         return Err(RedirectError::Nothing);
     }
-    Ok(Callback {
-        code,
-        iss,
-        error,
-        error_description,
-    })
+    let mut callback = Callback::default();
+    callback.code = code;
+    callback.iss = iss;
+    callback.error = error;
+    callback.error_description = error_description;
+    Ok(callback)
 }
 
 /// Returns a parameter that is there at most once; an empty one is none.

@@ -104,14 +104,11 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn into_response(self, host: &str) -> Result<HttpResponse, HttpFailure> {
         let headers = self.headers.into_map();
-        Ok(HttpResponse {
-            status: self.status,
-            headers: headers.ok_or_else(|| HttpFailure::Protocol {
-                host: host.to_owned(),
-                what: "headers that cannot be read",
-            })?,
-            body: self.body.0,
-        })
+        let headers = headers.ok_or_else(|| HttpFailure::Protocol {
+            host: host.to_owned(),
+            what: "headers that cannot be read",
+        })?;
+        Ok(HttpResponse::new(self.status, headers, self.body.0))
     }
 }
 

@@ -140,11 +140,12 @@ fn unexplained(server: &ServerStatus<'_>) -> Option<Diagnostic> {
     let source = &server.document.source;
     let location = source.locate(server.entry.name_span, &server.entry.pointer);
     let message = "the entry cannot be used".to_owned();
-    Some(Diagnostic {
-        server: Some(server.entry.name.clone()),
-        location: Some(location),
-        ..Diagnostic::new(Code::ConfigError, Severity::Error, message)
-    })
+    let diagnostic = Diagnostic::new(Code::ConfigError, Severity::Error, message);
+    Some(
+        diagnostic
+            .with_server(Some(server.entry.name.clone()))
+            .with_location(location),
+    )
 }
 
 /// The state of a server whose entry cannot be used.

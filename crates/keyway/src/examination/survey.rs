@@ -178,10 +178,8 @@ fn diagnose(plugin: &str, status: &ServerStatus<'_>, findings: &[Diagnostic]) ->
     found.declared_at = Some(source.locate(entry.name_span, &entry.pointer));
     found.transport = status.transport;
     found.method = status.method;
-    found.state = ServerState {
-        state: status.state,
-        reason: status.reason,
-    };
+    found.state = ServerState::without_reason(status.state);
+    found.state.reason = status.reason;
     let variables = status.variables.iter().map(|variable| Variable {
         name: variable.name.to_owned(),
         is_set: variable.is_set,

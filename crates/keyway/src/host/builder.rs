@@ -103,10 +103,7 @@ enum Consent {
 impl HostBuilder {
     /// How this program introduces itself to MCP servers.
     pub fn client(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
-        self.client = Some(ClientInfo {
-            name: name.into(),
-            version: version.into(),
-        });
+        self.client = Some(ClientInfo::new(name, version));
         self
     }
 

@@ -45,13 +45,12 @@ pub(super) fn settings(
     made.identity = accounts.identity.clone();
     made.client_metadata_url
         .clone_from(&global.client_metadata_url);
-    made.client = text("clientId").map(|id| ClientSettings {
-        id: id.to_owned(),
-        proof: match text("clientSecret") {
+    made.client = text("clientId").map(|id| {
+        let proof = match text("clientSecret") {
             Some(secret) => ClientProof::Secret(Secret::new(secret.to_owned())),
             None => ClientProof::Public,
-        },
-        method: None,
+        };
+        ClientSettings::new(id.to_owned(), proof)
     });
     for (issuer, known) in &global.issuers {
         let told = known.dangerous_metadata_issuer.clone();
@@ -113,12 +112,12 @@ fn id_jag(host: &Host, accounts: &Accounts, own: &ServerOAuth) -> GrantKind {
         .and_then(|issuer| accounts.settings.oauth.issuers.get(issuer));
     let client = known.and_then(|known| client(host, &known.client));
     match (client, &provider.id_token) {
-        (Some(client), Some(id_token)) => GrantKind::IdJag(IdJag {
-            issuer: provider.issuer.clone(),
-            token_endpoint,
-            client,
-            id_token: secret(host, id_token),
-        }),
+        (Some(client), Some(id_token)) => {
+            let mut asking = IdJag::new(client, secret(host, id_token));
+            asking.issuer.clone_from(&provider.issuer);
+            asking.token_endpoint = token_endpoint;
+            GrantKind::IdJag(asking)
+        }
         _ => unavailable(),
     }
 }
@@ -136,11 +135,9 @@ fn client(host: &Host, known: &settings::Client) -> Option<ClientSettings> {
         (None, Some(source)) => ClientProof::SecretFrom(secret(host, source)),
         (None, None) => ClientProof::Public,
     };
-    Some(ClientSettings {
-        id: known.id.clone()?,
-        proof,
-        method: known.auth_method.map(method),
-    })
+    let mut client = ClientSettings::new(known.id.clone()?, proof);
+    client.method = known.auth_method.map(method);
+    Some(client)
 }
 
 fn key(file: &PathBuf, known: &settings::Client) -> Option<SigningKey> {

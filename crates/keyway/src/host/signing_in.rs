@@ -29,11 +29,8 @@ impl Host {
             return None;
         }
         let url: Url = remote.address.url().expose().parse().ok()?;
-        let server = Server {
-            name: target.spec.name.clone(),
-            url: url.clone(),
-            key: accounts.key(target.plugin, &target.spec.name, remote),
-        };
+        let key = accounts.key(target.plugin, &target.spec.name, remote);
+        let server = Server::new(target.spec.name.clone(), url.clone(), key);
         let ports = Ports {
             http: Arc::new(self.oauth_http(accounts, target, &url)?),
             clock: Arc::clone(&self.clock),

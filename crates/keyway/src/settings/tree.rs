@@ -52,10 +52,8 @@ impl Found<'_> {
     /// Reports what is wrong with a table as a whole.
     pub(super) fn refuse(&mut self, table: &Table, message: String) {
         let location = self.source.locate(table.span, &table.pointer);
-        self.diagnostics.push(Diagnostic {
-            location: Some(location),
-            ..diagnostic(Code::InvalidSetting, message)
-        });
+        self.diagnostics
+            .push(diagnostic(Code::InvalidSetting, message).with_location(location));
     }
 
     /// Returns what is wrong.
@@ -64,10 +62,8 @@ impl Found<'_> {
     }
 
     fn report(&mut self, span: Span, pointer: &Pointer, finding: Diagnostic) {
-        self.diagnostics.push(Diagnostic {
-            location: Some(self.source.locate(span, pointer)),
-            ..finding
-        });
+        let location = self.source.locate(span, pointer);
+        self.diagnostics.push(finding.with_location(location));
     }
 }
 
@@ -294,13 +290,8 @@ fn unknown(name: &str, keys: &[Key], below: &[&str], way: &Way) -> Diagnostic {
             format!("there may be {}", known.join(", "))
         }
     };
-    Diagnostic {
-        hint: Some(hint),
-        ..diagnostic(
-            Code::UnknownSetting,
-            format!("there is no setting `{name}` {place}"),
-        )
-    }
+    let message = format!("there is no setting `{name}` {place}");
+    diagnostic(Code::UnknownSetting, message).with_hint(hint)
 }
 
 /// Checks a value; the error is a message that does not quote it.

@@ -191,10 +191,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_being_checked_is_not_counted_as_anything_else() {
-        let pending = untried(Standing {
-            state: State::Pending,
-            reason: None,
-        });
+        let pending = untried(Standing::without_reason(State::Pending));
         let mut checking = pending.clone();
         checking.is_busy = true;
         let failed = untried(Standing::new(State::Failed, Reason::NetworkError));

@@ -492,10 +492,7 @@ async fn a_change_reaches_an_open_page_and_leaving_ends_its_stream() {
         first.contains("event: region") && first.contains("Connected"),
         "{first}"
     );
-    *house.backend.standing.lock().unwrap() = Standing {
-        state: State::Failed,
-        reason: None,
-    };
+    *house.backend.standing.lock().unwrap() = Standing::without_reason(State::Failed);
     house.backend.changed.count();
     let then = stream.read_until("event: say").await;
     assert!(then.contains("Failed"), "{then}");

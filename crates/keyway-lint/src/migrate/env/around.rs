@@ -25,15 +25,12 @@ pub(super) fn plan_surroundings(plugin: &Plugin, around: &PluginFiles, plan: &mu
         }
     }
     let example = around.example.as_deref();
-    plan.example = lines::with_examples(example, &examples).map(|after| TextChange {
-        file: plugin.shown(".env.example").into(),
-        before: around.example.clone(),
-        after,
+    plan.example = lines::with_examples(example, &examples).map(|after| {
+        TextChange::new(plugin.shown(".env.example"), around.example.clone(), after)
     });
-    plan.ignore = (!around.env_is_ignored).then(|| TextChange {
-        file: plugin.shown(".gitignore").into(),
-        before: around.ignore.clone(),
-        after: lines::append(around.ignore.as_deref(), &[".env".to_owned()]),
+    plan.ignore = (!around.env_is_ignored).then(|| {
+        let after = lines::append(around.ignore.as_deref(), &[".env".to_owned()]);
+        TextChange::new(plugin.shown(".gitignore"), around.ignore.clone(), after)
     });
     if let Some(env) = &mut plan.env {
         env.file = plugin.shown(".env").into();

@@ -276,10 +276,7 @@ fn repository_here() -> PathBuf {
 }
 
 fn this_crate() -> ClientInfo {
-    ClientInfo {
-        name: env!("CARGO_PKG_NAME").to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
+    ClientInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }
 
 /// The running binary. Without [`init`](crate::init) it starts nothing: the launcher refuses then,
