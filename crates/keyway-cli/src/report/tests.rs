@@ -23,7 +23,10 @@ fn rendered(text: &str, spans: &[(usize, usize)], format: Format) -> String {
         diagnostic.message = format!("wrong number {number}");
     }
     if let [first, second] = &mut *diagnostics {
-        first.related = second.location.take().map(|location| Related::new(location, "there"));
+        first.related = second
+            .location
+            .take()
+            .map(|location| Related::new(location, "there"));
         diagnostics.truncate(1);
     }
     let look = Look {

@@ -222,7 +222,8 @@ fn changed_documents(named: &[Named<'_>], plan: &mut EnvPlan) -> Vec<Document> {
         let after = edit::apply(before, &edits.iter().collect::<Vec<_>>());
         let source = Source::new(&file, after.as_bytes());
         changed.push(Document::parse(source, document.kind));
-        plan.documents.push(TextChange::new(file, Some(before.to_owned()), after));
+        plan.documents
+            .push(TextChange::new(file, Some(before.to_owned()), after));
     }
     changed
 }

@@ -25,9 +25,8 @@ pub(super) fn plan_surroundings(plugin: &Plugin, around: &PluginFiles, plan: &mu
         }
     }
     let example = around.example.as_deref();
-    plan.example = lines::with_examples(example, &examples).map(|after| {
-        TextChange::new(plugin.shown(".env.example"), around.example.clone(), after)
-    });
+    plan.example = lines::with_examples(example, &examples)
+        .map(|after| TextChange::new(plugin.shown(".env.example"), around.example.clone(), after));
     plan.ignore = (!around.env_is_ignored).then(|| {
         let after = lines::append(around.ignore.as_deref(), &[".env".to_owned()]);
         TextChange::new(plugin.shown(".gitignore"), around.ignore.clone(), after)
