@@ -37,7 +37,7 @@ pub(super) const KEYWAY: usize = 14_700;
 pub(super) const CLI_WITHOUT_COMMANDS: usize = 2_500;
 
 /// Calls of `sleep` in tests that do not run on a paused clock.
-pub(super) const SLEEPS_IN_TESTS: usize = 81;
+pub(super) const SLEEPS_IN_TESTS: usize = 80;
 
 pub(super) const TREES: &[Tree] = &[
     Tree {
