@@ -190,6 +190,16 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },
     Layer {
+        name: "keyway-approval",
+        may_use: &[
+            "keyway-vault",
+            "keyway-store",
+            "keyway-lint",
+            "keyway-config",
+            "keyway-secret",
+        ],
+    },
+    Layer {
         name: "keyway-keyring",
         may_use: &["keyway-vault", "keyway-secret"],
     },
@@ -219,6 +229,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "keyway",
         may_use: &[
+            "keyway-approval",
             "keyway-mcp",
             "keyway-config",
             "keyway-lint",
@@ -262,6 +273,7 @@ const LAYERS: &[Layer] = &[
         name: "keyway-demo",
         may_use: &[
             "keyway",
+            "keyway-approval",
             "keyway-mcp",
             "keyway-config",
             "keyway-lint",

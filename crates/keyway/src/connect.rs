@@ -28,7 +28,7 @@ pub use keyway_transport::{Isolation, Launcher};
 pub use self::fingerprint::{ConnectionFingerprint, FingerprintKey};
 pub(crate) use self::fingerprint::{Surroundings, of as fingerprint_of};
 use crate::approval::Files;
-use crate::settings::Confinement;
+use crate::settings::{Confinement, inherit};
 use keyway_mcp::session::OfferedEras;
 
 /// One server to connect to, approved and resolved.
@@ -115,7 +115,7 @@ pub(crate) fn child_env(
 ) -> ChildEnv {
     let rules = EnvRules {
         reader,
-        inherit: target.confinement.inherit(),
+        inherit: inherit(target.confinement),
         declared,
         granted: target.grants,
         host,

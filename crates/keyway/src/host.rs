@@ -34,6 +34,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keyway_approval::EntryContext;
 use keyway_auth::ports::{Interaction, Tasks};
 use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, Variables};
@@ -64,7 +65,7 @@ pub use keyway_secret::{Clock, SystemClock};
 
 #[cfg(feature = "stdio")]
 use self::programs::Programs;
-use crate::approval::{EntryContext, Question};
+use crate::approval::Question;
 use crate::events::{EventStream, Events};
 use crate::load::{Loaded, Loader};
 use crate::redaction_values::RedactionValues;
@@ -325,16 +326,13 @@ impl Host {
             .chain(read)
             .collect();
         let confinement = self.confinement(loaded, &server.name);
-        let context = EntryContext {
-            plugin: &loaded.plugin.name(),
-            root: &loaded.plugin.root,
-            host: variables.host_variables(),
-            home: self.variables.home.as_deref(),
-            skipped: &skipped,
-            confinement: &confinement,
-            store: self.approvals.store.as_deref(),
-            now: self.clock.wall(),
-        };
+        let (plugin, root) = (loaded.plugin.name(), &loaded.plugin.root);
+        let mut context =
+            EntryContext::new(&plugin, root, variables.host_variables(), &confinement);
+        context.home = self.variables.home.as_deref();
+        context.skipped = &skipped;
+        context.store = self.approvals.store.as_deref();
+        context.now = self.clock.wall();
         Question::about(server, context, &variables.scope())
     }
 

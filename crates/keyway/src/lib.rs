@@ -93,7 +93,6 @@ pub mod load;
 #[cfg(feature = "authoring")]
 pub mod migrate;
 mod observed_authorizer;
-mod program_start;
 pub mod read;
 pub mod redaction_values;
 pub mod runtime;

@@ -1,17 +1,15 @@
 //! Reading files that somebody else put there: regular ones only, and never more than a bound.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use keyway_approval::regular_file;
 
 use crate::error::LoadError;
 
 /// Reads at most `limit` bytes and one more, which tells the caller that there are too many.
 pub fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, LoadError> {
-    let file = open(path).map_err(|error| named(path, error))?;
+    let file = regular_file::open(path).map_err(|error| named(path, error))?;
     stream(file, limit).map_err(|error| named(path, error))
 }
 
@@ -38,25 +36,6 @@ pub fn shown(path: &Path) -> String {
         short
     };
     short.to_string_lossy().into_owned()
-}
-
-/// Opens a regular file; a pipe that was put there meanwhile does not block.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    require_regular(&fs::metadata(path)?)?;
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
-    require_regular(&file.metadata()?)?;
-    Ok(file)
-}
-
-fn require_regular(metadata: &fs::Metadata) -> io::Result<()> {
-    if metadata.is_file() {
-        return Ok(());
-    }
-    Err(io::ErrorKind::InvalidInput.into())
 }
 
 fn named(path: &Path, source: io::Error) -> LoadError {

@@ -25,10 +25,14 @@ use std::path::{Path, PathBuf};
 
 use keyway_secret::Secret;
 
+pub use keyway_approval::{Confinement, SandboxMechanism, SandboxProfile};
 pub use keyway_auth::oauth::RefreshScope;
 
+pub(crate) use self::confinement::inherit;
 use self::confinement::is_from;
-pub use self::confinement::{Confinement, Sandbox, ServerConfinement};
+#[cfg(feature = "stdio")]
+pub use self::confinement::isolation;
+pub use self::confinement::{Sandbox, ServerConfinement};
 #[cfg(feature = "settings-file")]
 pub use self::file::{FILE_NAME, SettingsError, load};
 pub use self::keys::{Key, Kind, SECTIONS, Section};
@@ -38,9 +42,7 @@ pub use self::names::names;
 pub use self::parse::Parsed;
 #[cfg(feature = "settings-file")]
 pub use self::read::{SettingsRefusal, read};
-pub use self::words::{
-    Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
-};
+pub use self::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant};
 
 /// Everything that a person decided; by default nothing.
 #[derive(Debug, Clone, Default)]

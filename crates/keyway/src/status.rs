@@ -1,5 +1,6 @@
 //! What can be said about a plugin's servers from files and variables alone: nothing is run or sent.
 
+use keyway_approval::needs_approval;
 use keyway_config::declared::{DeclaredServer, EntryFault, Transport};
 use keyway_config::document::{Document, Entry};
 use keyway_config::environment::{Origin, Scope};
@@ -7,8 +8,6 @@ use keyway_config::method::Method;
 use keyway_config::plugin::Plugin;
 use keyway_config::resolve::{ResolveError, SpecEndpoint, resolve};
 use keyway_config::usage;
-
-use crate::approval::needs_approval;
 
 pub use keyway_mcp::states::{Reason, State};
 

@@ -30,9 +30,6 @@ pub(super) const FILE_LINES: usize = 600;
 /// Lines of code of a crate without its tests.
 pub(super) const LARGEST_CRATE: usize = 13_000;
 
-/// Lines of code of `keyway` until approvals, which are 2,500 of them, are a crate of their own.
-pub(super) const KEYWAY: usize = 14_700;
-
 /// Lines of code of `keyway-cli` without `arguments`, `report` and `commands`.
 pub(super) const CLI_WITHOUT_COMMANDS: usize = 2_500;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keyway_approval::program_start::{redirections, start_folder, with_host_variables};
 use keyway_auth::Topic;
 use keyway_config::declared::{Field, Helper as DeclaredHelper, HelperCommand as Declared};
 use keyway_config::resolve::{LocalSpec, RemoteSpec};
@@ -18,7 +19,7 @@ use keyway_transport::{
 
 use super::Host;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
-use crate::program_start::{redirections, start_folder, with_host_variables};
+use crate::settings;
 
 /// What starts programs.
 #[derive(Debug, Clone)]
@@ -139,7 +140,7 @@ impl Host {
     }
 
     fn isolation_for(&self, target: Target<'_>) -> Isolation {
-        let mut isolation = target.confinement.isolation(&self.programs.isolation);
+        let mut isolation = settings::isolation(target.confinement, &self.programs.isolation);
         isolation.granted.push(target.host.plugin_root.clone());
         isolation.granted.push(target.host.plugin_data.clone());
         isolation

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use keyway_approval::{SandboxMechanism, SandboxProfile};
 use keyway_secret::Secret;
 
 use super::keys::ANY;
 use super::tree::{Found, Table, is_address};
-use super::words::{
-    Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
-};
+use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant};
 use super::{
     Around, Client, ClientCertificate, Confinement, Defaults, IdentityProvider, Issuer, Network,
     RefreshScope, Resource, SecretSource, ServerConfinement, ServerOAuth, ServerSettings, Settings,
@@ -87,16 +86,25 @@ fn confinement(table: &mut Table, otherwise: &Confinement, around: Around<'_>) -
         Some(paths) => paths.iter().map(|path| located(path, around)).collect(),
         None => otherwise.to_vec(),
     };
-    Confinement {
-        grants: files("grants", &otherwise.grants),
-        read_only_grants: files("read_only_grants", &otherwise.read_only_grants),
-        offline: network.map_or(otherwise.offline, |network| !network),
-        require: table.flag("require").unwrap_or(otherwise.require),
-        profile: word(table, "profile", SandboxProfile::from_word).unwrap_or(otherwise.profile),
-        mechanism: word(table, "mechanism", SandboxMechanism::from_word)
-            .unwrap_or(otherwise.mechanism),
-        dangerous_inherit_environment: inherits.unwrap_or(otherwise.dangerous_inherit_environment),
+    let mut confinement = otherwise.clone();
+    confinement.grants = files("grants", &otherwise.grants);
+    confinement.read_only_grants = files("read_only_grants", &otherwise.read_only_grants);
+    if let Some(network) = network {
+        confinement.offline = !network;
     }
+    if let Some(require) = table.flag("require") {
+        confinement.require = require;
+    }
+    if let Some(profile) = word(table, "profile", SandboxProfile::from_word) {
+        confinement.profile = profile;
+    }
+    if let Some(mechanism) = word(table, "mechanism", SandboxMechanism::from_word) {
+        confinement.mechanism = mechanism;
+    }
+    if let Some(inherits) = inherits {
+        confinement.dangerous_inherit_environment = inherits;
+    }
+    confinement
 }
 
 fn network(table: &mut Table, found: &mut Found<'_>, around: Around<'_>) -> Network {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use keyway_approval::Confinement;
+#[cfg(feature = "stdio")]
+use keyway_approval::{SandboxMechanism, SandboxProfile};
 use keyway_transport::Inherit;
 #[cfg(feature = "stdio")]
 use keyway_transport::{Isolation, IsolationMechanism, IsolationProfile};
-
-use super::words::{SandboxMechanism, SandboxProfile};
 
 /// What programs that are started are kept from, in general and server by server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,61 +46,36 @@ pub(super) fn is_from(root: &Path, source: &Path) -> bool {
     root.starts_with(source)
 }
 
-/// How a program is confined.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "switches of the file, each on its own"
-)]
-pub struct Confinement {
-    /// How much it is kept from.
-    pub profile: SandboxProfile,
-    /// By which means.
-    pub mechanism: SandboxMechanism,
-    /// What it may read and write although it is confined.
-    pub grants: Vec<PathBuf>,
-    /// What it may read although it is confined.
-    pub read_only_grants: Vec<PathBuf>,
-    /// If it is confined, it is kept from the network as well.
-    pub offline: bool,
-    /// It is not started unless everything that the profile promises is in force.
-    pub require: bool,
-    /// It gets the whole environment of the shell, credentials included.
-    pub dangerous_inherit_environment: bool,
+/// Returns the isolation of one program out of what holds for all of this process.
+#[cfg(feature = "stdio")]
+#[must_use]
+pub fn isolation(of_program: &Confinement, of_process: &Isolation) -> Isolation {
+    let of_process = of_process.clone();
+    Isolation {
+        profile: match of_program.profile {
+            SandboxProfile::Confine => IsolationProfile::Confine,
+            SandboxProfile::Off => IsolationProfile::None,
+            // The default, also for a profile that this version does not know.
+            _ => IsolationProfile::Hide,
+        },
+        mechanism: match of_program.mechanism {
+            SandboxMechanism::Landlock => IsolationMechanism::Landlock,
+            SandboxMechanism::Mounts => IsolationMechanism::Mounts,
+            _ => IsolationMechanism::Best,
+        },
+        granted: [of_process.granted, of_program.grants.clone()].concat(),
+        read_only: [of_process.read_only, of_program.read_only_grants.clone()].concat(),
+        offline: of_program.offline,
+        require: of_program.require,
+        ..of_process
+    }
 }
 
-impl Confinement {
-    #[cfg(feature = "stdio")]
-    /// Returns the isolation of one program out of what holds for all of this process.
-    #[must_use]
-    pub fn isolation(&self, of_process: &Isolation) -> Isolation {
-        let of_process = of_process.clone();
-        Isolation {
-            profile: match self.profile {
-                SandboxProfile::Hide => IsolationProfile::Hide,
-                SandboxProfile::Confine => IsolationProfile::Confine,
-                SandboxProfile::Off => IsolationProfile::None,
-            },
-            mechanism: match self.mechanism {
-                SandboxMechanism::Best => IsolationMechanism::Best,
-                SandboxMechanism::Landlock => IsolationMechanism::Landlock,
-                SandboxMechanism::Mounts => IsolationMechanism::Mounts,
-            },
-            granted: [of_process.granted, self.grants.clone()].concat(),
-            read_only: [of_process.read_only, self.read_only_grants.clone()].concat(),
-            offline: self.offline,
-            require: self.require,
-            ..of_process
-        }
-    }
-
-    /// Returns what a program inherits of the environment.
-    pub(crate) const fn inherit(&self) -> Inherit {
-        if self.dangerous_inherit_environment {
-            Inherit::DangerousEverything
-        } else {
-            Inherit::Listed
-        }
+/// Returns what a program inherits of the environment.
+pub(crate) const fn inherit(of_program: &Confinement) -> Inherit {
+    if of_program.dangerous_inherit_environment {
+        Inherit::DangerousEverything
+    } else {
+        Inherit::Listed
     }
 }

@@ -1,8 +1,8 @@
 //! The table of keys: what the parser accepts, and what the reference lists.
 
-use super::words::{
-    Algorithm, AuthMethod, ColorChoice, Dpop, Grant, SandboxMechanism, SandboxProfile,
-};
+use keyway_approval::{SandboxMechanism, SandboxProfile};
+
+use super::words::{Algorithm, AuthMethod, ColorChoice, Dpop, Grant};
 
 /// One table of the file with its keys.
 #[derive(Debug)]

@@ -43,34 +43,6 @@ words! {
 }
 
 words! {
-    /// How much a program is kept from.
-    #[derive(Default)]
-    SandboxProfile {
-        /// What is Keyway's; everything else is as the person has it.
-        #[default]
-        Hide = "hide",
-        /// All but system folders and what was granted.
-        Confine = "confine",
-        /// Nothing.
-        Off = "off",
-    }
-}
-
-words! {
-    /// By which means a program is kept from things.
-    #[derive(Default)]
-    SandboxMechanism {
-        /// Whatever the system offers.
-        #[default]
-        Best = "best",
-        /// Landlock alone.
-        Landlock = "landlock",
-        /// Private mounts alone.
-        Mounts = "mounts",
-    }
-}
-
-words! {
     /// How a token is obtained.
     Grant {
         /// By a person in a browser.

@@ -4,7 +4,7 @@
 
 use keyway::connect::{Isolation, Launcher};
 use keyway::examination::Surveyed;
-use keyway::settings::Confinement;
+use keyway::settings::{Confinement, isolation as isolation_of};
 
 use crate::arguments::connect;
 use crate::commands::block_on;
@@ -43,7 +43,7 @@ fn probe(asked: &Confinement) -> Result<String, CliError> {
     }
     // A folder that is hidden would be made first, and looking makes nothing.
     of_process.hidden.retain(|folder| folder.exists());
-    let isolation: Isolation = asked.isolation(&of_process);
+    let isolation: Isolation = isolation_of(asked, &of_process);
     let level = block_on(async { Ok(Launcher::new("/proc/self/exe").probe(&isolation).await) })?;
     let mut words = match level {
         Ok(level) => level.to_string(),

@@ -4,6 +4,8 @@
 )]
 
 use std::collections::HashMap;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -14,8 +16,8 @@ use keyway_secret::Secret;
 use keyway_store::StoreError;
 use keyway_vault::{Folders, KeySources, Vault};
 
-use super::*;
-use crate::settings::SandboxProfile;
+use crate::confinement::SandboxProfile;
+use crate::*;
 
 /// A plugin on disk, what surrounds it, and what was approved of it.
 struct Place {
@@ -107,7 +109,13 @@ impl Place {
         let path = self.at(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         drop(std::fs::remove_file(&path));
-        crate::write::create(&path, text.as_bytes(), 0o755).unwrap();
+        let mut create = std::fs::OpenOptions::new();
+        let create = create.write(true).create_new(true).mode(0o755);
+        create
+            .open(&path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     fn person(&mut self, name: &str, value: &str) {

@@ -2,11 +2,11 @@
 
 use keyway_secret::escaped;
 
-use super::Question;
-use super::fact::Fact;
-use super::manifest::{FileChange, Manifest};
-use super::record::Approval;
-use super::store::ApprovalStore;
+use crate::Question;
+use crate::fact::Fact;
+use crate::manifest::{FileChange, Manifest};
+use crate::record::Approval;
+use crate::store::ApprovalStore;
 
 /// What differs from what was approved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Changes {
         Some(Self::between(&approval, question, files.as_ref()))
     }
 
-    pub(super) fn between(
+    pub(crate) fn between(
         approval: &Approval,
         question: &Question,
         files: Option<&Manifest>,

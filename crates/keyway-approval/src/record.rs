@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::VERSION;
-use super::fact::{Fact, FactKind};
-use super::hash::{from_hex, to_hex};
-use super::tree::KnownTree;
-use super::{Digest, Question};
+use crate::digest::VERSION;
+use crate::fact::{Fact, FactKind};
+use crate::hash::{from_hex, to_hex};
+use crate::tree::KnownTree;
+use crate::{Digest, Question};
 
 /// What a person approved of one entry. A store keeps it as [bytes](Self::to_bytes).
 ///
@@ -81,7 +81,7 @@ impl Approval {
     }
 
     /// Says whether the plugin's files are what was approved, and have been written anew since.
-    pub(crate) fn is_outdated_for(&self, question: &Question) -> bool {
+    pub fn is_outdated_for(&self, question: &Question) -> bool {
         let now = question.files.known_tree();
         now.is_some_and(|now| {
             self.known_tree()
@@ -96,7 +96,7 @@ impl Approval {
     }
 
     /// Returns what is known of the plugin's files.
-    pub(super) fn known_tree(&self) -> Option<KnownTree> {
+    pub(crate) fn known_tree(&self) -> Option<KnownTree> {
         let (stamp, content) = self.states.last()?.tree.as_ref()?;
         Some(KnownTree {
             stamp: from_hex(stamp)?,

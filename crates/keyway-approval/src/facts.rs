@@ -20,26 +20,26 @@ use keyway_lint::mask;
 use keyway_secret::escaped;
 use url::Url;
 
-use super::command::{CommandLine, is_code_variable, is_plugins, is_plugins_value};
-use super::fact::{Fact, FactKind};
-use super::hash::Hasher;
-use super::places::Places;
-use crate::settings::{Confinement, SandboxProfile};
+use crate::command::{CommandLine, is_code_variable, is_plugins, is_plugins_value};
+use crate::confinement::{Confinement, SandboxProfile};
+use crate::fact::{Fact, FactKind};
+use crate::hash::Hasher;
+use crate::places::Places;
 
 /// What facts are made from.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
-    pub(super) server: &'a DeclaredServer,
-    pub(super) places: Places<'a>,
-    pub(super) scope: &'a Scope<'a>,
-    pub(super) line: Option<&'a CommandLine>,
-    pub(super) program: Option<&'a Path>,
-    pub(super) confinement: &'a Confinement,
+pub(crate) struct Sources<'a> {
+    pub(crate) server: &'a DeclaredServer,
+    pub(crate) places: Places<'a>,
+    pub(crate) scope: &'a Scope<'a>,
+    pub(crate) line: Option<&'a CommandLine>,
+    pub(crate) program: Option<&'a Path>,
+    pub(crate) confinement: &'a Confinement,
 }
 
 /// Says whether an entry has to be approved: it runs a program, sends a variable or weakens the
 /// sign-in (contract §7).
-pub(crate) fn needs_approval(server: &DeclaredServer) -> bool {
+pub fn needs_approval(server: &DeclaredServer) -> bool {
     let Endpoint::Remote(remote) = &server.endpoint else {
         return true;
     };
@@ -68,7 +68,7 @@ fn weakens(oauth: &OAuthFields) -> bool {
 
 impl Sources<'_> {
     /// Returns the facts, in the order in which they are shown.
-    pub(super) fn facts(&self) -> Vec<Fact> {
+    pub(crate) fn facts(&self) -> Vec<Fact> {
         let DeclaredServer {
             // They are named above the facts, and in the digest.
             name: _,

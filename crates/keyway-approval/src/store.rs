@@ -5,8 +5,8 @@ use std::path::Path;
 
 use keyway_store::StoreError;
 
-use super::manifest::Manifest;
-use super::{Approval, Question};
+use crate::manifest::Manifest;
+use crate::{Approval, Question};
 
 /// Where approvals are kept. Calls block.
 pub trait ApprovalStore: Send + Sync + fmt::Debug {

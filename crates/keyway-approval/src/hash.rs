@@ -4,37 +4,37 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 
 /// A BLAKE2b hash of 256 bits.
-pub(super) type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 /// Hashes labelled, length-prefixed fields, so that no two inputs look alike.
 #[derive(Debug, Default)]
-pub(super) struct Hasher(Blake2b<U32>);
+pub(crate) struct Hasher(Blake2b<U32>);
 
 impl Hasher {
     /// Hashes one field.
-    pub(super) fn of(label: &[u8], bytes: &[u8]) -> Hash {
+    pub(crate) fn of(label: &[u8], bytes: &[u8]) -> Hash {
         let mut hasher = Self::default();
         hasher.field(label, bytes);
         hasher.finish()
     }
 
-    pub(super) fn field(&mut self, label: &[u8], bytes: &[u8]) {
+    pub(crate) fn field(&mut self, label: &[u8], bytes: &[u8]) {
         self.0.update(label.len().to_le_bytes());
         self.0.update(label);
         self.0.update(bytes.len().to_le_bytes());
         self.0.update(bytes);
     }
 
-    pub(super) fn finish(self) -> Hash {
+    pub(crate) fn finish(self) -> Hash {
         self.0.finalize().into()
     }
 }
 
-pub(super) fn to_hex(hash: &Hash) -> String {
+pub(crate) fn to_hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(super) fn from_hex(text: &str) -> Option<Hash> {
+pub(crate) fn from_hex(text: &str) -> Option<Hash> {
     let mut hash = Hash::default();
     if text.len() != hash.len() * 2 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

@@ -11,11 +11,11 @@ use std::time::SystemTime;
 
 use keyway_secret::Secret;
 
-use super::hash::{Hash, Hasher};
-use super::manifest::{FileChange, Manifest};
-use super::places::{Places, normal};
-use super::store::ApprovalStore;
-use super::tree::{self, KnownTree, Tree, TreePlace};
+use crate::hash::{Hash, Hasher};
+use crate::manifest::{FileChange, Manifest};
+use crate::places::{Places, normal};
+use crate::store::ApprovalStore;
+use crate::tree::{self, KnownTree, Tree, TreePlace};
 
 /// The files of an entry, as they were when this was made.
 #[derive(Debug, Clone)]
@@ -27,15 +27,15 @@ pub struct Files {
 
 /// Where to look for files.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lookup {
-    pub(super) place: TreePlace,
-    pub(super) data: PathBuf,
+pub(crate) struct Lookup {
+    pub(crate) place: TreePlace,
+    pub(crate) data: PathBuf,
     /// Where words of the command line may begin.
-    pub(super) bases: Vec<PathBuf>,
+    pub(crate) bases: Vec<PathBuf>,
     /// A value of the person's may be among them.
-    pub(super) words: Vec<Secret<String>>,
+    pub(crate) words: Vec<Secret<String>>,
     /// Files that count wherever they are.
-    pub(super) programs: Vec<PathBuf>,
+    pub(crate) programs: Vec<PathBuf>,
 }
 
 /// A file that the command line names, or that decides what it means.
@@ -63,16 +63,16 @@ enum Coverage {
 
 /// What a tree is compared with.
 #[derive(Clone, Copy)]
-pub(super) struct Cache<'a> {
-    pub(super) store: Option<&'a dyn ApprovalStore>,
-    pub(super) source: &'a Path,
-    pub(super) server: &'a str,
-    pub(super) now: SystemTime,
+pub(crate) struct Cache<'a> {
+    pub(crate) store: Option<&'a dyn ApprovalStore>,
+    pub(crate) source: &'a Path,
+    pub(crate) server: &'a str,
+    pub(crate) now: SystemTime,
 }
 
 impl Files {
     /// Looks at the files; `home` is the person's.
-    pub(super) fn of(
+    pub(crate) fn of(
         lookup: Lookup,
         counts_tree: bool,
         home: Option<&Path>,
@@ -160,7 +160,7 @@ impl Files {
     }
 
     /// Returns what later looks at the tree compare with, as long as that is safe.
-    pub(super) fn known_tree(&self) -> Option<KnownTree> {
+    pub(crate) fn known_tree(&self) -> Option<KnownTree> {
         match &self.tree {
             Coverage::Tree(tree) if tree.is_settled => Some(KnownTree {
                 stamp: tree.stamp,
@@ -172,7 +172,7 @@ impl Files {
 
     /// Returns the files of the tree one by one; `None` if they are those of the last approval, or
     /// no tree counts.
-    pub(super) fn manifest(&self) -> Option<&Manifest> {
+    pub(crate) fn manifest(&self) -> Option<&Manifest> {
         match &self.tree {
             Coverage::Tree(tree) => tree.manifest.as_deref(),
             _ => None,
@@ -180,19 +180,21 @@ impl Files {
     }
 
     /// Returns the files that differ from those of an approval, by name.
-    pub(super) fn changes_since(&self, before: &Manifest) -> Vec<(String, FileChange)> {
+    pub(crate) fn changes_since(&self, before: &Manifest) -> Vec<(String, FileChange)> {
         self.manifest()
             .map(|now| now.changes_since(before))
             .unwrap_or_default()
     }
 
-    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+    /// Returns what differs once one of these files does.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
         let mut hasher = Hasher::default();
         self.hash(&mut hasher);
         hasher.finish()
     }
 
-    pub(super) fn hash(&self, hasher: &mut Hasher) {
+    pub(crate) fn hash(&self, hasher: &mut Hasher) {
         let Self {
             lookup,
             named,
@@ -313,7 +315,7 @@ impl Cache<'_> {
 }
 
 /// Returns the files by which package runners and interpreters are configured in a folder.
-pub(super) fn configuration(folder: &Path, places: Places<'_>) -> Vec<PathBuf> {
+pub(crate) fn configuration(folder: &Path, places: Places<'_>) -> Vec<PathBuf> {
     if !places.contain(folder) {
         return Vec::new();
     }

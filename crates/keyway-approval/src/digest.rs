@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::hash::{Hash, from_hex, to_hex};
+use crate::hash::{Hash, from_hex, to_hex};
 
 /// A digest of everything that is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(Hash);
 
 impl Digest {
-    pub(super) const fn new(hash: Hash) -> Self {
+    pub(crate) const fn new(hash: Hash) -> Self {
         Self(hash)
     }
 
@@ -34,4 +34,4 @@ impl fmt::Display for Digest {
 
 /// Raised whenever more, or something else, goes into a digest: what was approved before is asked
 /// again once, with that reason.
-pub(super) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;

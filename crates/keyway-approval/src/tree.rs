@@ -17,51 +17,51 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 
-use super::hash::{Hash, Hasher};
-use super::manifest::{Manifest, ManifestFile};
-use crate::read;
+use crate::hash::{Hash, Hasher};
+use crate::manifest::{Manifest, ManifestFile};
+use crate::regular_file;
 
 /// The files of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// Names, inodes, sizes and change times.
-    pub(super) stamp: Hash,
+    pub(crate) stamp: Hash,
     /// Names and contents.
-    pub(super) content: Hash,
+    pub(crate) content: Hash,
     /// How many files there are.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// File by file; not read if the stamp said enough.
-    pub(super) manifest: Option<Arc<Manifest>>,
+    pub(crate) manifest: Option<Arc<Manifest>>,
     /// No file changed so recently that a further change could have the same time.
-    pub(super) is_settled: bool,
+    pub(crate) is_settled: bool,
 }
 
 /// What is known of a tree from an earlier look.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KnownTree {
-    pub(super) stamp: Hash,
-    pub(super) content: Hash,
+pub(crate) struct KnownTree {
+    pub(crate) stamp: Hash,
+    pub(crate) content: Hash,
 }
 
 /// Where a tree is and what of it does not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct TreePlace {
-    pub(super) root: PathBuf,
+pub(crate) struct TreePlace {
+    pub(crate) root: PathBuf,
     /// Keyway's own folders, and files of which counts what they say: of those that declare servers
     /// the entry, of env files the values that decide something.
-    pub(super) skipped: Vec<PathBuf>,
+    pub(crate) skipped: Vec<PathBuf>,
 }
 
 /// There are more files, or more bytes, than an approval covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLarge;
+pub(crate) struct TooLarge;
 
 impl TreePlace {
     /// Counts the tree.
     ///
     /// `known` is what an approval has of it, and `files` is asked for that approval's files only if
     /// the tree is another.
-    pub(super) fn count(
+    pub(crate) fn count(
         &self,
         known: Option<KnownTree>,
         files: impl FnOnce() -> Option<Manifest>,
@@ -92,7 +92,7 @@ impl TreePlace {
     }
 
     /// Returns the stamp of the tree as it is now.
-    pub(super) fn stamp(&self) -> Result<Hash, TooLarge> {
+    pub(crate) fn stamp(&self) -> Result<Hash, TooLarge> {
         Ok(self.walk()?.stamp())
     }
 
@@ -368,15 +368,15 @@ impl TreePlace {
 
 /// Says whether only the superuser can change something, and we are not: an upgrade of the system
 /// asks nobody.
-pub(super) fn is_systems(metadata: &Metadata) -> bool {
+pub(crate) fn is_systems(metadata: &Metadata) -> bool {
     let is_writable = metadata.mode() & 0o022 != 0 && !metadata.is_symlink();
     metadata.uid() == 0 && !is_writable && !rustix::process::geteuid().is_root()
 }
 
 /// Hashes a file; `None` if it cannot be read.
-pub(super) fn content(path: &Path) -> Option<Hash> {
+pub(crate) fn content(path: &Path) -> Option<Hash> {
     // It may have grown meanwhile.
-    let mut file = read::open(path).ok()?.take(MAX_BYTES + 1);
+    let mut file = regular_file::open(path).ok()?.take(MAX_BYTES + 1);
     let mut hasher = Blake2b::<U32>::new();
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -388,9 +388,9 @@ pub(super) fn content(path: &Path) -> Option<Hash> {
 }
 
 /// How many files, folders and links an approval covers.
-pub(super) const MAX_FILES: usize = 100_000;
+pub(crate) const MAX_FILES: usize = 100_000;
 /// How many bytes an approval covers.
-pub(super) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+pub(crate) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 const BUFFER: usize = 64 * 1024;
 /// What version control keeps: it changes with every fetch, and nothing runs from there.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use keyway_secret::escaped;
 
-use super::Question;
+use crate::Question;
 
 impl fmt::Display for Question {
     /// Writes what is asked, what of it changed, and the digest that an answer is bound to.

@@ -1,27 +1,27 @@
 //! What an approval is bound to, put together as one digest.
 
-use super::digest::{Digest, VERSION};
-use super::fact::{Fact, Which};
-use super::files::Files;
-use super::hash::Hasher;
+use crate::digest::{Digest, VERSION};
+use crate::fact::{Fact, Which};
+use crate::files::Files;
+use crate::hash::Hasher;
 
 /// What an approval is bound to; for which plugin it counts is the key of its record.
 ///
 /// Taken apart wherever it is hashed, so that a new part cannot be forgotten.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PlanDigest<'a> {
+pub(crate) struct PlanDigest<'a> {
     /// The name that the plugin gives itself.
-    pub(super) plugin: &'a str,
+    pub(crate) plugin: &'a str,
     /// The name of the entry.
-    pub(super) server: &'a str,
+    pub(crate) server: &'a str,
     /// What it would do.
-    pub(super) facts: &'a [Fact],
+    pub(crate) facts: &'a [Fact],
     /// The files that run.
-    pub(super) files: &'a Files,
+    pub(crate) files: &'a Files,
 }
 
 impl PlanDigest<'_> {
-    pub(super) fn of(self, which: Which) -> Digest {
+    pub(crate) fn of(self, which: Which) -> Digest {
         let Self {
             plugin,
             server,

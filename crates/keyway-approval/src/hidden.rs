@@ -4,7 +4,7 @@ use keyway_config::headers::is_credential_header;
 
 /// Returns a command line or an address without the literals that stand where credentials do:
 /// behind a flag named like one, in a parameter named like one, and before the `@` of an address.
-pub(super) fn hide_credentials(text: &str) -> String {
+pub(crate) fn hide_credentials(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut is_value = false;
     for piece in text.split_inclusive(is_separator) {

@@ -3,8 +3,8 @@
 use keyway_lint::mask;
 use keyway_secret::{escaped, escaped_word, hint_of};
 
-use super::hash::{Hash, Hasher};
-use super::hidden::hide_credentials;
+use crate::hash::{Hash, Hasher};
+use crate::hidden::hide_credentials;
 
 /// One thing that a person approves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct Fact {
     /// What is easily overlooked about it, for a person alone.
     pub caution: Option<String>,
     /// The digest of a value of which only the beginning is shown.
-    pub(super) masked: Option<Hash>,
+    pub(crate) masked: Option<Hash>,
     /// Filled in from the person's own variables: another value stands beside this one.
-    pub(super) is_persons: bool,
+    pub(crate) is_persons: bool,
 }
 
 /// What a [`Fact`] is about, in the order in which facts are shown.
@@ -94,14 +94,14 @@ impl FactKind {
         }
     }
 
-    pub(super) fn from_label(label: &str) -> Option<Self> {
+    pub(crate) fn from_label(label: &str) -> Option<Self> {
         let mut all = Self::ALL.iter();
         all.find(|kind| kind.label() == label).copied()
     }
 }
 
 impl Fact {
-    pub(super) fn new(kind: FactKind, name: &str, value: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: FactKind, name: &str, value: impl Into<String>) -> Self {
         Self {
             kind,
             name: name.to_owned(),
@@ -113,7 +113,7 @@ impl Fact {
     }
 
     /// A literal of the file, of which only the beginning is shown if it may be a credential.
-    pub(super) fn literal(kind: FactKind, name: &str, value: &str, is_credential: bool) -> Self {
+    pub(crate) fn literal(kind: FactKind, name: &str, value: &str, is_credential: bool) -> Self {
         if !is_credential && !mask::looks_secret(value) {
             return Self::new(kind, name, value);
         }
@@ -122,12 +122,12 @@ impl Fact {
         fact
     }
 
-    pub(super) fn with_caution(mut self, caution: Option<impl Into<String>>) -> Self {
+    pub(crate) fn with_caution(mut self, caution: Option<impl Into<String>>) -> Self {
         self.caution = caution.map(Into::into);
         self
     }
 
-    pub(super) const fn of_person(mut self, is_persons: bool) -> Self {
+    pub(crate) const fn of_person(mut self, is_persons: bool) -> Self {
         self.is_persons = is_persons;
         self
     }
@@ -167,7 +167,7 @@ impl Fact {
     }
 
     /// Adds what counts of it to a digest.
-    pub(super) fn hash(&self, hasher: &mut Hasher, which: Which) {
+    pub(crate) fn hash(&self, hasher: &mut Hasher, which: Which) {
         let Self {
             kind,
             name,
@@ -191,7 +191,7 @@ impl Fact {
 
 /// Which part of the facts a digest is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// Everything.
     All,
     /// What the plugin decides, whatever the person's own variables say.

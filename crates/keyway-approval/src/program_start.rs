@@ -11,7 +11,7 @@ use keyway_config::template::{Part, Template};
 /// A package runner that is given the name of a package starts in the data folder: in the plugin's
 /// own it would follow the plugin's `.npmrc`, `uv.toml` or `node_modules` to another package of that
 /// name (threat E5).
-pub(crate) fn start_folder(words: &[&str], cwd: Option<&str>, host: &HostVariables) -> PathBuf {
+pub fn start_folder(words: &[&str], cwd: Option<&str>, host: &HostVariables) -> PathBuf {
     match cwd {
         Some(cwd) => host.plugin_root.join(cwd),
         None if runs_package(words) && !host.plugin_data.as_os_str().is_empty() => {
@@ -22,7 +22,7 @@ pub(crate) fn start_folder(words: &[&str], cwd: Option<&str>, host: &HostVariabl
 }
 
 /// Says whether a command line is a package runner with the name of a package.
-pub(crate) fn runs_package(words: &[&str]) -> bool {
+pub fn runs_package(words: &[&str]) -> bool {
     let Some((command, rest)) = words.split_first() else {
         return false;
     };
@@ -62,7 +62,7 @@ pub(crate) fn runs_package(words: &[&str]) -> bool {
 }
 
 /// Fills in host variables; everything else stays as written.
-pub(crate) fn with_host_variables(template: &Template, host: &HostVariables) -> String {
+pub fn with_host_variables(template: &Template, host: &HostVariables) -> String {
     let text = template.as_str();
     let pieces = template.parts().iter().map(|part| match part {
         Part::Variable(variable) if is_host_variable(&variable.name) => {
@@ -74,15 +74,14 @@ pub(crate) fn with_host_variables(template: &Template, host: &HostVariables) -> 
 }
 
 /// Returns the name by which a program is called.
-pub(crate) fn file_name(command: &str) -> &str {
+pub fn file_name(command: &str) -> &str {
     command.rsplit('/').next().unwrap_or(command)
 }
 
 /// Returns variables that keep a program from writing into the plugin, unless its entry sets them.
 ///
 /// Byte code beside a script would change the tree that was approved, with every start.
-#[cfg(feature = "stdio")]
-pub(crate) fn redirections(command: &str, host: &HostVariables) -> Vec<(&'static str, PathBuf)> {
+pub fn redirections(command: &str, host: &HostVariables) -> Vec<(&'static str, PathBuf)> {
     let data = &host.plugin_data;
     if data.as_os_str().is_empty() {
         return Vec::new();

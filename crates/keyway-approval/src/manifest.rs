@@ -1,7 +1,7 @@
 //! The files of a tree one by one, so that a change can be named, and an unchanged file is not read
 //! again.
 
-use super::hash::{Hash, Hasher};
+use crate::hash::{Hash, Hasher};
 
 /// The files of a tree, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,13 +11,13 @@ pub struct Manifest {
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ManifestFile {
+pub(crate) struct ManifestFile {
     /// Seen from the root.
-    pub(super) path: Vec<u8>,
+    pub(crate) path: Vec<u8>,
     /// When it was what it is: inode, size and change time.
-    pub(super) stamp: Hash,
+    pub(crate) stamp: Hash,
     /// What it is.
-    pub(super) content: Hash,
+    pub(crate) content: Hash,
 }
 
 /// What became of a file.
@@ -46,13 +46,13 @@ impl FileChange {
 
 impl Manifest {
     /// Takes files that are sorted by path.
-    pub(super) fn new(files: impl Iterator<Item = ManifestFile>) -> Self {
+    pub(crate) fn new(files: impl Iterator<Item = ManifestFile>) -> Self {
         Self {
             files: files.collect(),
         }
     }
 
-    pub(super) fn find(&self, path: &[u8]) -> Option<&ManifestFile> {
+    pub(crate) fn find(&self, path: &[u8]) -> Option<&ManifestFile> {
         let at = self
             .files
             .binary_search_by(|file| file.path.as_slice().cmp(path));
@@ -60,7 +60,7 @@ impl Manifest {
     }
 
     /// Returns the digest of names and contents.
-    pub(super) fn content(&self) -> Hash {
+    pub(crate) fn content(&self) -> Hash {
         let mut hasher = Hasher::default();
         for file in &self.files {
             hasher.field(b"path", &file.path);
@@ -70,7 +70,7 @@ impl Manifest {
     }
 
     /// Returns the files that differ, by name.
-    pub(super) fn changes_since(&self, before: &Self) -> Vec<(String, FileChange)> {
+    pub(crate) fn changes_since(&self, before: &Self) -> Vec<(String, FileChange)> {
         let name = |file: &ManifestFile| String::from_utf8_lossy(&file.path).into_owned();
         let mut changes = Vec::new();
         for file in &self.files {

@@ -10,21 +10,21 @@ use keyway_config::environment::{Origin, Scope};
 use keyway_config::template::{Foreign, Part, Template};
 use keyway_secret::{Secret, escaped_word};
 
-use super::places::{Places, normal};
+use crate::places::{Places, normal};
 use crate::program_start::{file_name, runs_package, start_folder, with_host_variables};
-use crate::read;
+use crate::regular_file;
 
 /// What an entry runs: a local server, or a headers helper.
 #[derive(Debug)]
-pub(super) struct CommandLine {
+pub(crate) struct CommandLine {
     /// As written, quoted word by word.
-    pub(super) shown: String,
+    pub(crate) shown: String,
     /// The first word as written.
-    pub(super) command: String,
+    pub(crate) command: String,
     /// The words with their variables filled in, as far as they can be.
-    pub(super) words: Vec<Secret<String>>,
+    pub(crate) words: Vec<Secret<String>>,
     /// Where it starts.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The words are a line for a shell.
     is_shell: bool,
     is_package: bool,
@@ -32,7 +32,7 @@ pub(super) struct CommandLine {
 
 impl CommandLine {
     /// Returns what an entry runs, if it runs anything.
-    pub(super) fn of(
+    pub(crate) fn of(
         server: &DeclaredServer,
         places: Places<'_>,
         scope: &Scope<'_>,
@@ -94,7 +94,7 @@ impl CommandLine {
     }
 
     /// Returns the folders that a word may be a path from.
-    pub(super) fn bases(&self, root: &Path) -> Vec<PathBuf> {
+    pub(crate) fn bases(&self, root: &Path) -> Vec<PathBuf> {
         let mut bases = vec![self.folder.clone()];
         // A program with a `/` in it is found from the root, wherever it then starts. What a package
         // is given is found from where it starts.
@@ -105,7 +105,7 @@ impl CommandLine {
     }
 
     /// Returns every word that may be a path: also the values of flags that are written in one word.
-    pub(super) fn paths(&self) -> Vec<Secret<String>> {
+    pub(crate) fn paths(&self) -> Vec<Secret<String>> {
         let values = self.words.iter().filter_map(|word| {
             let (_, value) = word.expose().split_once('=')?;
             Some(Secret::new(value.to_owned()))
@@ -114,7 +114,7 @@ impl CommandLine {
     }
 
     /// Finds the file that runs; `path` is the variable by which it is looked for.
-    pub(super) fn program(&self, root: &Path, path: Option<&Secret<String>>) -> Option<PathBuf> {
+    pub(crate) fn program(&self, root: &Path, path: Option<&Secret<String>>) -> Option<PathBuf> {
         let command = self.words.first()?.expose();
         if command.contains('/') {
             return Some(normal(&root.join(command)));
@@ -126,7 +126,7 @@ impl CommandLine {
     }
 
     /// Says whether the folder of the plugin is one that code is loaded from.
-    pub(super) fn loads_from(&self, root: &Path) -> bool {
+    pub(crate) fn loads_from(&self, root: &Path) -> bool {
         let words: Vec<&str> = self
             .words
             .iter()
@@ -157,7 +157,7 @@ impl CommandLine {
 
     /// Finds a flag that hands code to an interpreter: `sh -c`, `node -e`, `npx -c`, `cmd /c` (threat
     /// D15). Nothing follows from its absence; it is shown because such lines are easily skimmed.
-    pub(super) fn inline_code(&self) -> Option<String> {
+    pub(crate) fn inline_code(&self) -> Option<String> {
         if self.is_shell {
             return Some("sh -c".to_owned());
         }
@@ -239,7 +239,7 @@ fn is_executable(path: &Path) -> bool {
 
 fn has_shebang(path: &Path) -> bool {
     let mut start = [0; 2];
-    let read = read::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && &start == b"#!"
 }
 
@@ -262,7 +262,7 @@ fn quoted<'a>(words: impl Iterator<Item = &'a Template>) -> String {
 
 /// Says whether the plugin has a part in what a variable of the process is: it is not just handed
 /// through from the person's own.
-pub(super) fn is_plugins_value(template: &Template, scope: &Scope<'_>) -> bool {
+pub(crate) fn is_plugins_value(template: &Template, scope: &Scope<'_>) -> bool {
     match template.parts() {
         [Part::Variable(variable)] if variable.default.is_none() => {
             is_plugins(&variable.name, scope)
@@ -273,7 +273,7 @@ pub(super) fn is_plugins_value(template: &Template, scope: &Scope<'_>) -> bool {
 
 /// Says whether a variable has its value from the plugin: from a file of its own, or as what its
 /// files say where the person gave none.
-pub(super) fn is_plugins(name: &str, scope: &Scope<'_>) -> bool {
+pub(crate) fn is_plugins(name: &str, scope: &Scope<'_>) -> bool {
     match scope.origin(name) {
         Some(origin) => origin == Origin::Plugin,
         None => scope.is_set(name),
@@ -281,7 +281,7 @@ pub(super) fn is_plugins(name: &str, scope: &Scope<'_>) -> bool {
 }
 
 /// Says whether a variable decides which code a program loads (threat E7).
-pub(super) fn is_code_variable(name: &str) -> bool {
+pub(crate) fn is_code_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     CODE_VARIABLES
         .iter()

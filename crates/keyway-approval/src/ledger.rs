@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use keyway_vault::{Namespace, Record, Vault, VaultError};
 
-use super::manifest::Manifest;
-use super::places::Places;
-use super::{Approval, Question};
+use crate::manifest::Manifest;
+use crate::places::Places;
+use crate::{Approval, Question};
 
 /// The approvals in one vault.
 #[derive(Debug)]

@@ -6,14 +6,14 @@ use keyway_config::environment::HostVariables;
 
 /// The folders around an entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
-    pub(super) host: &'a HostVariables,
-    pub(super) home: Option<&'a Path>,
+pub(crate) struct Places<'a> {
+    pub(crate) host: &'a HostVariables,
+    pub(crate) home: Option<&'a Path>,
 }
 
 impl Places<'_> {
     /// Returns a path seen from the folder that it lies in, so that a moved home asks nobody.
-    pub(super) fn name(&self, path: &Path) -> String {
+    pub(crate) fn name(&self, path: &Path) -> String {
         let HostVariables {
             plugin_root,
             plugin_data,
@@ -42,7 +42,7 @@ impl Places<'_> {
 
     /// Returns where the plugin is, seen from the person's home.
     #[cfg(feature = "vault")]
-    pub(super) fn source(root: &Path, home: Option<&Path>) -> String {
+    pub(crate) fn source(root: &Path, home: Option<&Path>) -> String {
         let below = home
             .filter(|home| home.components().nth(1).is_some())
             .and_then(|home| root.strip_prefix(home).ok());
@@ -53,7 +53,7 @@ impl Places<'_> {
     }
 
     /// Says whether a path lies in the plugin or its data folder, by its name or by where it leads.
-    pub(super) fn contain(&self, path: &Path) -> bool {
+    pub(crate) fn contain(&self, path: &Path) -> bool {
         let inside = |path: &Path| {
             [&self.host.plugin_root, &self.host.plugin_data]
                 .into_iter()
@@ -64,7 +64,7 @@ impl Places<'_> {
 }
 
 /// Resolves `.` and `..` without looking at the disk.
-pub(super) fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

@@ -1,0 +1,97 @@
+//! What a program that is started is kept from, as the person decided: part of what is approved.
+
+use std::path::PathBuf;
+
+/// How a program is confined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of the file, each on its own"
+)]
+pub struct Confinement {
+    /// How much it is kept from.
+    pub profile: SandboxProfile,
+    /// By which means.
+    pub mechanism: SandboxMechanism,
+    /// What it may read and write although it is confined.
+    pub grants: Vec<PathBuf>,
+    /// What it may read although it is confined.
+    pub read_only_grants: Vec<PathBuf>,
+    /// If it is confined, it is kept from the network as well.
+    pub offline: bool,
+    /// It is not started unless everything that the profile promises is in force.
+    pub require: bool,
+    /// It gets the whole environment of the shell, credentials included.
+    pub dangerous_inherit_environment: bool,
+}
+
+/// How much a program is kept from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SandboxProfile {
+    /// What is Keyway's; everything else is as the person has it.
+    #[default]
+    Hide,
+    /// All but system folders and what was granted.
+    Confine,
+    /// Nothing.
+    Off,
+}
+
+impl SandboxProfile {
+    /// Every word, in the order of the reference.
+    pub const WORDS: &'static [&'static str] = &["hide", "confine", "off"];
+
+    /// Returns the word that stands for it in `config.toml`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::Confine => "confine",
+            Self::Off => "off",
+        }
+    }
+
+    /// Reads a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        let all = [Self::Hide, Self::Confine, Self::Off];
+        all.into_iter().find(|profile| profile.as_str() == word)
+    }
+}
+
+/// By which means a program is kept from things.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SandboxMechanism {
+    /// Whatever the system offers.
+    #[default]
+    Best,
+    /// Landlock alone.
+    Landlock,
+    /// Private mounts alone.
+    Mounts,
+}
+
+impl SandboxMechanism {
+    /// Every word, in the order of the reference.
+    pub const WORDS: &'static [&'static str] = &["best", "landlock", "mounts"];
+
+    /// Returns the word that stands for it in `config.toml`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Landlock => "landlock",
+            Self::Mounts => "mounts",
+        }
+    }
+
+    /// Reads a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        let all = [Self::Best, Self::Landlock, Self::Mounts];
+        all.into_iter().find(|mechanism| mechanism.as_str() == word)
+    }
+}

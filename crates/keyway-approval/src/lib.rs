@@ -1,0 +1,297 @@
+//! What a person has to approve before an entry is used, and the ledger of what they approved.
+//!
+//! A plugin's file is not trusted because it exists (contract §7 and §10). An approval is over
+//! everything that the plugin decides and everywhere that the person's values can go; whatever of
+//! that changes asks again, and shows the difference.
+//!
+//! ```text
+//! entry + variables ──facts──▶ Question ──digest──▶ in the ledger?  yes: used
+//!                    └─files──▲                     no: Changes since the last approval, asked
+//! ```
+
+mod change;
+mod command;
+mod confinement;
+mod digest;
+mod fact;
+mod facts;
+mod files;
+mod hash;
+mod hidden;
+#[cfg(feature = "vault")]
+mod ledger;
+mod manifest;
+mod places;
+mod plan_digest;
+pub mod program_start;
+mod record;
+pub mod regular_file;
+mod store;
+mod text;
+mod tree;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use keyway_config::declared::{DeclaredServer, NamedField};
+use keyway_config::document::{Document, DocumentKind};
+use keyway_config::environment::{HostVariables, Scope, Variables};
+use keyway_config::source::Source;
+use keyway_config::template::Foreign;
+
+use self::command::{CommandLine, is_code_variable, is_plugins_value};
+use self::fact::Which;
+use self::facts::Sources;
+use self::files::{Cache, Lookup, configuration};
+use self::places::Places;
+use self::plan_digest::PlanDigest;
+use self::tree::TreePlace;
+
+pub use self::change::Changes;
+pub use self::confinement::{Confinement, SandboxMechanism, SandboxProfile};
+pub use self::digest::Digest;
+pub use self::fact::{Fact, FactKind};
+pub use self::facts::needs_approval;
+pub use self::files::Files;
+#[cfg(feature = "vault")]
+pub use self::ledger::Ledger;
+pub use self::manifest::{FileChange, Manifest};
+pub use self::record::Approval;
+pub use self::store::ApprovalStore;
+
+/// What a person is asked about one entry.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Question {
+    /// The name of the plugin.
+    pub plugin: String,
+    /// The name of the entry.
+    pub server: String,
+    /// Where the plugin is.
+    pub source: PathBuf,
+    /// What the entry would do: all that is approved, and all that the digest is over, files apart.
+    pub facts: Vec<Fact>,
+    /// What the answer is bound to.
+    pub digest: Digest,
+    /// The files that are part of it.
+    pub files: Files,
+    /// What differs from what was approved; `None` if nothing was, or it was not looked up.
+    pub changes: Option<Changes>,
+    /// The part that the plugin decides, whatever the person's variables say.
+    of_plugin: Digest,
+}
+
+/// Where an entry stands and what surrounds it.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct EntryContext<'a> {
+    /// The name of the plugin.
+    pub plugin: &'a str,
+    /// The root of the plugin.
+    pub root: &'a Path,
+    /// The host's own variables.
+    pub host: &'a HostVariables,
+    /// The person's home folder.
+    pub home: Option<&'a Path>,
+    /// What is no part of the plugin's code: Keyway's own folders, and files of which only counts
+    /// what they say.
+    pub skipped: &'a [PathBuf],
+    /// What its programs are kept from.
+    pub confinement: &'a Confinement,
+    /// What was approved before, for files that are unchanged since.
+    pub store: Option<&'a dyn ApprovalStore>,
+    /// The time of day.
+    pub now: SystemTime,
+}
+
+impl fmt::Debug for EntryContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("EntryContext");
+        let debug = debug.field("plugin", &self.plugin);
+        debug.field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl<'a> EntryContext<'a> {
+    /// Makes the context of an entry whose plugin was not approved before; what is known beyond that
+    /// is set field by field.
+    #[must_use]
+    pub const fn new(
+        plugin: &'a str,
+        root: &'a Path,
+        host: &'a HostVariables,
+        confinement: &'a Confinement,
+    ) -> Self {
+        Self {
+            plugin,
+            root,
+            host,
+            home: None,
+            skipped: &[],
+            confinement,
+            store: None,
+            now: SystemTime::UNIX_EPOCH,
+        }
+    }
+}
+
+impl Question {
+    /// Puts the question together; `None` if the entry runs nothing and sends no variable.
+    #[must_use]
+    pub fn about(
+        server: &DeclaredServer,
+        context: EntryContext<'_>,
+        scope: &Scope<'_>,
+    ) -> Option<Self> {
+        if !needs_approval(server) {
+            return None;
+        }
+        let EntryContext {
+            plugin,
+            root,
+            host,
+            home,
+            skipped: _,
+            confinement,
+            store,
+            now,
+        } = context;
+        let places = Places { host, home };
+        let line = CommandLine::of(server, places, scope);
+        let program = line
+            .as_ref()
+            .and_then(|line| program(server, line, places, scope));
+        let cache = Cache {
+            store,
+            source: root,
+            server: &server.name,
+            now,
+        };
+        let lookup = line
+            .as_ref()
+            .map(|line| lookup(line, program.as_deref(), context));
+        let counts_tree = line.as_ref().is_some_and(|line| {
+            let is_own = program.as_ref().is_some_and(|it| it.starts_with(root));
+            is_own || sets_code(server, scope) || line.loads_from(root)
+        });
+        let files = Files::of(lookup.unwrap_or_default(), counts_tree, home, cache);
+        let sources = Sources {
+            server,
+            places,
+            scope,
+            line: line.as_ref(),
+            program: program.as_deref(),
+            confinement,
+        };
+        let mut facts = sources.facts();
+        let uncovered = files
+            .is_partial()
+            .then_some("files can change without a question");
+        let coverage = files.coverage();
+        facts.extend(coverage.map(|it| Fact::new(FactKind::Files, "", it).with_caution(uncovered)));
+        let digest = PlanDigest {
+            plugin,
+            server: &server.name,
+            facts: &facts,
+            files: &files,
+        };
+        Some(Self {
+            plugin: plugin.to_owned(),
+            server: server.name.clone(),
+            source: root.to_path_buf(),
+            digest: digest.of(Which::All),
+            of_plugin: digest.of(Which::OfPlugin),
+            facts,
+            files,
+            changes: None,
+        })
+    }
+
+    /// Returns what a person would be asked about the entries of a text that lies in no plugin: for
+    /// editors, and for looking at a file before it is installed. No approval can be stored of it
+    /// that would count for a plugin.
+    #[must_use]
+    pub fn preview(text: &[u8], variables: &Variables) -> Vec<Self> {
+        let source = Source::new("preview.json", text);
+        let document = Document::parse(source, DocumentKind::Entries);
+        let host = HostVariables {
+            plugin_root: PathBuf::from(PREVIEW),
+            ..HostVariables::default()
+        };
+        let confinement = Confinement::default();
+        let context = EntryContext::new("preview", &host.plugin_root, &host, &confinement);
+        let scope = Scope::new(&host, variables);
+        let servers = document.servers();
+        servers
+            .filter_map(|server| Self::about(server, context, &scope))
+            .collect()
+    }
+
+    /// The same with what differs from what was approved before.
+    #[must_use]
+    pub fn compared_with(mut self, store: &dyn ApprovalStore) -> Self {
+        self.changes = Changes::since(&self, store);
+        self
+    }
+
+    /// Returns the command line that would run, if any.
+    #[must_use]
+    pub fn runs(&self) -> Option<&str> {
+        let mut facts = self.facts.iter();
+        let runs = facts.find(|fact| fact.kind == FactKind::Runs)?;
+        Some(&runs.value)
+    }
+}
+
+/// Returns the program that a command line leads to, where the plugin decides which one that is: it
+/// sets `PATH`, or the file lies in the plugin. Of others the name counts, so that an upgrade asks
+/// nobody.
+fn program(
+    server: &DeclaredServer,
+    line: &CommandLine,
+    places: Places<'_>,
+    scope: &Scope<'_>,
+) -> Option<PathBuf> {
+    let mut env = server.env.iter();
+    let own =
+        env.find(|field| field.name == "PATH" && is_plugins_value(&field.value.template, scope));
+    let value = |field: &NamedField| field.value.template.expand(scope, Foreign::Refuse).ok();
+    let path = own.and_then(value).or_else(|| scope.lookup("PATH"));
+    let program = line.program(&places.host.plugin_root, path.as_ref())?;
+    let is_decided = own.is_some() || places.contain(&program);
+    (is_decided && program.is_file()).then_some(program)
+}
+
+/// Says whether the plugin sets a variable that decides which code is loaded.
+fn sets_code(server: &DeclaredServer, scope: &Scope<'_>) -> bool {
+    let mut env = server.env.iter();
+    env.any(|field| is_code_variable(&field.name) && is_plugins_value(&field.value.template, scope))
+}
+
+fn lookup(line: &CommandLine, program: Option<&Path>, context: EntryContext<'_>) -> Lookup {
+    let (root, host) = (context.root, context.host);
+    let places = Places {
+        host,
+        home: context.home,
+    };
+    let mut programs = configuration(&line.folder, places);
+    programs.extend(program.map(Path::to_path_buf));
+    Lookup {
+        place: TreePlace {
+            root: root.to_path_buf(),
+            skipped: context.skipped.to_vec(),
+        },
+        data: host.plugin_data.clone(),
+        bases: line.bases(root),
+        words: line.paths(),
+        programs,
+    }
+}
+
+/// Where nothing is: the root of a plugin that is only looked at.
+const PREVIEW: &str = "/proc/self/fd/preview";
+
+#[cfg(test)]
+#[cfg(feature = "vault")]
+mod tests;
