@@ -120,6 +120,13 @@ impl Home {
         (state, told)
     }
 
+    /// Counts the files with a key; a file without content only shows that there is a vault.
+    fn key_files(&self) -> usize {
+        let all = fs::read_dir(self.folder.at("keyway/config")).unwrap();
+        let sizes = all.map(|entry| entry.unwrap().metadata().unwrap().len());
+        sizes.filter(|size| *size > 0).count()
+    }
+
     fn database(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.folder.at("keyway/data/vault.db")).unwrap()
     }
@@ -135,7 +142,11 @@ fn looking_at_nothing_makes_nothing() {
         "{}",
         outcome.stdout
     );
-    for arguments in [&["vault", "verify"][..], &["vault", "rekey"]] {
+    for arguments in [
+        &["vault", "verify"][..],
+        &["vault", "rekey"],
+        &["vault", "repair"],
+    ] {
         let outcome = home.run(arguments);
         assert_eq!(outcome.code, 1);
         assert!(
@@ -232,8 +243,7 @@ fn four_states_have_four_messages_and_none_changes_anything() {
     home.done(&["trust", "list"]);
     assert_eq!(home.status()["state"], "open");
     assert_eq!(home.status()["key_source"], "keyring");
-    let key_files = fs::read_dir(home.folder.at("keyway/config")).unwrap();
-    assert_eq!(key_files.count(), 0, "no key lies beside the keyring");
+    assert_eq!(home.key_files(), 0, "no key lies beside the keyring");
 
     session.lock();
     let (state, locked) = home.fails_without_a_trace();
@@ -404,8 +414,7 @@ fn key_moves_where_it_is_told_to_and_stays_where_that_fails() {
     home.done(&["vault", "rekey", "--to", "keyring"]);
     assert_eq!(session.items().len(), 1);
     assert_eq!(home.status()["key_source"], "keyring");
-    let key_files = fs::read_dir(home.folder.at("keyway/config")).unwrap();
-    assert_eq!(key_files.count(), 0);
+    assert_eq!(home.key_files(), 0);
 
     session.lock();
     let outcome = home.run(&["vault", "rekey", "--to", "file"]);
@@ -484,6 +493,48 @@ fn damage_is_named_and_not_mended() {
     assert_eq!((outcome.code, &found["ok"]), (1, &Value::Bool(false)));
     assert_eq!(found["diagnostics"][0]["code"], "vault-corrupt");
     assert_eq!(before, home.files());
+}
+
+/// Each hint is followed, and the last one ends at a vault that works.
+#[test]
+fn damage_is_repaired_as_the_hints_say() {
+    let home = Home::new();
+    home.folder.put(
+        ".mcp.json",
+        r#"{"local": {"type": "stdio", "command": "true"}, "other": {"type": "stdio", "command": "true"}}"#,
+    );
+    home.done(&["trust", "grant", "local"]);
+    home.done(&["trust", "grant", "other"]);
+    let sound = home.done(&["vault", "repair"]).stderr;
+    assert_eq!(sound, "no damage; nothing was changed\n");
+    let damaged = "UPDATE records SET sealed = zeroblob(99) WHERE key LIKE '%other%'";
+    assert_eq!(home.database().execute(damaged, []).unwrap(), 1);
+    let before = fs::read(home.folder.at("keyway/data/vault.db")).unwrap();
+    let verified = home.run(&["vault", "verify"]);
+    assert_eq!(verified.code, 1, "{}", verified.snapshot());
+    assert!(
+        verified.stderr.contains("hint: `keyway vault repair`"),
+        "{}",
+        verified.stderr
+    );
+    let repaired = home.done(&["vault", "repair"]).stderr;
+    assert!(
+        repaired.starts_with("repaired: 1 entry and 0 sign-ins kept\n"),
+        "{repaired}"
+    );
+    assert!(repaired.contains("gone: entry `"), "{repaired}");
+    assert!(repaired.contains("`keyway trust grant`"), "{repaired}");
+    let aside = fs::read_dir(home.folder.at("keyway/data")).unwrap();
+    let mut aside = aside.map(|entry| entry.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("old-") && name.ends_with(".db")
+    });
+    let aside = aside.next().unwrap();
+    assert!(repaired.contains(&*aside.to_string_lossy()), "{repaired}");
+    assert_eq!(fs::read(aside).unwrap(), before, "not written to");
+    home.done(&["vault", "verify"]);
+    home.done(&["trust", "grant", "other"]);
+    assert_eq!(home.status()["entries"]["trust"], 2);
 }
 
 /// Runs the program on a terminal of its own and answers each question.

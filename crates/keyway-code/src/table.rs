@@ -244,7 +244,7 @@ codes! {
         VaultBusy "vault-busy" TRUST UNUSABLE Failed Person YES
             "try again in a moment; nothing was changed"
         VaultCorrupt "vault-corrupt" TRUST UNUSABLE Failed Person NO
-            "keyway vault restore FILE puts a backup in place; without one, remove what is named and store it again"
+            "keyway vault repair keeps what still opens; keyway vault restore FILE puts a backup in place"
         VaultExposed "vault-exposed" TRUST UNUSABLE Failed Person NO
             "make it your own and private: chmod 700 FOLDER; then keyway vault status"
         VaultFailed "vault-failed" TRUST UNUSABLE Failed Person NO

@@ -84,8 +84,8 @@ impl StoreError {
 }
 
 /// What to do about a store that is damaged.
-pub const REPAIR: &str = "`keyway vault restore FILE` puts a backup in place. Without one, remove \
-    what is named (`keyway logout`, `keyway env unset`, `keyway token revoke`) and store it again";
+pub const REPAIR: &str = "`keyway vault repair` keeps what still opens and names the rest; \
+    `keyway vault restore FILE` puts a backup in place";
 
 impl From<BackendFailure> for StoreError {
     fn from(failure: BackendFailure) -> Self {

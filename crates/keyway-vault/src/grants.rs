@@ -11,11 +11,14 @@ mod sqlite;
 mod uptime;
 mod use_marker;
 
-pub(crate) use self::list::examine;
+pub(crate) use self::list::{examine, indexes, named, open_row};
 pub(crate) use self::outdated::{Known, known, mark_outdated};
-pub(crate) use self::row::END_CLAIM;
+pub(crate) use self::row::{END_CLAIM, NAMESPACE};
 #[cfg(test)]
 pub(crate) use self::sqlite::fill;
+
+#[cfg(test)]
+pub(crate) use self::tests::hold_open;
 
 #[cfg(test)]
 mod tests;

@@ -77,7 +77,7 @@ pub use self::key::{
 pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::seal::KeyId;
 pub use self::store::{
-    Entry, Inspection, Namespace, Record, Rekeyed, Restored, Sealed, Statistics, Vault,
+    Entry, Inspection, Namespace, Record, Rekeyed, Repaired, Restored, Sealed, Statistics, Vault,
 };
 pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

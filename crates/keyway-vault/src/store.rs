@@ -12,6 +12,7 @@ mod manifest;
 mod namespace;
 mod records;
 mod rekey;
+mod repair;
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -33,13 +34,14 @@ use self::connection::Opened;
 use self::header::Header;
 
 pub(crate) use self::data_key::DataKey;
-pub(crate) use self::manifest::Listing;
+pub(crate) use self::manifest::{Contents, Listing};
 
 pub use self::backup::Restored;
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
 pub use self::records::{Entry, Record, Sealed};
 pub use self::rekey::Rekeyed;
+pub use self::repair::Repaired;
 
 /// An open vault. Cheap to share by reference between threads; calls take turns.
 #[derive(Debug)]
@@ -342,10 +344,6 @@ impl Keys {
         &self.index
     }
 
-    fn new(connection: &Connection, key: &Key, header: Header) -> Result<Self, VaultError> {
-        Self::unwrapped(connection, data_key::wrap_key(key)?, header)
-    }
-
     fn unwrapped(connection: &Connection, wrap: Key, header: Header) -> Result<Self, VaultError> {
         let index = data_key::load(connection, &wrap, &header.key.id, &header.index)?;
         Ok(Self {
@@ -478,17 +476,22 @@ fn recall(
     sources: &KeySources,
     header: Header,
 ) -> Result<Keys, VaultError> {
+    let wrap = wrap_of(config, sources, &header)?;
+    Keys::unwrapped(connection, wrap, header)
+}
+
+/// Asks the recorded source for the key that wraps data keys.
+fn wrap_of(config: &Folder, sources: &KeySources, header: &Header) -> Result<Key, VaultError> {
+    let handed_over = sources.unlocked.as_ref();
+    if let Some(wrap) = handed_over.and_then(|key| key.wrap_of(&header.key.id)) {
+        return Ok(wrap.clone());
+    }
     let locator = Locator {
         sources,
         config,
         vault: header.vault,
     };
-    let handed_over = sources.unlocked.as_ref();
-    if let Some(wrap) = handed_over.and_then(|key| key.wrap_of(&header.key.id)) {
-        return Keys::unwrapped(connection, wrap.clone(), header);
-    }
-    let key = locator.recall(&header.key)?;
-    Keys::new(connection, &key, header)
+    data_key::wrap_key(&locator.recall(&header.key)?)
 }
 
 /// How often the key may change under one call before it gives up.

@@ -15,7 +15,7 @@ use keyway_vault::parse_key;
 pub use keyway_keyring::{BusAddress, SecretService};
 pub use keyway_vault::{
     ExplicitKey, Folders, Inspection, KeySources, KeySupplier, Passphrase, PassphraseFile,
-    PassphraseUse, Rekeyed, SourceKind, Vault, VaultError, Verification,
+    PassphraseUse, Rekeyed, Repaired, Restored, SourceKind, Vault, VaultError, Verification,
 };
 
 pub use self::kept::{KeptVault, OpenVault};

@@ -71,6 +71,13 @@ Examples:
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Make a new vault of what still opens in a damaged one, which is kept under another name
+    ///
+    /// What is gone is named. The damaged file is not written to.
+    #[command(after_help = "\
+Examples:
+  keyway vault repair")]
+    Repair,
     /// Change the vault's key or where it is stored; running processes continue
     #[command(after_help = "\
 Examples:
@@ -133,6 +140,7 @@ pub(crate) fn run(arguments: &Vault, context: &CommandContext) -> Result<Exit, C
         Action::Verify { output } => verify(context, output.format),
         Action::Backup { file } => backup(context, file),
         Action::Restore { file } => restore(context, file),
+        Action::Repair => repair(context),
         Action::Rekey { target, output } => rekey(context, target, output.format),
     }
 }
@@ -230,6 +238,13 @@ fn restore(context: &CommandContext, file: &Path) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+fn repair(context: &CommandContext) -> Result<Exit, CliError> {
+    existing_file()?;
+    let repaired = Store::repair(&folders()?, sources()?)?;
+    context.print_aside(&report::repaired(&repaired));
+    Ok(Exit::Done)
+}
+
 fn rekey(context: &CommandContext, target: &Target, format: Format) -> Result<Exit, CliError> {
     let inspection = existing()?;
     let (kind, new) = target.choose(inspection.protection.source)?;
@@ -252,6 +267,14 @@ fn rekey(context: &CommandContext, target: &Target, format: Format) -> Result<Ex
 /// Looks at the vault that has to be there.
 fn existing() -> Result<Inspection, CliError> {
     Store::inspect(&folders()?)?.ok_or(CliError::NoVault)
+}
+
+/// As [`existing`], for a vault that may be too damaged to be looked at.
+fn existing_file() -> Result<(), CliError> {
+    match Store::exists(&folders()?)? {
+        true => Ok(()),
+        false => Err(CliError::NoVault),
+    }
 }
 
 impl Target {

@@ -225,16 +225,23 @@ fn a_vault_that_is_damaged_is_told_and_nothing_is_asked() {
     let backup = std::fs::read(desk.folder.at(vault)).unwrap();
     desk.folder.put(vault, "this is no vault");
     let outcome = desk.keyway(&["doctor", "--format", "json"]).run();
-    let fix = "restore the data folder as a whole from a backup";
+    let fix = "keyway vault repair";
     let found = assert_fault(&outcome, "vault", 1, fix);
     assert_eq!(found["stage"], "trust");
     assert!(
         found["hint"]
             .as_str()
             .unwrap()
-            .contains("keyway vault verify")
+            .contains("keyway vault restore FILE")
     );
     assert_ne!(desk.keyway(&["vault", "verify"]).run().code, 0);
+    let outcome = desk.keyway(&["vault", "repair"]).run();
+    assert_eq!(outcome.code, 1, "{}", outcome.everything());
+    assert!(
+        outcome.stderr.contains("is damaged beyond repair"),
+        "{}",
+        outcome.stderr
+    );
     desk.folder.put(vault, backup);
     let outcome = desk.keyway(&["vault", "verify"]).run();
     assert_eq!(outcome.code, 0, "{}", outcome.everything());

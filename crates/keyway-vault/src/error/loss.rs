@@ -12,6 +12,9 @@ pub enum Loss {
     /// The file has no content, as a power failure can leave it.
     #[error("is empty")]
     Empty,
+    /// Neither its header nor anything else can be opened.
+    #[error("is damaged beyond repair")]
+    Damaged,
     /// Another file has its name since this process opened it.
     #[error("was replaced by another file while in use")]
     Replaced,

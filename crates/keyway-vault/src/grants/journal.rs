@@ -48,14 +48,8 @@ impl Vault {
         grant: &GrantKey,
         generation: Generation,
     ) -> Result<(), VaultError> {
-        let folder = self.data_folder();
-        let failed = |source| VaultError::file("list", folder, source);
-        for entry in std::fs::read_dir(folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
-                continue;
-            };
-            let Some(entry) = self.read_journal(name)? else {
+        for name in self.journal_files()? {
+            let Some(entry) = self.read_journal(&name)? else {
                 continue;
             };
             let JournalEntry {
@@ -64,12 +58,34 @@ impl Vault {
                 tokens,
             } = entry;
             match self.commit_once(&of, from, &tokens) {
-                Ok(_) => drop(self.data().remove(name)),
+                Ok(_) => drop(self.data().remove(&name)),
                 Err(error) if (&of, from) == (grant, generation) => return Err(error),
                 Err(_) => {}
             }
         }
         Ok(())
+    }
+
+    /// Lists which generations of which grants have a successor in the journal.
+    pub(super) fn journaled(&self) -> Result<Vec<(GrantKey, Generation)>, VaultError> {
+        let mut all = Vec::new();
+        for name in self.journal_files()? {
+            let entry = self.read_journal(&name)?;
+            all.extend(entry.map(|entry| (entry.grant, entry.generation)));
+        }
+        Ok(all)
+    }
+
+    fn journal_files(&self) -> Result<Vec<String>, VaultError> {
+        let folder = self.data_folder();
+        let failed = |source| VaultError::file("list", folder, source);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let name = name.to_str().filter(|name| name.starts_with(PREFIX));
+            names.extend(name.map(str::to_owned));
+        }
+        Ok(names)
     }
 
     fn read_journal(&self, name: &str) -> Result<Option<JournalEntry>, VaultError> {

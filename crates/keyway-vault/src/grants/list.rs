@@ -1,11 +1,13 @@
 //! Going through all grants: for a list, for the claims of the dead, for verification.
 
+use std::collections::BTreeSet;
+
 use keyway_store::{
     Damage, Fingerprint, Generation, GrantKey, GrantSummary, OrphanedClaim, OwnerId, Timestamp,
 };
 
 use crate::error::VaultError;
-use crate::store::Scope;
+use crate::store::{Contents, Scope};
 
 use super::row::{self, NAMESPACE, Row};
 
@@ -39,11 +41,7 @@ pub(super) fn summaries(
     }
     let (missing, damaged) = contents.finish();
     problems.extend(damaged);
-    let named = |index: &String| match GrantKey::parse_index(index) {
-        Some(grant) => row::what(&grant),
-        None => "a sign-in".to_owned(),
-    };
-    let lost = |index| VaultError::corrupt(named(&index), Damage::Missing);
+    let lost = |index: String| VaultError::corrupt(named(&index), Damage::Missing);
     problems.extend(missing.into_iter().map(lost));
     Ok((all, problems))
 }
@@ -98,14 +96,57 @@ fn claim(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<OrphanedClaim>> {
 pub(crate) fn examine(scope: &Scope<'_>) -> Result<(usize, Vec<VaultError>), VaultError> {
     let (all, mut problems) = summaries(scope)?;
     for GrantSummary { grant, .. } in &all {
-        let opened = Row::load_unchecked(scope, grant).and_then(|row| {
-            let Some(row) = row else { return Ok(()) };
-            let key = scope.load_data_key(&row.data_key)?;
-            row.open_access(grant, &key)?;
-            row.open_refresh(grant, &key)?;
-            row.open_details(grant, &key).map(drop)
-        });
-        problems.extend(opened.err());
+        problems.extend(open_row(scope, grant, None).err());
     }
     Ok((all.len(), problems))
+}
+
+/// Opens every sealed column of a grant that the list of contents does not speak against; tells its
+/// generation and the name of its data key.
+pub(crate) fn open_row(
+    scope: &Scope<'_>,
+    grant: &GrantKey,
+    contents: Option<&mut Contents<'_>>,
+) -> Result<Option<(Generation, Vec<u8>)>, VaultError> {
+    let Some(row) = Row::load_unchecked(scope, grant)? else {
+        return Ok(None);
+    };
+    if let Some(contents) = contents {
+        contents.see(&grant.index(), row.generation, || row::what(grant))?;
+    }
+    let key = scope.load_data_key(&row.data_key)?;
+    row.open_access(grant, &key)?;
+    row.open_refresh(grant, &key)?;
+    row.open_details(grant, &key)?;
+    Ok(Some((row.generation, row.data_key)))
+}
+
+/// Finds the grants of a damaged table by their [index](GrantKey::index), from both of its ends.
+pub(crate) fn indexes(scope: &Scope<'_>) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for order in ["profile, name", "profile DESC, name DESC"] {
+        let query = format!("SELECT profile, name FROM grants ORDER BY {order}");
+        let Ok(mut statement) = scope.tx.prepare(&query) else {
+            continue;
+        };
+        let Ok(mut rows) = statement.query([]) else {
+            continue;
+        };
+        // An error ends the scan: SQLite does not get beyond a damaged page.
+        while let Ok(Some(row)) = rows.next() {
+            let (Ok(profile), Ok(name)) = (row.get::<_, String>(0), row.get::<_, String>(1)) else {
+                continue;
+            };
+            all.extend(GrantKey::parse(&profile, &name).map(|grant| grant.index()));
+        }
+    }
+    all
+}
+
+/// Names a grant by its [index](GrantKey::index).
+pub(crate) fn named(index: &str) -> String {
+    match GrantKey::parse_index(index) {
+        Some(grant) => row::what(&grant),
+        None => "a sign-in".to_owned(),
+    }
 }

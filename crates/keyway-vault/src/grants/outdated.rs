@@ -50,15 +50,25 @@ pub(crate) fn known(vault: &Vault) -> Result<Known, VaultError> {
 /// Marks the sign-ins of a copy that are outdated as in need of a new sign-in; returns their names.
 ///
 /// The generations of another vault say nothing about those of this one.
-pub(crate) fn mark_outdated(copy: &Vault, known: &Known) -> Result<Vec<String>, VaultError> {
-    if copy.name() != known.vault {
-        return Ok(Vec::new());
-    }
+///
+/// What lies in the journal counts as well: tokens of a later generation prove that there was one,
+/// where the vault itself is lost.
+pub(crate) fn mark_outdated(
+    copy: &Vault,
+    known: Option<&Known>,
+) -> Result<Vec<String>, VaultError> {
+    let known = known.filter(|known| copy.name() == known.vault);
+    let journaled = copy.journaled()?;
     copy.write_scope("mark sign-ins", |scope| {
         let mut outdated = Vec::new();
         for summary in list::summaries(scope)?.0 {
             let grant = &summary.grant;
-            if !known.is_beyond(&grant.index(), summary.generation) {
+            let is_beyond = |known: &Known| known.is_beyond(&grant.index(), summary.generation);
+            let is_outdated = known.is_some_and(is_beyond)
+                || journaled
+                    .iter()
+                    .any(|(of, from)| of == grant && *from > summary.generation);
+            if !is_outdated {
                 continue;
             }
             scope

@@ -272,7 +272,7 @@ const ACCESS: &str = "access";
 const REFRESH: &str = "refresh";
 const DETAILS: &str = "details";
 /// No namespace of records can have this name: it begins with a capital letter.
-pub(super) const NAMESPACE: &str = "Grants";
+pub(crate) const NAMESPACE: &str = "Grants";
 pub(crate) const END_CLAIM: &str = "UPDATE grants SET claim_epoch = NULL, claim_owner = NULL,
     claim_fingerprint = NULL, claimed_at = NULL, claimed_until = NULL, claim_boot = NULL,
     claimed_uptime = NULL";

@@ -24,6 +24,8 @@ impl Backend for Home {
 mod kills;
 mod processes;
 
+pub(crate) use self::processes::hold_open;
+
 mod conforming {
     use super::Home;
 

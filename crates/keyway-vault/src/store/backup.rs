@@ -86,7 +86,7 @@ impl Vault {
         let restored = copy_into(&data, &draft, from)
             .and_then(|()| prepare(folders, sources, &draft))
             .and_then(|(contents, outdated)| {
-                let previous = swap(&data, &draft)?;
+                let previous = swap(&data, &draft, Log::Ends)?;
                 Ok(Restored {
                     contents,
                     outdated,
@@ -125,10 +125,7 @@ fn prepare(
     if !contents.problems.is_empty() {
         return Err(contents.problems.swap_remove(0));
     }
-    let outdated = match known {
-        Some(known) => grants::mark_outdated(&copy, &known)?,
-        None => Vec::new(),
-    };
+    let outdated = grants::mark_outdated(&copy, known.as_ref())?;
     // The processes that held claims when the copy was made are not these.
     copy.write_scope("end claims", |scope| {
         scope
@@ -147,15 +144,26 @@ fn known(folders: &Folders, sources: &KeySources) -> Option<grants::Known> {
     grants::known(&vault??).ok()
 }
 
+/// What becomes of the log of a vault that makes way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// It is written into the file.
+    Ends,
+    /// It stays beside the file, which is not written to.
+    MovesAside,
+}
+
 /// Gives a finished file the vault's name; returns the name that the earlier one got.
 ///
 /// Nothing may have the earlier one open: its log would be taken for that of the new one.
-pub(super) fn swap(data: &Folder, draft: &str) -> Result<Option<PathBuf>, VaultError> {
+pub(super) fn swap(data: &Folder, draft: &str, log: Log) -> Result<Option<PathBuf>, VaultError> {
     let name = connection::NAME;
     let mut previous = None;
     if data.size(name)?.is_some() {
         let aside = format!("old-{}.db", KeyId::random()?);
-        end_log(data)?;
+        if log == Log::Ends {
+            end_log(data)?;
+        }
         for side in connection::SIDE_FILES {
             // What is left belongs to a file that does not open; the pair stays together.
             let moved = data.rename(&format!("{name}{side}"), &format!("{aside}{side}"));

@@ -33,6 +33,8 @@ use super::data_key::DataKey;
 
 use self::entries::{Directory, Entries};
 
+pub(crate) use self::contents::Contents;
+
 /// Where the manifests list one key: its bucket, and the directory and root that vouch for it.
 ///
 /// It is read and changed within one transaction; another change in between would be overwritten.
@@ -120,14 +122,16 @@ impl Scope<'_> {
         Ok(self.root()?.keys().map(str::to_owned).collect())
     }
 
-    /// Lists the rows of a namespace in place of what was listed before.
-    #[cfg(test)]
+    /// Lists the rows of a namespace in place of what was listed before, under a counter of at
+    /// least `counter`.
     pub(crate) fn list_anew<'k>(
         &self,
         namespace: &str,
         rows: impl IntoIterator<Item = (&'k str, Generation)>,
+        counter: i64,
     ) -> Result<(), VaultError> {
         let mut all = Entries::default();
+        all.counter = counter;
         for (key, generation) in rows {
             all.counter = all.counter.max(generation.get());
             all.insert(key, generation.get());

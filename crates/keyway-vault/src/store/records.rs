@@ -12,6 +12,7 @@ use rusqlite::{OptionalExtension as _, params};
 use crate::error::VaultError;
 use crate::seal::{Context, KeyId};
 
+use super::manifest::Contents;
 use super::{Namespace, Scope, Vault};
 
 /// The sealed rows of one namespace.
@@ -175,6 +176,25 @@ impl<'a> Sealed<'a> {
         examined.problems.extend(damaged);
         examined.problems.extend(missing);
         Ok(examined)
+    }
+
+    /// Opens a row that the list of contents does not speak against; tells its generation and the
+    /// name of its data key.
+    pub(super) fn open_row(
+        &self,
+        scope: &Scope<'_>,
+        key: &str,
+        contents: Option<&mut Contents<'_>>,
+    ) -> Result<Option<(Generation, Vec<u8>)>, VaultError> {
+        let Some(row) = self.row(scope, key)? else {
+            return Ok(None);
+        };
+        if let Some(contents) = contents {
+            contents.see(key, row.generation, || self.what(key))?;
+        }
+        let data_key = row.data_key.clone();
+        let record = self.open(scope, key, row)?;
+        Ok(Some((record.generation, data_key)))
     }
 
     fn put_row(
@@ -348,7 +368,7 @@ impl<'a> Sealed<'a> {
         }
     }
 
-    fn what(&self, key: &str) -> String {
+    pub(super) fn what(&self, key: &str) -> String {
         format!(
             "entry `{}` of `{}`",
             keyway_secret::printable(key),
@@ -356,7 +376,7 @@ impl<'a> Sealed<'a> {
         )
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.namespace.as_str()
     }
 }
@@ -376,7 +396,7 @@ impl Sealed<'_> {
                 };
                 self.insert(scope, &place, value)?;
             }
-            scope.list_anew(self.name(), listed)
+            scope.list_anew(self.name(), listed, 0)
         };
         self.vault.write_scope("be filled", fill).unwrap();
     }

@@ -11,6 +11,7 @@ mod erasing;
 mod keys;
 mod losing;
 mod rekeying;
+mod repairing;
 mod restoring;
 mod scale;
 mod tampering;

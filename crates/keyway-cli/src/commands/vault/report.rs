@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use keyway::vault::{Inspection, Rekeyed, SourceKind, VaultError, Verification};
+use keyway::vault::{Inspection, Rekeyed, Repaired, SourceKind, VaultError, Verification};
 use keyway_code::{Code, Exit};
 use keyway_secret::printable;
 use serde::Serialize;
@@ -163,11 +163,7 @@ impl Found {
         let Some(found) = &self.0 else {
             return String::new();
         };
-        let entries = match found.entries {
-            1 => "1 entry".to_owned(),
-            many => format!("{many} entries"),
-        };
-        let all = format!("{entries} and {}", counted(found.grants, "sign-in"));
+        let all = amounts(found);
         match self.1.len() {
             0 => format!("no damage: {all}\n"),
             damaged => format!("{} among {all}\n", counted(damaged, "damaged value")),
@@ -183,6 +179,14 @@ impl Found {
             diagnostics: self.1.iter().map(Problem::of).collect(),
         })
     }
+}
+
+fn amounts(found: &Verification) -> String {
+    let entries = match found.entries {
+        1 => "1 entry".to_owned(),
+        many => format!("{many} entries"),
+    };
+    format!("{entries} and {}", counted(found.grants, "sign-in"))
 }
 
 /// What `keyway vault rekey` did.
@@ -224,6 +228,32 @@ impl Changed {
             old_key_remains: self.done.old_key_remains,
         })
     }
+}
+
+/// Says what a repair kept, what is gone, and what to do about it.
+pub(super) fn repaired(repaired: &Repaired) -> String {
+    let Some(previous) = &repaired.previous else {
+        return "no damage; nothing was changed\n".to_owned();
+    };
+    let mut text = format!("repaired: {} kept\n", amounts(&repaired.contents));
+    for what in &repaired.lost {
+        text.push_str(&format!("gone: {}\n", printable(what)));
+    }
+    for what in &repaired.unlisted {
+        let what = printable(what);
+        text.push_str(&format!(
+            "{what} was damaged: older copies of what it lists would not be noticed\n"
+        ));
+    }
+    let previous = printable(&previous.to_string_lossy());
+    text.push_str(&format!("the damaged vault is `{previous}`\n"));
+    if !repaired.lost.is_empty() {
+        text.push_str(
+            "\nhint: sign in (`keyway login`), approve (`keyway trust grant`) and set variables \
+             (`keyway env set`) again for what is gone\n",
+        );
+    }
+    text
 }
 
 #[derive(Serialize)]

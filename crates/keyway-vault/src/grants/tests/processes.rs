@@ -53,6 +53,7 @@ fn worker() {
         "hang" => hang(&vault),
         "kills" => super::kills::work(&vault),
         "rekey" => super::kills::change_keys(&vault),
+        "hold" => hold(),
         "open" => println!("@ {}", vault.protection().source),
         other => panic!("{other}"),
     }
@@ -89,6 +90,20 @@ fn contend(vault: &Vault) {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// Starts a process that has the vault open until it is killed.
+pub(crate) fn hold_open(home: &Home) -> Child {
+    let mut child = start("hold", home, &[]);
+    assert_eq!(said(&mut child).next().as_deref(), Some("holds"));
+    child
+}
+
+fn hold() {
+    println!("@ holds");
+    loop {
+        std::thread::park();
     }
 }
 

@@ -40,6 +40,11 @@ impl Contents<'_> {
         compare(expected, Some(found)).map_err(|how| VaultError::corrupt(what(), how))
     }
 
+    /// Returns what is listed, as far as the list opens.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.listed.keys().map(String::as_str)
+    }
+
     /// Says whether the part that would list `key` is damaged.
     pub(crate) fn is_unknown(&self, key: &str) -> Result<bool, VaultError> {
         if self.damaged.is_empty() {

@@ -109,6 +109,24 @@ fn restored_sign_in_whose_successor_lies_in_the_journal_is_not_redeemed() {
 }
 
 #[test]
+fn journal_of_a_lost_vault_tells_that_a_restored_sign_in_is_outdated() {
+    let (home, copy) = copied();
+    let vault = home.open();
+    let seen = vault.read(&grant("one")).unwrap().unwrap().generation;
+    vault.commit(&grant("one"), seen, &tokens(4)).unwrap();
+    let seen = vault.read(&grant("one")).unwrap().unwrap().generation;
+    vault.journal(&grant("one"), seen, &tokens(5)).unwrap();
+    drop(vault);
+    fs::remove_file(home.folders.data.join(connection::NAME)).unwrap();
+    let restored = restore(&home, &copy).unwrap();
+    assert_eq!(restored.outdated, ["the sign-in to `:one`"]);
+    let vault = home.open();
+    let seen = vault.read(&grant("one")).unwrap().unwrap().generation;
+    let claim = vault.claim(&grant("one"), seen, Duration::from_secs(9));
+    assert!(matches!(claim, Ok(Claim::NeedsReauth)), "{claim:?}");
+}
+
+#[test]
 fn vault_that_is_in_use_is_not_replaced() {
     let (home, copy) = copied();
     let vault = home.open();

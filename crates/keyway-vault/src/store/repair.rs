@@ -1,0 +1,391 @@
+//! Making a sound vault of what still opens in a damaged one.
+//!
+//! ```text
+//!   vault.db, its log ──copy──▶ damaged copy ──rows that open──▶ draft ──verified──▶ vault.db
+//!          └──────────────── renamed aside, never written to ────────────────▶ old-*.db
+//! ```
+//!
+//! Rows are copied as they are, generations included: what lies in the journal still finds the
+//! generation that it follows, and a backup from before is still told to be older.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use keyway_store::GrantKey;
+use rusqlite::{Connection, params};
+use rustix::fs::{FlockOperation, OFlags};
+
+use crate::Generation;
+use crate::error::{Loss, VaultError};
+use crate::folders::{Folder, Folders};
+use crate::grants;
+use crate::key::KeySources;
+use crate::seal::KeyId;
+use crate::verify::Verification;
+
+use super::header::Header;
+use super::manifest::Contents;
+use super::{
+    FileIdentity, Inner, Keys, Namespace, Scope, Sealed, Vault, backup, connection, create,
+    data_key, header, manifest, unlock, upgrade, wrap_of,
+};
+
+/// What [`Vault::repair`] did.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// How many entries and sign-ins the vault has now.
+    pub contents: Verification,
+    /// What did not open, or was not what was written last.
+    pub lost: Vec<String>,
+    /// Lists of contents that did not open: whether what they list was put back to an older state
+    /// cannot be told.
+    pub unlisted: Vec<String>,
+    /// Where the damaged vault is; `None` if nothing was damaged, and nothing was changed.
+    pub previous: Option<PathBuf>,
+}
+
+impl Vault {
+    /// Makes a new vault of everything that opens in the one in `folders`, which stays as it is
+    /// under another name.
+    ///
+    /// The calling process must not have the vault open.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Lost`] if nothing of it can be opened, [`VaultError::Busy`] while
+    /// other processes use it, and errors about its key. In all of them nothing was changed.
+    pub fn repair(folders: &Folders, sources: KeySources) -> Result<Repaired, VaultError> {
+        let data = Folder::open(&folders.data)?;
+        Self::exists(folders)?;
+        // Held until the end: no process may write what would not be in the new file.
+        let _alone = exclude_others(&data)?;
+        let id = KeyId::random()?;
+        let (copy, draft) = (format!("new-{id}-copy.db"), format!("new-{id}.db"));
+        let repaired = copy_of(&data, &copy)
+            .and_then(|()| open_damaged(folders, &copy, sources.clone()))
+            .and_then(|damaged| rebuild(folders, sources, &damaged, &draft));
+        for side in connection::SIDE_FILES {
+            drop(data.remove(&format!("{copy}{side}")));
+        }
+        drop(data.remove(&copy));
+        let repaired = repaired.and_then(|repaired| match repaired {
+            Outcome::Sound(contents) => Ok(Repaired {
+                contents,
+                lost: Vec::new(),
+                unlisted: Vec::new(),
+                previous: None,
+            }),
+            Outcome::Rebuilt(contents, found) => Ok(Repaired {
+                contents,
+                lost: found.lost.into_iter().collect(),
+                unlisted: found.unlisted,
+                previous: backup::swap(&data, &draft, backup::Log::MovesAside)?,
+            }),
+        });
+        if repaired.is_err() {
+            drop(data.remove(&draft));
+        }
+        repaired
+    }
+}
+
+enum Outcome {
+    Sound(Verification),
+    Rebuilt(Verification, Found),
+}
+
+/// What of a damaged vault opens, and what does not.
+#[derive(Default)]
+struct Found {
+    lost: BTreeSet<String>,
+    unlisted: Vec<String>,
+    lists: Vec<Listed>,
+}
+
+/// The rows of a namespace that are kept.
+struct Listed {
+    namespace: String,
+    rows: Vec<(String, Generation)>,
+    /// The new list must not be taken for one of the old ones.
+    beyond: i64,
+}
+
+/// Makes sure that no other process has the vault open, or opens it.
+///
+/// A process with an open connection holds a shared lock on the file. The lock ends with the
+/// descriptor, or with any other of this file in this process.
+fn exclude_others(data: &Folder) -> Result<File, VaultError> {
+    let path = data.path().join(connection::NAME);
+    data.inspect(connection::NAME)?;
+    // For writing, because the lock takes that; nothing is written.
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(&path)
+        .map_err(|source| VaultError::file("open", &path, source))?;
+    match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Err(VaultError::Busy),
+        Err(errno) => Err(VaultError::file("lock", &path, errno)),
+    }
+}
+
+/// Copies the database and its log; through names of their own, so that the lock stays.
+fn copy_of(data: &Folder, copy: &str) -> Result<(), VaultError> {
+    for side in ["", "-wal"] {
+        let from = data.path().join(format!("{}{side}", connection::NAME));
+        let failed = |source| VaultError::file("copy", &from, source);
+        let contents = match std::fs::read(&from) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            contents => contents.map_err(failed)?,
+        };
+        let mut target = File::from(data.create_open(&format!("{copy}{side}"))?);
+        std::io::Write::write_all(&mut target, &contents).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Opens the copy as far as that takes its header and key, and nothing else.
+fn open_damaged(folders: &Folders, copy: &str, sources: KeySources) -> Result<Vault, VaultError> {
+    let beyond_repair = |error| match error {
+        VaultError::Corrupt { .. } | VaultError::NotAVault { .. } => {
+            create::lost(&folders.data.join(connection::NAME), Loss::Damaged)
+        }
+        error => error,
+    };
+    let data = Folder::open(&folders.data)?;
+    let config = Folder::open(&folders.config)?;
+    let runtime = Folder::open(&folders.runtime)?;
+    let opened = connection::open_alone(&data, copy).map_err(beyond_repair)?;
+    let connection = opened.connection;
+    let keys = keys(&connection, &config, &sources).map_err(beyond_repair)?;
+    let mut inner = Inner {
+        file: FileIdentity::of(data.path().join(copy))?,
+        connection,
+        obstacle: None,
+        keys,
+        sources,
+    };
+    upgrade(&mut inner, (&data, &config)).map_err(beyond_repair)?;
+    Ok(Vault::with(inner, [data, config, runtime]))
+}
+
+/// Fetches the keys; where that of the lists does not open, the lists get a new one.
+fn keys(
+    connection: &Connection,
+    config: &Folder,
+    sources: &KeySources,
+) -> Result<Keys, VaultError> {
+    match unlock(connection, config, sources) {
+        Err(VaultError::Corrupt { .. }) => {
+            let header = header::read(connection)?;
+            let wrap = wrap_of(config, sources, &header)?;
+            let index = data_key::create(connection, &wrap, &header.key.id)?;
+            connection
+                .execute("UPDATE header SET index_key = ?1", [index.id().as_bytes()])
+                .map_err(VaultError::database(ACTION))?;
+            let header = Header {
+                index: *index.id(),
+                ..header
+            };
+            Ok(Keys {
+                header,
+                wrap,
+                index,
+            })
+        }
+        keys => keys,
+    }
+}
+
+/// Writes what opens into a new file and verifies it.
+fn rebuild(
+    folders: &Folders,
+    sources: KeySources,
+    damaged: &Vault,
+    draft: &str,
+) -> Result<Outcome, VaultError> {
+    match damaged.verify() {
+        Ok(contents) if contents.problems.is_empty() => return Ok(Outcome::Sound(contents)),
+        _ => {}
+    }
+    drop(damaged.data.create_open(draft)?);
+    create::close(connection::make_tables(&damaged.data, draft)?)?;
+    let found = copy_rows(damaged, draft)?;
+    let new = Vault::open_file(folders, draft, sources)?;
+    new.write_scope(ACTION, |scope| {
+        manifest::initialise(scope.tx, scope.keys.index())?;
+        for list in &found.lists {
+            let rows = list.rows.iter().map(|(key, it)| (key.as_str(), *it));
+            scope.list_anew(&list.namespace, rows, list.beyond)?;
+        }
+        Ok(())
+    })?;
+    let mut contents = new.verify()?;
+    if !contents.problems.is_empty() {
+        return Err(contents.problems.swap_remove(0));
+    }
+    new.close_file()?;
+    Ok(Outcome::Rebuilt(contents, found))
+}
+
+/// Copies the header and the rows that open, each with its data key.
+fn copy_rows(damaged: &Vault, draft: &str) -> Result<Found, VaultError> {
+    let path = std::fs::canonicalize(damaged.data.path().join(draft))
+        .map_err(|source| VaultError::file("find", damaged.data.path(), source))?;
+    let path = path
+        .to_str()
+        .ok_or_else(|| VaultError::invalid_name("folder"))?;
+    let inner = damaged.lock();
+    let scope = Scope {
+        tx: &inner.connection,
+        keys: &inner.keys,
+    };
+    let run = |sql: &str, parameters: &[&dyn rusqlite::ToSql]| {
+        let done = scope.tx.execute(sql, parameters);
+        done.map(drop).map_err(VaultError::database(ACTION))
+    };
+    run("ATTACH ?1 AS draft", &[&path])?;
+    run("INSERT INTO draft.header SELECT * FROM header", &[])?;
+    let index = inner.keys.header.index;
+    run(COPY_KEY, &[&index.as_bytes()])?;
+
+    let mut found = Found::default();
+    let mut names: BTreeSet<String> = scope.namespaces().unwrap_or_default().into_iter().collect();
+    names.extend(scan(
+        scope.tx,
+        "SELECT DISTINCT namespace FROM records",
+        &[],
+    ));
+    for name in names.iter().filter_map(|name| Namespace::new(name).ok()) {
+        let rows = Sealed::new(damaged, name);
+        found.examine(
+            &scope,
+            rows.name(),
+            record_keys(&scope, rows.name()),
+            |key, contents| {
+                let Some((generation, data_key)) = rows.open_row(&scope, key, contents)? else {
+                    return Ok(None);
+                };
+                run(COPY_KEY, &[&data_key])?;
+                run(COPY_RECORD, &[&rows.name(), &key])?;
+                Ok(Some(generation))
+            },
+            |key| rows.what(key),
+        )?;
+    }
+    let grants = grants::indexes(&scope);
+    found.examine(
+        &scope,
+        grants::NAMESPACE,
+        grants,
+        |index, contents| {
+            let Some(grant) = GrantKey::parse_index(index) else {
+                return Ok(None);
+            };
+            let Some((generation, data_key)) = grants::open_row(&scope, &grant, contents)? else {
+                return Ok(None);
+            };
+            run(COPY_KEY, &[&data_key])?;
+            run(COPY_GRANT, &[&grant.profile(), &grant.name()])?;
+            Ok(Some(generation))
+        },
+        grants::named,
+    )?;
+    run("DETACH draft", &[])?;
+    Ok(found)
+}
+
+impl Found {
+    /// Takes the rows of a namespace that `take` opens; what it cannot open is lost.
+    fn examine(
+        &mut self,
+        scope: &Scope<'_>,
+        namespace: &str,
+        mut keys: BTreeSet<String>,
+        mut take: impl FnMut(&str, Option<&mut Contents<'_>>) -> Result<Option<Generation>, VaultError>,
+        what: impl Fn(&str) -> String,
+    ) -> Result<(), VaultError> {
+        let mut contents = match scope.contents(namespace) {
+            Ok(contents) => Some(contents),
+            Err(VaultError::Corrupt { what, .. }) => {
+                self.unlisted.push(what);
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        // A row that no scan reaches may be found by its key.
+        keys.extend(contents.iter().flat_map(Contents::keys).map(str::to_owned));
+        let mut rows = Vec::new();
+        for key in keys {
+            match take(&key, contents.as_mut()) {
+                Ok(Some(generation)) => rows.push((key, generation)),
+                Ok(None) | Err(VaultError::Corrupt { .. }) => drop(self.lost.insert(what(&key))),
+                Err(error) => return Err(error),
+            }
+        }
+        let (_, damaged) = contents.map(Contents::finish).unwrap_or_default();
+        for problem in damaged {
+            if let VaultError::Corrupt { what, .. } = problem {
+                self.unlisted.push(what);
+            }
+        }
+        self.lists.push(Listed {
+            namespace: namespace.to_owned(),
+            beyond: last_counter(scope, namespace) + 1,
+            rows,
+        });
+        Ok(())
+    }
+}
+
+/// Returns the highest counter that any list of a namespace seems to have.
+fn last_counter(scope: &Scope<'_>, namespace: &str) -> i64 {
+    let sealed = scope.revision(namespace).ok().flatten();
+    let sealed = sealed.map_or(0, Generation::get);
+    let query = "SELECT max(counter) FROM (SELECT counter FROM manifests WHERE namespace = ?1
+         UNION ALL SELECT counter FROM buckets WHERE namespace = ?1)";
+    let open = scope.tx.query_row(query, [namespace], |row| row.get(0));
+    // Not vouched for; it can only be too high, up to where it could not grow any more.
+    let open: Option<i64> = open.ok().flatten();
+    sealed.max(open.filter(|it| *it < i64::MAX / 2).unwrap_or(0))
+}
+
+fn record_keys(scope: &Scope<'_>, namespace: &str) -> BTreeSet<String> {
+    let forward = "SELECT key FROM records WHERE namespace = ?1 ORDER BY key";
+    let backward = "SELECT key FROM records WHERE namespace = ?1 ORDER BY key DESC";
+    let mut keys = scan(scope.tx, forward, params![namespace]);
+    keys.extend(scan(scope.tx, backward, params![namespace]));
+    keys
+}
+
+/// Reads a column of text as far as that goes.
+fn scan(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&dyn rusqlite::ToSql],
+) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    if let Ok(mut statement) = connection.prepare(query)
+        && let Ok(mut rows) = statement.query(parameters)
+    {
+        // An error ends the scan: SQLite does not get beyond a damaged page.
+        while let Ok(Some(row)) = rows.next() {
+            all.extend(row.get(0).ok());
+        }
+    }
+    all
+}
+
+const ACTION: &str = "be repaired";
+const COPY_KEY: &str =
+    "INSERT OR IGNORE INTO draft.data_keys SELECT * FROM data_keys WHERE id = ?1";
+const COPY_RECORD: &str =
+    "INSERT INTO draft.records SELECT * FROM records WHERE namespace = ?1 AND key = ?2";
+const COPY_GRANT: &str =
+    "INSERT INTO draft.grants SELECT * FROM grants WHERE profile = ?1 AND name = ?2";
