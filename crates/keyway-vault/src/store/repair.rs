@@ -264,39 +264,30 @@ fn copy_rows(damaged: &Vault, draft: &str) -> Result<Found, VaultError> {
     ));
     for name in names.iter().filter_map(|name| Namespace::new(name).ok()) {
         let rows = Sealed::new(damaged, name);
-        found.examine(
-            &scope,
-            rows.name(),
-            record_keys(&scope, rows.name()),
-            |key, contents| {
-                let Some((generation, data_key)) = rows.open_row(&scope, key, contents)? else {
-                    return Ok(None);
-                };
-                run(COPY_KEY, &[&data_key])?;
-                run(COPY_RECORD, &[&rows.name(), &key])?;
-                Ok(Some(generation))
-            },
-            |key| rows.what(key),
-        )?;
-    }
-    let grants = grants::indexes(&scope);
-    found.examine(
-        &scope,
-        grants::NAMESPACE,
-        grants,
-        |index, contents| {
-            let Some(grant) = GrantKey::parse_index(index) else {
-                return Ok(None);
-            };
-            let Some((generation, data_key)) = grants::open_row(&scope, &grant, contents)? else {
+        let what = |key: &str| rows.what(key);
+        let named: (&str, &dyn Fn(&str) -> String) = (rows.name(), &what);
+        let keys = record_keys(&scope, rows.name());
+        found.examine(&scope, named, keys, |key, contents| {
+            let Some((generation, data_key)) = rows.open_row(&scope, key, contents)? else {
                 return Ok(None);
             };
             run(COPY_KEY, &[&data_key])?;
-            run(COPY_GRANT, &[&grant.profile(), &grant.name()])?;
+            run(COPY_RECORD, &[&rows.name(), &key])?;
             Ok(Some(generation))
-        },
-        grants::named,
-    )?;
+        })?;
+    }
+    let named: (&str, &dyn Fn(&str) -> String) = (grants::NAMESPACE, &grants::named);
+    found.examine(&scope, named, grants::indexes(&scope), |index, contents| {
+        let Some(grant) = GrantKey::parse_index(index) else {
+            return Ok(None);
+        };
+        let Some((generation, data_key)) = grants::open_row(&scope, &grant, contents)? else {
+            return Ok(None);
+        };
+        run(COPY_KEY, &[&data_key])?;
+        run(COPY_GRANT, &[&grant.profile(), &grant.name()])?;
+        Ok(Some(generation))
+    })?;
     run("DETACH draft", &[])?;
     Ok(found)
 }
@@ -306,10 +297,9 @@ impl Found {
     fn examine(
         &mut self,
         scope: &Scope<'_>,
-        namespace: &str,
+        (namespace, what): (&str, &dyn Fn(&str) -> String),
         mut keys: BTreeSet<String>,
         mut take: impl FnMut(&str, Option<&mut Contents<'_>>) -> Result<Option<Generation>, VaultError>,
-        what: impl Fn(&str) -> String,
     ) -> Result<(), VaultError> {
         let mut contents = match scope.contents(namespace) {
             Ok(contents) => Some(contents),
