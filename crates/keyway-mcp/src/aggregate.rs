@@ -74,9 +74,15 @@ pub struct Member {
 /// Reaches one server: trust, credential and transport are behind this.
 pub trait Connector: Send + Sync + fmt::Debug {
     /// Makes a new connection. Called at the first use, and at the next use after one has ended.
+    ///
+    /// Cancel safety: dropped when it takes too long or the aggregate is closed. An implementation
+    /// must then drop what it has opened so far, which kills a child; a sign-in that it started may
+    /// continue.
     fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>>;
 
     /// Finds out whether there is a way in, without connecting.
+    ///
+    /// Cancel safety: must be cancel safe; the next call starts over.
     fn find_sign_in(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

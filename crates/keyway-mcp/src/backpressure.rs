@@ -13,12 +13,18 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// What one client may still be given; made with the first large message.
+///
+/// Permits are held by the bytes of a message, not by a task: they come back when the last copy of
+/// the bytes is dropped. Waiting is first come, first served, so that a large message is not
+/// overtaken without end.
 #[derive(Debug, Default)]
 pub struct ByteBudget(OnceLock<Arc<Semaphore>>);
 
 impl ByteBudget {
     /// Waits until there is room for a message, and makes it take that room for as long as anybody
     /// has its bytes; gives it back if the client reads nothing for too long.
+    ///
+    /// Cancel safety: the message is dropped, and room that was assigned to it is given back.
     pub async fn reserve(&self, frame: Frame) -> Result<Frame, Frame> {
         if frame.bytes().len() <= SMALL_FRAME_BYTES {
             return Ok(frame);

@@ -27,6 +27,10 @@ use crate::explain::Explainer;
 /// # Errors
 ///
 /// Returns what kept the client from being read or written to.
+///
+/// Cancel safety: dropping the future drops the connection, which ends it at once: a child is
+/// killed, and requests in flight may have been carried out. Of a message for the client a part may
+/// have been written. A sign-in or a renewal that the connection started continues.
 pub async fn bridge(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
@@ -46,6 +50,8 @@ pub type Fallback = Box<dyn FnOnce() -> Connection + Send>;
 /// # Errors
 ///
 /// Returns what kept the client from being read or written to.
+///
+/// Cancel safety: as [`bridge`].
 pub async fn bridge_explained(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
@@ -58,6 +64,8 @@ pub async fn bridge_explained(
 }
 
 /// The same for a client of whom somebody notes what it asks.
+///
+/// Cancel safety: as [`bridge`]; the observer is not told of the end.
 pub async fn bridge_observed(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
@@ -70,6 +78,8 @@ pub async fn bridge_observed(
 }
 
 /// The same for a client of whom something has been read already.
+///
+/// Cancel safety: as [`bridge`]; what `input` had read ahead and `output` had not written is lost.
 pub async fn resume<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
     input: Input<R>,
     output: Output<W>,

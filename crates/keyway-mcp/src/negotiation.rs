@@ -57,6 +57,10 @@ impl FirstRequest {
 /// Takes what the server sends before it has answered the first request.
 pub trait Aside {
     /// Passes an event on.
+    ///
+    /// Cancel safety: dropped when the negotiation ends before it is ready: after the time for
+    /// `server/discover`, by an interruption, or with the negotiation itself. The event may be lost
+    /// then, and must not be passed on in part.
     fn pass(&mut self, event: Event) -> impl Future<Output = io::Result<()>> + Send;
 }
 
@@ -105,6 +109,9 @@ pub enum Outcome<T> {
 /// # Errors
 ///
 /// Returns what `aside` or `interrupt` failed with.
+///
+/// Cancel safety: dropping the future drops the connection, and with it what the server has
+/// answered; the first request may have been carried out.
 pub async fn negotiate<T>(
     mut connection: Connection,
     first: FirstRequest,

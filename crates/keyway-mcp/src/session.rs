@@ -36,6 +36,17 @@ use crate::jsonrpc;
 use crate::timeouts::WHOLE_LIST_TIMEOUT;
 
 /// A conversation with one server.
+///
+/// ```text
+///   open ──negotiate──▶ initialized ──close──▶ closing ──▶ closed
+///     │                     │                                ▲
+///     │ no version, refused └── the server ends it ──────────┘
+///     ▼                         waiting requests get the reason
+///   closed
+/// ```
+///
+/// Dropping it stops the reading task; the connection ends with the last copy of its link. A task
+/// that answers a question of the server, or tells it of a cancellation, holds such a copy.
 #[derive(Debug)]
 pub struct Session {
     exchange: Arc<Exchange>,
@@ -120,6 +131,10 @@ impl Session {
     ///
     /// Returns why the server cannot be talked to; a refused credential is
     /// [`SessionError::Transport`].
+    ///
+    /// Cancel safety: the requests sent so far are cancelled, `initialize` excepted. The connection
+    /// is not ended: the task that reads its events keeps it, and a child, until the server closes
+    /// it.
     pub async fn open(
         connection: Connection,
         client: ClientInfo,
@@ -168,6 +183,8 @@ impl Session {
     /// # Errors
     ///
     /// Returns the server's own error as [`SessionError::Rpc`].
+    ///
+    /// Cancel safety: as [`Session::forward`].
     pub async fn request(&self, request: Request) -> Result<Box<RawValue>, SessionError> {
         let params = Value::Object(request.params).to_string();
         let forward = Forward {
@@ -186,6 +203,10 @@ impl Session {
     /// # Errors
     ///
     /// As [`Session::request`].
+    ///
+    /// Cancel safety: a task of its own sends `notifications/cancelled`; the server may have
+    /// carried the request out, and its answer is dropped. A question of the server that was being
+    /// answered for this request gets no answer.
     pub async fn forward(&self, request: Forward<'_>) -> Result<Box<RawValue>, SessionError> {
         self.forward_of(request, None).await
     }
@@ -216,6 +237,8 @@ impl Session {
     /// # Errors
     ///
     /// Returns why it did not leave.
+    ///
+    /// Cancel safety: the notification was sent whole or not at all.
     pub async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), SessionError> {
         self.exchange.notify(method, params).await
     }
@@ -232,6 +255,9 @@ impl Session {
     ///
     /// As [`Session::request`]; a server that never ends its pages is refused: a whole list has at
     /// most 1,000 pages and 16 MiB, takes at most two minutes, and names no cursor twice in a row.
+    ///
+    /// Cancel safety: dropping the future cancels the request for the current page; the pages
+    /// before it are lost.
     pub async fn list(
         &self,
         method: &'static str,
@@ -279,6 +305,9 @@ impl Session {
     }
 
     /// Ends the conversation in good order.
+    ///
+    /// Cancel safety: no request is accepted once it was polled. If the future is dropped, the
+    /// connection ends when the session is dropped.
     pub async fn close(&self) {
         self.exchange.close().await;
         self.pump.abort();

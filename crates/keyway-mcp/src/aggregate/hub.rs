@@ -26,8 +26,12 @@ pub(super) struct Hub {
     pub(super) servers: Vec<Arc<Server>>,
     pub(super) prefixes: Prefixes,
     pub(super) settings: Arc<AggregateSettings>,
+    /// Held for one look or one change, never across an await.
     owners: Mutex<Owners>,
     /// The client's requests under way, by their id as written.
+    /// Shared by successive hubs of one client. Removing an entry decides whether a request is
+    /// answered or cancelled.
+    /// Held for one entry, or while a task is started and entered.
     running: Arc<Mutex<HashMap<String, AbortHandle>>>,
 }
 

@@ -12,6 +12,10 @@ use super::{Member, RequestTarget};
 use crate::timeouts::{REMOVE_POLL, REMOVE_TIMEOUT};
 
 /// The client's end: what it says goes to the servers as they are now.
+///
+/// The lock is held to copy the hub, and for writing while its successor is made, so that two
+/// changes do not start from the same hub. It is never held across an await. A message that was
+/// given to a hub stays with it.
 pub(super) struct AggregateLink(RwLock<Arc<Hub>>);
 
 /// Changes which servers are behind an aggregate, as long as that has a client.

@@ -16,6 +16,7 @@ use crate::session::RpcError;
 pub(super) struct Outbox {
     client: EventSender,
     budget: ByteBudget,
+    /// Held to add or to take out notices, never while one is sent.
     coalesced: Mutex<BTreeSet<String>>,
     wake: Notify,
 }
@@ -110,6 +111,8 @@ impl Outbox {
 
     async fn deliver(self: Arc<Self>) {
         loop {
+            // Not biased: `Notify` keeps one wake-up, so a notice that is added while others are
+            // sent is seen in the next round. Once the client is gone, what is left has no reader.
             tokio::select! {
                 () = self.wake.notified() => {}
                 () = self.client.closed() => return,

@@ -11,15 +11,23 @@ use crate::states::Trouble;
 /// The way into a server that wants a sign-in.
 pub trait SignInPort: Send + Sync + fmt::Debug {
     /// Asks a person, and returns once they signed in or declined.
+    ///
+    /// Cancel safety: the aggregate runs it in a task of its own and drops it only with the
+    /// runtime. Other callers may drop it: a person who is being asked is asked on, and what they
+    /// decide is stored.
     fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>>;
 
     /// Returns the page on which the person is being asked.
     fn consent_page(&self) -> Option<String>;
 
     /// Waits until a person signed in by another way.
+    ///
+    /// Cancel safety: must be cancel safe; it only waits.
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()>;
 
     /// Returns the tools that the server listed when it was last signed in to.
+    ///
+    /// Cancel safety: must be cancel safe; it only reads.
     fn remembered_tools(&self) -> BoxFuture<'_, Option<Vec<Box<RawValue>>>>;
 
     /// Remembers the tools for when it is not.

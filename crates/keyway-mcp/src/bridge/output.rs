@@ -99,6 +99,9 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     /// # Errors
     ///
     /// Returns why the client cannot be written to.
+    ///
+    /// Cancel safety: not cancel safe. A part of the buffer may have been written, and the next
+    /// call writes the whole buffer again, so the output must not be used any more.
     pub async fn flush(&mut self) -> io::Result<()> {
         self.output.write_all(&self.buffer).await?;
         self.output.flush().await?;

@@ -224,6 +224,8 @@ pub(crate) fn attach(connection: Connection, adapter: impl EraAdapter) -> Connec
 
 /// A face at work.
 struct Running<F> {
+    /// Held while the adapter decides, never across an await. What it wants sent is queued under
+    /// it, so that each side gets its messages in the order of the decisions.
     state: Mutex<State<F>>,
     /// There is something for the client, or another deadline.
     for_client: Notify,
@@ -304,6 +306,8 @@ async fn upwards<F: EraAdapter>(
                     .decide(|adapter, out| adapter.server_sent(Event::Failed { id, error }, out));
             }
         }
+        // Not biased: `recv` is cancel safe, and `Notify` keeps a wake-up that comes between two
+        // rounds. While the client has too much to read, nothing more is taken from it.
         tokio::select! {
             frame = from_client.recv(), if running.has_capacity() => match frame {
                 Some(frame) => running.decide(|adapter, out| adapter.client_sent(frame, out)),
@@ -326,6 +330,8 @@ async fn downwards<F: EraAdapter>(
             }
         }
         let deadline = running.lock().adapter.deadline();
+        // Not biased: `recv` is cancel safe, `Notify` keeps a wake-up, and the deadline is read
+        // again in every round. If the client is gone, what the server sends has no reader.
         tokio::select! {
             event = from_server.recv() => match event {
                 Some(event) => running.decide(|adapter, out| adapter.server_sent(event, out)),

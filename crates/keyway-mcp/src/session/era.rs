@@ -135,6 +135,9 @@ pub(super) async fn negotiate(
         };
     }
     let mut greeted = pin!(initialize(exchange, client));
+    // Biased: an answer to `server/discover` decides even if the one to `initialize` is there too.
+    // The branch that loses is polled on where its answer still matters; else dropping it cancels
+    // its request, except for `initialize`, which must not be cancelled.
     tokio::select! {
         biased;
         answer = &mut asked => match answer? {

@@ -16,6 +16,10 @@ pub trait Handler: Send + Sync + Debug {
     fn capabilities(&self) -> Value;
 
     /// Answers one question; in both eras the method and its parameters are the same.
+    ///
+    /// Cancel safety: dropped when the server cancels its question or goes away, or when the
+    /// request that the question belongs to is dropped. The answer then goes nowhere; a person who
+    /// is being asked must no longer be asked.
     fn answer<'a>(
         &'a self,
         method: &'a str,
@@ -25,6 +29,8 @@ pub trait Handler: Send + Sync + Debug {
     /// Answers as [`Handler::answer`] does, with a result as somebody else wrote it.
     ///
     /// Dropped when the server takes its question back or goes away.
+    ///
+    /// Cancel safety: as [`Handler::answer`].
     fn pass_on<'a>(
         &'a self,
         method: &'a str,
@@ -42,6 +48,9 @@ pub trait Handler: Send + Sync + Debug {
 
     /// Waits until there is room for a large answer on its way to somebody else; gives it back if
     /// there is none for too long. Nothing else of the server is read meanwhile.
+    ///
+    /// Cancel safety: dropped when the session ends. The answer is dropped with it, and an
+    /// implementation must give back the room that it had reserved.
     fn reserve(&self, answer: Frame) -> BoxFuture<'_, Result<Frame, Frame>> {
         Box::pin(std::future::ready(Ok(answer)))
     }

@@ -28,7 +28,10 @@ use crate::timeouts::FLUSH_TIMEOUT;
 pub(super) struct Exchange {
     link: Arc<dyn Link>,
     handler: Arc<dyn Handler>,
+    /// `Relaxed`: ids only have to differ.
     next_id: AtomicU64,
+    /// Never held across an await, nor while the handler is called. Removing a waiter under it
+    /// decides which of an answer, a time-out and a dropped caller settles the request.
     waiting: Mutex<Waiting>,
     /// Who is told of the end, once the server has been greeted.
     watch: OnceLock<ServerObserver>,
@@ -143,6 +146,9 @@ impl Exchange {
             });
         }
         let frame = loop {
+            // Not biased: an answer stays in its channel if another branch is taken, and the time
+            // starts over with every notice of progress. A request whose caller is dropped here is
+            // cancelled by `guard`.
             tokio::select! {
                 answer = &mut answered => break answer.map_err(|_| TransportError::Closed)??,
                 Some(()) = progressed.recv() => {}
@@ -319,6 +325,7 @@ impl Exchange {
     }
 
     fn complete(&self, id: &RequestId, answer: Result<Frame, TransportError>) {
+        // The lock is held over the send, which only stores the answer and wakes the caller.
         if let Some(waiter) = self.lock().answers.remove(id) {
             // Whoever asked may have gone away.
             let _gone = waiter.answer.send(answer);

@@ -50,6 +50,8 @@ impl Server {
             timeout: self.timeout,
             progress: progress_token(params).map(|token| self.progress(token)),
         };
+        // Written once, by the session, before the result is returned; a lock only because a
+        // reference to it crosses threads.
         let of = Mutex::default();
         let result = session.forward_of(request, Some(&of)).await;
         self.record_result(result.as_ref().err());
