@@ -14,6 +14,11 @@ use crate::helper_output::parse;
 use crate::ports::HelperRunner;
 
 /// Headers from a helper, over static ones of the same name.
+///
+/// ```text
+///   none ──helper ran──▶ fresh ──time over, or a refusal──▶ stale ──helper ran──▶ fresh
+///     └──helper failed──▶ none, the error                     └──helper failed──▶ stale, the error
+/// ```
 #[derive(Debug)]
 pub struct Dynamic<R, C> {
     runner: R,
@@ -21,8 +26,11 @@ pub struct Dynamic<R, C> {
     renewal: Renewal,
     timeout: Duration,
     fixed: Vec<(HeaderName, HeaderValue)>,
+    /// Held for a copy or a replacement, never across an await; taken under `running` or alone.
     current: std::sync::Mutex<Option<Current>>,
     /// Held while the helper runs, so that one run serves all who wait.
+    /// A request that is dropped meanwhile kills the helper and releases the lock; the next that
+    /// waits runs it again.
     running: Mutex<()>,
 }
 

@@ -32,6 +32,9 @@ pub trait HelperRunner: Send + Sync + Debug {
     /// # Errors
     ///
     /// Returns which rule it broke; the output is then thrown away.
+    ///
+    /// Cancel safety: dropping the future must kill the helper with its process group; its output
+    /// is thrown away.
     fn run(&self, timeout: Duration) -> BoxFuture<'_, Result<Secret<Vec<u8>>, HelperFault>>;
 }
 
@@ -47,6 +50,8 @@ pub trait Tasks: Send + Sync + Debug {
     fn block(&self, work: Box<dyn FnOnce() + Send>);
 
     /// Waits.
+    ///
+    /// Cancel safety: must be cancel safe; nothing continues.
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
 
     /// Begins something that the process should not end in the middle of: it waits, if it can,

@@ -12,6 +12,9 @@ use super::details::Details;
 /// ```
 ///
 /// If the server never says who signed in, all sign-ins at one issuer count as one account.
+///
+/// The lock is held for one comparison or one change, so that of two first tokens one pins the
+/// account and the other is compared with it. No other lock is taken under it.
 #[derive(Clone, Default)]
 pub struct AccountPin(Arc<Mutex<State>>);
 

@@ -62,6 +62,7 @@ struct Inner {
     engine: OAuthEngine,
     prompt_policy: PromptPolicy,
     fixed: Vec<(HeaderName, HeaderValue)>,
+    /// Held to read or to change what is in memory, also by requests that have a token at hand.
     memory: std::sync::Mutex<Memory>,
     /// Locked while something is decided, so that one decision serves all requests that wait. Taken
     /// before `memory`, never the other way round; `memory` is never locked across an await.
@@ -376,6 +377,8 @@ impl Authorizer for OAuth {
             let decided = self.0.unless_renewal_is_slow(decided);
             let decided = match self.0.prompt_policy {
                 PromptPolicy::AtMost(time) => {
+                    // The decision first: one that is there counts even if the time is over. The
+                    // decision that loses continues in its own task.
                     futures_lite::future::or(decided, self.0.late(time)).await
                 }
                 _ => decided.await,
@@ -393,6 +396,8 @@ impl Inner {
         F: Future<Output = Result<T, OAuthError>> + Send,
         W: FnOnce(Arc<Self>) -> F + Send + 'static,
     {
+        // Waiting for the turn may be dropped: nothing has begun. From here on the task holds it,
+        // so that a caller that goes away does not let the next decision in too early.
         let turn = self.deciding.lock_arc().await;
         let cell = Arc::new(OnceCell::new());
         let (inner, result) = (Arc::clone(self), Arc::clone(&cell));
@@ -419,6 +424,7 @@ impl Inner {
                 self.engine.tasks.sleep(PROMPT_WAIT_TICK).await;
             }
         };
+        // The result first; what is dropped on the other side only waits.
         futures_lite::future::or(waiting, slow).await
     }
 

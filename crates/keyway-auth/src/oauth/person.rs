@@ -21,6 +21,7 @@ pub(super) struct Person {
     clock: Arc<dyn Clock>,
     observer: ServerObserver,
     /// The consent page that the person is being asked on.
+    /// Held for a copy or a replacement, never across an await.
     page: Mutex<Option<String>>,
     /// Relaxed, like `asked`: both are looked at to word an answer, and guard no other data.
     is_queued: AtomicBool,

@@ -253,6 +253,8 @@ impl OAuthEngine {
             deadline.await;
             None
         };
+        // Discovery is only read, so giving it up loses nothing; the claim must not run out
+        // meanwhile.
         match futures_lite::future::or(self.moved(&details), late).await {
             Some(details) if self.clock.monotonic() <= last_start(claim) => {
                 let asked = self.ask(&details, claim, carried).await;

@@ -301,6 +301,9 @@ pub type AssertionFuture = BoxFuture<'static, Option<Secret<String>>>;
 
 impl Assertion {
     /// Asks `source` each time.
+    ///
+    /// Cancel safety: a future that `source` returns is awaited inside a sign-in or a renewal,
+    /// which run in tasks of their own; it is dropped only with the runtime.
     pub fn new(source: impl Fn() -> AssertionFuture + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }

@@ -1,4 +1,17 @@
 //! Signing in: discover → register → consent → exchange → keep.
+//!
+//! ```text
+//!   prepare ──────▶ obtain ──────────────────────────▶ keep ──────────────────▶ stored
+//!   discovery,      code: register, listen, ask,       claim what is replaced,
+//!   scopes,         redeem; device: show, poll;        put, else journal
+//!   DPoP key        else one request                      │
+//!      │               │                                  └──▶ error, the claim released
+//!      └───────────────┴──▶ error ──from outdated cached documents──▶ prepare, once more
+//!                             └──▶ failed, an earlier sign-in stays as it was
+//! ```
+//!
+//! The whole runs in a task of its own (`authorizer`), so that a caller that goes away loses no
+//! token that was issued.
 
 mod code;
 mod device;

@@ -28,6 +28,9 @@ pub trait ExchangeCarrier: Send + Sync + Debug {
     ///
     /// `None` if that did not succeed. Then it need not be known which of both has the claim; the
     /// caller gives it back, and sends its request by itself under another.
+    ///
+    /// Cancel safety: as for `None`: it is not known which of both has the claim. A carrier that
+    /// took it ends it when it finds that its caller is gone.
     fn take(&self, claim: CarriedClaim) -> BoxFuture<'_, Option<Arc<dyn CarriedExchange>>>;
 }
 
@@ -39,6 +42,9 @@ pub trait CarriedExchange: Send + Sync + Debug {
     /// # Errors
     ///
     /// Returns why there is no answer.
+    ///
+    /// Cancel safety: the carrier still waits for the answer, and stores the tokens in it once the
+    /// exchange itself is dropped. No other request may be sent on it: it could get this answer.
     fn send(
         &self,
         details: Secret<Vec<u8>>,
@@ -46,6 +52,9 @@ pub trait CarriedExchange: Send + Sync + Debug {
     ) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>>;
 
     /// Tells the carrier that the claim has ended, so that nothing is left for it to do.
+    ///
+    /// Cancel safety: a carrier that was not told looks at the store, and finds that the claim has
+    /// ended.
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 

@@ -17,6 +17,8 @@ pub trait Interaction: Send + Sync + Debug {
     /// # Errors
     ///
     /// Returns [`InteractionError::PortBusy`] if a fixed port is taken.
+    ///
+    /// Cancel safety: must be cancel safe; a port that was opened is closed.
     fn prepare(
         &self,
         redirect: Redirect,
@@ -24,6 +26,8 @@ pub trait Interaction: Send + Sync + Debug {
 
     /// Shows a code to be typed elsewhere (RFC 8628), for as long as what it returns is kept; returns
     /// at once.
+    ///
+    /// Cancel safety: a code that is shown already must no longer be shown.
     fn show_code(
         &self,
         question: DeviceQuestion,
@@ -31,6 +35,8 @@ pub trait Interaction: Send + Sync + Debug {
 
     /// Asks whether to go to a page that is neither the issuer's nor that of the host which gets
     /// what the person agrees to there; by default, and where no person can be asked, `false`.
+    ///
+    /// Cancel safety: must be cancel safe; the question is no longer shown.
     fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
         drop(page);
         Box::pin(std::future::ready(false))
@@ -43,6 +49,8 @@ pub trait Interaction: Send + Sync + Debug {
 
     /// Waits until nobody else asks the person for the same sign-in; what it returns is kept until
     /// the answer is. Whoever had to wait finds the other's answer in the store, or in the turn.
+    ///
+    /// Cancel safety: must be cancel safe; a turn that was obtained is given back.
     fn turn(&self, _key: &GrantKey) -> BoxFuture<'_, Option<Box<dyn Turn>>> {
         Box::pin(std::future::ready(None))
     }
@@ -79,6 +87,9 @@ pub trait Consent: Send + Debug {
     /// # Errors
     ///
     /// Returns why there is no answer.
+    ///
+    /// Cancel safety: the page is no longer waited for, and its port is closed; a code that arrives
+    /// later is lost.
     fn ask(
         self: Box<Self>,
         question: ConsentQuestion,
@@ -88,6 +99,8 @@ pub trait Consent: Send + Debug {
 /// A code that a person sees.
 pub trait ShownCode: Send + Sync + Debug {
     /// Waits until the person gives up; forever, where they cannot.
+    ///
+    /// Cancel safety: must be cancel safe; it is dropped when the code was entered.
     fn given_up(&self) -> BoxFuture<'_, InteractionError>;
 }
 

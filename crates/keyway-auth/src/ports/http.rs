@@ -22,6 +22,9 @@ pub trait HttpClient: Send + Sync + Debug {
     /// # Errors
     ///
     /// Returns why there is no answer. An answer of any status is no error.
+    ///
+    /// Cancel safety: the request may have been sent, and its answer is lost: see [`SentMark`].
+    /// Nothing is sent afterwards.
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, HttpFailure>>;
 }
 

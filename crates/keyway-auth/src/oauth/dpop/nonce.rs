@@ -10,6 +10,8 @@ use url::Url;
 /// The last nonce of each of the last 16 origins.
 #[derive(Default)]
 pub(crate) struct Nonces {
+    /// Held for one look or one change. Two answers that race leave either nonce; a server that
+    /// wants the other one says so, and the request is repeated once.
     known: Mutex<VecDeque<(String, String)>>,
 }
 

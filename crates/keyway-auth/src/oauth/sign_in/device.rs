@@ -48,6 +48,8 @@ impl OAuthEngine {
         let page = page.unwrap_or(&codes.question.page).to_string();
         let polling = self.poll(prepared, endpoint, codes);
         let given_up = async { Err(shown.given_up().await.into()) };
+        // Polling first: tokens that have arrived count. Giving up drops a poll that may be under
+        // way.
         let settled = futures_lite::future::or(polling, given_up);
         let issued = self.person.ask_on(&page, settled).await?;
         Ok(Obtained { client, issued })
