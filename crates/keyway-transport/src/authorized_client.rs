@@ -42,6 +42,7 @@ pub struct AuthorizedClient {
     url: Url,
     authorizer: Arc<dyn Authorizer>,
     /// What the server answered when it asked to be left alone, and until when.
+    /// Held for one look or one change, never across an await.
     held: Mutex<Option<(u16, Instant)>>,
 }
 

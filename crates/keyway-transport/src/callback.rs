@@ -32,6 +32,12 @@ use crate::times::{BROWSER_CLOSE_TIMEOUT, CALLBACK_EVICT_AFTER, REQUEST_HEAD_TIM
 pub use self::redirect::{RedirectError, read_redirect};
 
 /// A listener that is ready, before the address of the consent page is made.
+///
+/// ```text
+///   bound ──wait──▶ listening ──redirect with the right state──▶ answered, port closed
+///     │                ├──timeout──▶ failed, port closed
+///     └──dropped───────┴──dropped──▶ port closed, open connections aborted
+/// ```
 #[derive(Debug)]
 pub struct CallbackListener {
     place: CallbackAddress,
@@ -77,6 +83,8 @@ impl CallbackListener {
         loop {
             let room = connections.room();
             // In this order: a redirect that came counts even if the time is over by now.
+            // What loses is polled again: tasks stay in their set, and `accept` leaves its backlog
+            // as it is.
             tokio::select! {
                 biased;
                 answer = connections.next() => {
@@ -141,6 +149,7 @@ impl Connections {
 async fn serve(stream: TcpStream, route: Arc<CallbackRoute>) -> Option<Callback> {
     // A connection that we close first would keep a fixed port busy for a minute.
     stream.set_zero_linger().ok()?;
+    // A lock only because the service must be shareable; this task alone uses it.
     let brought = Mutex::new(None);
     let service = service_fn(|request| {
         let (page, callback) = route.handle(&request);

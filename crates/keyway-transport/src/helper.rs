@@ -228,6 +228,7 @@ async fn read_output(pipe: &pipe::Receiver, ended: &mut ExitWatch) -> io::Result
             Err(error) => return Err(error),
         }
         // A grandchild may hold the pipe open: what comes after the exit is not waited for.
+        // Not biased: what is in the pipe was read above.
         tokio::select! {
             ready = pipe.readable() => ready?,
             () = ended.exited_and_drained() => return Ok(Secret::new(output)),

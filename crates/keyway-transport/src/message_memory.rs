@@ -29,7 +29,9 @@ use crate::times::ROOM_TIMEOUT;
 #[derive(Debug, Clone)]
 pub(crate) struct MessageMemory {
     /// In units of [`UNIT_BYTES`].
+    /// Permits are held by reservations, and after `attach` by the bytes themselves.
     pool: Arc<Semaphore>,
+    /// One permit, for the one message that may grow beyond the pool.
     beyond: Arc<Semaphore>,
 }
 

@@ -32,6 +32,8 @@ pub struct OAuthHttp {
     client: HttpClient,
     server: Url,
     /// The client for addresses that are public enough, once it is known what that means.
+    /// Requests that come together wait for one lookup; if that is dropped, the next request makes
+    /// it.
     guarded: OnceCell<HttpClient>,
 }
 

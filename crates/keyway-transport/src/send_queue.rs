@@ -9,9 +9,14 @@ use crate::error::TransportError;
 /// The queues of one connection.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
+    /// A permit is held by the task of a request until its answer has been passed on.
     requests: Arc<Semaphore>,
+    /// A permit is held by the task of a notification or an answer until it was posted.
     notifications: Arc<Semaphore>,
     /// Written while a message of the handshake is under way.
+    /// Other messages pass through a read lock, which they release at once: what was let through
+    /// does not hold the handshake up. Taken before a permit, so that nothing that waits for the
+    /// handshake holds one.
     handshake: Arc<RwLock<()>>,
 }
 

@@ -44,6 +44,9 @@ type SocketPair = (SocketAddr, SocketAddr);
 /// Answers requests.
 pub trait Service: Send + Sync + 'static {
     /// Answers one request; dropping the future means that the peer went away.
+    ///
+    /// Cancel safety: also dropped when the server stops for good. What must be finished then has
+    /// to run in a task of its own.
     fn answer(self: Arc<Self>, request: Inbound) -> BoxFuture<'static, Reply>;
 }
 
@@ -67,6 +70,8 @@ async fn serve_at_most(
     stop: impl Future<Output = ()>,
 ) {
     let (stopping, stopped) = watch::channel(false);
+    // A permit is taken before a connection is accepted, so that what is above the limit waits in
+    // the backlog; each connection holds its own.
     let room = Arc::new(Semaphore::new(most));
     let mut acceptors = JoinSet::new();
     for listener in listeners {
@@ -118,6 +123,7 @@ async fn accept(
         }
     };
     // Dropping `accepting` loses at most a connection that was accepted and not begun.
+    // Those that are open stay in `open`. Not biased: both branches end the same way.
     tokio::select! {
         () = accepting => {}
         () = stopped_signal(&mut stopped) => {}

@@ -131,6 +131,14 @@ impl fmt::Debug for StdioServer {
 }
 
 /// The sending side; dropping it kills the child.
+///
+/// ```text
+///   open ──close──▶ stdin closed ──▶ TERM ──▶ KILL ──▶ ended     (TERMINATE_STEP_TIMEOUT each)
+///     ├──dropped────────────────────────────▶ KILL ──▶ ended
+///     └──child closes its output, or ends ──▶ as close ──▶ ended
+/// ```
+///
+/// At the end every request without an answer fails, then `Closed` is reported.
 #[derive(Debug)]
 struct Stdio {
     shared: Arc<Shared>,
@@ -175,6 +183,7 @@ struct Shared {
     process: Process,
     writer: Writer,
     /// Requests of ours that the server has not answered.
+    /// Held for one entry, never across an await.
     outstanding: Mutex<HashSet<RequestId>>,
 }
 

@@ -112,6 +112,13 @@ struct Shared {
 }
 
 /// How far a connection is.
+///
+/// ```text
+///   Open ──close, dropped, or the reader ends──▶ Closing(code) ──close frames──▶ Done
+///     └──a write fails──▶ Broken ───────────────────────────────────────────────▶ Done
+/// ```
+///
+/// Only the first step out of `Open` counts. `Done` comes after CLOSE_TIMEOUT at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Messages go both ways.
@@ -153,6 +160,8 @@ impl WsLink {
         let text =
             Utf8Bytes::try_from(frame.bytes().clone()).map_err(|_| FrameError::NotJsonRpc)?;
         // A server that does not read must not hold a sender back once the connection ends.
+        // Not biased: a message that is queued as the end begins is still written before the close
+        // frame, or its request fails as closed.
         let place = tokio::select! {
             place = self.queue.reserve() => place.map_err(|_| TransportError::Closed)?,
             _ = self.shared.ending() => return Err(TransportError::Closed),

@@ -32,12 +32,20 @@ pub(super) struct Pool {
 }
 
 /// One server, and the connections to it that wait for work.
+///
+/// ```text
+///   unknown ──first connection──▶ HTTP/2: one shared connection ──closed──▶ another is opened
+///      │                     └──▶ HTTP/1.1: idle ──lent──▶ in use ──read to the end──▶ idle
+///      │ without TLS                  ▲                       └──dropped, or an error──▶ closed
+///      └──────────────────────────────┘     idle for POOL_IDLE_TIMEOUT ──▶ closed
+/// ```
 #[derive(Debug)]
 struct Origin {
     address: ServerAddress,
     /// Held for a look only, never across an await.
     state: Mutex<State>,
     /// Held while it is not known yet what the server speaks, so that one connection finds out.
+    /// Across the connect: a request that is dropped meanwhile releases it, and the next connects.
     negotiating: tokio::sync::Mutex<()>,
 }
 

@@ -19,6 +19,8 @@ use crate::network_cause::NameNotFound;
 /// Looks names up, so that tests can say what they stand for.
 pub trait Lookup: Send + Sync + fmt::Debug {
     /// Returns all addresses of `name`.
+    ///
+    /// Cancel safety: must be cancel safe; a lookup of the operating system ends on its own thread.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
@@ -47,6 +49,7 @@ pub(super) struct GuardedResolver {
 ///
 /// A server whose name turns private between its refusal and the sign-in stays as public as it was,
 /// and so leads nowhere that is less so.
+/// The lock is held for one entry.
 #[derive(Debug, Default)]
 pub(super) struct ScopeHistory(Mutex<HashMap<String, AddressScope>>);
 

@@ -152,6 +152,7 @@ impl RootCertificates {
 #[derive(Debug, Default)]
 struct Identity {
     /// Read at every handshake, written when the files were rotated.
+    /// Held for a copy or a replacement; the new pair is checked before it is taken.
     current: RwLock<Option<Current>>,
 }
 

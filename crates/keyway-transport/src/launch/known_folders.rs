@@ -97,6 +97,7 @@ fn id_of(path: &Path) -> io::Result<Option<FolderId>> {
 
 fn known() -> MutexGuard<'static, HashMap<PathBuf, FolderId>> {
     /// Process-wide, because it is what this process has seen.
+    /// Held for one look or one entry.
     static KNOWN: OnceLock<Mutex<HashMap<PathBuf, FolderId>>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
     known.lock().unwrap_or_else(PoisonError::into_inner)

@@ -106,6 +106,7 @@ impl Lines {
                 Err(error) => return Err(error),
             }
             // A grandchild may hold the pipe open: what comes after the exit is not waited for.
+            // Not biased: what is in the pipe was read above.
             self.unyielded = 0;
             tokio::select! {
                 ready = self.pipe.readable() => ready?,

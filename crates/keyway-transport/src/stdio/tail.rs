@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Keeps the last lines, up to [`KEPT_BYTES`].
+/// The lock is held for one line or one report.
 #[derive(Debug, Default)]
 pub(super) struct Tail(Mutex<Kept>);
 

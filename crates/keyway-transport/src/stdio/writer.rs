@@ -73,6 +73,8 @@ impl Writer {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let mut closed = self.is_closed.subscribe();
                     // Closing must not wait for a child that does not read.
+                    // Not biased: after either the loop looks at `is_closed` first. What is left of
+                    // the line stays in `pipe`.
                     tokio::select! {
                         ready = pipe.sender.writable() => ready?,
                         _ = closed.wait_for(|is_closed| *is_closed) => {}

@@ -15,6 +15,8 @@ pub(super) struct Session {
     pub(super) id: Option<HeaderValue>,
     /// The version that both agreed on.
     pub(super) version: Option<HeaderValue>,
+    /// Only ever set. `AcqRel` and `Acquire`: a task that sees it set also sees what was done to
+    /// the connection before, such as the end of its listener.
     has_ended: AtomicBool,
 }
 

@@ -19,6 +19,9 @@ use crate::frame::{Frame, FrameError};
 use crate::responses::range_in;
 
 /// What is known of the tools of one server.
+///
+/// The lock is held for one list or one call. Calls only read, and one that meets a page of a list
+/// as it is learned sees the tools before or after that page.
 #[derive(Debug, Default)]
 pub struct ToolHeaders(RwLock<HashMap<String, Vec<Annotation>>>);
 

@@ -82,7 +82,8 @@ impl Reader {
             let Ok(room) = room else {
                 return CloseReason::normal();
             };
-            // `next` is cancel safe: a message that is half read stays in the socket's buffer.
+            // A message that is half read stays in the socket's buffer. One that is complete and
+            // still being parsed is dropped if the end begins; its request then fails as closed.
             let read = tokio::select! {
                 phase = &mut ending => return ended(phase),
                 read = self.next() => read,
@@ -92,6 +93,7 @@ impl Reader {
                     // A large one may need more than this place.
                     drop(room);
                     // The frame first: what was read is delivered even if the end has begun.
+                    // While there is no room for it, the end wins and the frame is dropped.
                     tokio::select! {
                         biased;
                         _ = events.deliver(Event::Frame(frame)) => {}
