@@ -46,6 +46,11 @@ impl LocalOwner {
 }
 
 /// A handle's own lock, held until it is dropped or the process dies.
+///
+/// ```text
+///   draft, locked ──publish──▶ alive ──dropped: file removed, then unlocked──▶ gone
+///                                └──process dies: unlocked──▶ dead ──remove_dead──▶ gone
+/// ```
 #[derive(Debug)]
 pub(crate) struct Owner {
     id: OwnerId,

@@ -49,8 +49,11 @@ pub struct Vault {
     data: Folder,
     config: Folder,
     runtime: Folder,
+    /// Held for a whole transaction, which may wait for another process that writes; never across
+    /// anything that calls back into the vault. Locked on threads that may wait.
     inner: Mutex<Inner>,
     /// Made at the first claim; who only reads leaves no lock file.
+    /// Held while that file is made or looked for. Neither lock is taken under the other.
     owner: Mutex<Option<Owner>>,
     reads: AtomicU64,
     writes: AtomicU64,

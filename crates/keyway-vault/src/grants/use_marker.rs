@@ -18,6 +18,12 @@ use crate::seal::KeyId;
 use crate::owner::{SUFFIX, is_there, remove_dead};
 
 /// A file that is locked for as long as the sign-in is in use.
+///
+/// ```text
+///   draft, locked ──publish──▶ in use ──stop_users removes the file──▶ asked to stop
+///                                │                                          │ unmark
+///                                └──dropped, or the process dies──▶ free ◀──┘
+/// ```
 #[derive(Debug)]
 pub(super) struct LockFileMarker {
     folder: Folder,
@@ -91,6 +97,8 @@ pub(super) fn stop_users(
 }
 
 fn is_held(file: &OwnedFd) -> bool {
+    // Shared, so that two processes that look at once do not take each other for the user. A lock
+    // that is obtained is released with `file`.
     let locked = rustix::fs::flock(file, FlockOperation::NonBlockingLockShared);
     locked == Err(Errno::WOULDBLOCK)
 }
