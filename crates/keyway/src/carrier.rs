@@ -89,6 +89,17 @@ impl ExchangeCarrier for ProcessCarrier {
 }
 
 /// A carrier that has taken a claim. The end of the stream tells it that this process is gone.
+///
+/// ```text
+///   started ──job──▶ Ready ──send──▶ sending ──answer──▶ Ready
+///      │               │                │ dropped: the answer stays in the stream
+///      │               ├──end──▶ over   ▼
+///      │               │       no further request; the carrier settles the claim
+///      └─ no Ready in START_TIMEOUT ──▶ the stream ends, the claim is released here
+/// ```
+///
+/// The lock is held from a request to its answer, so that no other request reads that answer. A
+/// `send` that is dropped in between leaves its answer unread: only `end` may follow it.
 #[derive(Debug)]
 struct CarrierProcess(Mutex<UnixStream>);
 

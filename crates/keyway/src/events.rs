@@ -56,11 +56,14 @@ struct Scope {
 #[derive(Debug)]
 struct Hub {
     /// The next number; held while listeners are told, so that they see events in order.
+    /// Taken before `streams`. A listener that emits an event itself would wait for itself.
     seq: Mutex<u64>,
     listeners: Vec<Arc<dyn Listener>>,
     /// The queues of streams; those whose reader is gone are taken out at the next event.
+    /// Held while an event is put into every queue; the lock of a queue is taken under it.
     streams: Mutex<Vec<Weak<Queue>>>,
     /// What was last told of the entries of each plugin.
+    /// Released before events are emitted.
     plugins: Mutex<HashMap<PathBuf, HashMap<EntryId, Option<Code>>>>,
 }
 

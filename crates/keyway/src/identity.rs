@@ -150,6 +150,9 @@ impl Keeper {
     }
 
     /// Looks at the files again and again, without an end.
+    ///
+    /// Cancel safety: it never ends by itself. Dropping the future stops it between two looks; the
+    /// client keeps the certificate that it has.
     pub async fn keep(mut self) {
         loop {
             tokio::time::sleep(INTERVAL).await;

@@ -14,8 +14,13 @@ pub struct InFlight(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     /// The sign-ins whose refresh token this process has claimed.
+    /// Held for one change or one look, on threads of the store as well; no other lock is taken
+    /// under it.
     claimed: Mutex<HashSet<GrantKey>>,
     /// How much is being stored that no caller waits for.
+    ///
+    /// `Relaxed`: the number guards no other data. It is raised before the thread that stores is
+    /// started, so a task that starts a store and then waits for zero sees it.
     stores: AtomicUsize,
 }
 
@@ -26,6 +31,8 @@ impl InFlight {
     ///
     /// A process that ends between the server's answer and our commit takes the only valid token
     /// with it. So a process that is about to end waits here first, inside the runtime.
+    ///
+    /// Cancel safety: cancel safe; it only waits.
     pub async fn settled(&self, limit: Duration) -> bool {
         let looks = limit.as_millis() / POLL_INTERVAL.as_millis();
         for _ in 0..looks {

@@ -14,6 +14,8 @@ pub use keyway_transport::Redactor;
 use crate::connect::Target;
 
 /// The values that a server got lately, over every connection of a host that records here.
+///
+/// The lock is held while values are compared and copied, never across an await.
 #[derive(Debug, Clone, Default)]
 pub struct RedactionValues(Arc<Mutex<Given>>);
 
@@ -118,6 +120,8 @@ struct Noting {
     values: RedactionValues,
     open: Vec<(String, String)>,
     /// The one that was told of last, which most requests carry again.
+    /// Held until its values are recorded, so that a request that finds it here is masked; taken
+    /// before `values`.
     last: Mutex<Option<Arc<Credential>>>,
 }
 

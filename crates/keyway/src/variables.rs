@@ -176,6 +176,8 @@ impl<'a> KeptVariables<'a> {
 pub struct LazyVariables {
     vault: Arc<KeptVault>,
     read: OnceLock<Variables>,
+    /// Set inside `read`'s initialization, which runs once; held only to put the error in or to
+    /// take it out.
     trouble: Mutex<Option<VaultError>>,
 }
 

@@ -56,6 +56,7 @@ pub struct OnlineCheck {
     limit: Duration,
     progress: Option<Progress>,
     /// The stage that was entered last: a check that runs out of time ends there.
+    /// Held for a copy.
     stage: Mutex<Stage>,
 }
 
@@ -146,6 +147,7 @@ impl OnlineCheck {
     async fn connect(&self, server: &Approved<Plan>, skew: &AtomicI64) -> Result<Listing, Error> {
         self.enter(Stage::Health);
         if let Ok(checked) = server.health_and_clock().await {
+            // `Relaxed`: read by the same task, after the future that stores it was dropped.
             skew.store(checked.skew.unwrap_or(UNKNOWN), Ordering::Relaxed);
         }
         self.enter(Stage::Connect);

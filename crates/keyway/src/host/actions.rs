@@ -27,7 +27,8 @@ impl Approved<Plan> {
     /// Signs in, unless it turns out that the server needs no sign-in. Asks by the interaction port
     /// of the host; `scopes` replace those that the server names.
     ///
-    /// Cancel safety: an open question is withdrawn; a token that was issued meanwhile is lost.
+    /// Cancel safety: the sign-in continues in a task of its own: the person is still asked, and a
+    /// token that is issued is stored. Only the result is lost.
     ///
     /// # Errors
     ///

@@ -19,11 +19,15 @@ use crate::vault::KeptVault;
 /// Asks a person whether an entry may be used.
 pub trait ApprovalPrompt: Send + Sync + fmt::Debug {
     /// Shows the question and returns the answer; `false` where no person can be asked.
+    ///
+    /// Cancel safety: dropped with the future that prepares the plan. The question must no longer
+    /// be shown then, and an answer that comes later counts for nothing.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, bool>;
 }
 
 /// What was approved for the life of a host, and no longer: the digests that were seen when the
 /// person said so. What changes later is another digest.
+/// The lock is held for one look.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunApprovals(Arc<Mutex<HashSet<Digest>>>);
 
@@ -94,6 +98,7 @@ impl ApprovalStore for VaultApprovals {
 }
 
 /// Approvals for the life of the host: where the vault is not built in, and no store is given.
+/// The lock is held for one look, or while an approval replaces the one before.
 #[cfg(not(feature = "vault"))]
 #[derive(Debug, Default)]
 pub(super) struct MemoryApprovals(Mutex<HashMap<(PathBuf, String), Approval>>);

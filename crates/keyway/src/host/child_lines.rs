@@ -9,6 +9,8 @@ use keyway_transport::ChildStream;
 use super::Host;
 
 /// The last lines, already redacted where they come from.
+///
+/// The lock is released before the log that was there before is called.
 #[derive(Debug, Clone, Default)]
 pub struct ChildLines(Arc<Mutex<VecDeque<String>>>);
 
@@ -41,6 +43,8 @@ impl ChildLines {
     }
 
     /// Returns the lines; those that were written just before the end are still on their way.
+    ///
+    /// Cancel safety: cancel safe; the lines are kept.
     pub async fn lines(&self) -> Vec<String> {
         tokio::time::sleep(LAST_LINES_TIMEOUT).await;
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -96,7 +96,8 @@ impl Approved<Plan> {
     ///
     /// Dropping the session ends it; a server that was started here is killed with its process group.
     ///
-    /// Cancel safety: dropping the future drops the connection.
+    /// Cancel safety: a future that is dropped before the connection is there drops it and kills a
+    /// child. Dropped later, while the session is initialized, it is as [`Session::open`].
     ///
     /// # Errors
     ///
@@ -217,6 +218,8 @@ impl Approved<Plan> {
     /// # Errors
     ///
     /// Returns [`Error::Connect`] if there is nothing to ask, or no credential to ask with.
+    ///
+    /// Cancel safety: as [`Self::health_and_clock`].
     pub async fn health(&self) -> Result<Health, Error> {
         Ok(self.health_and_clock().await?.health)
     }
@@ -226,6 +229,9 @@ impl Approved<Plan> {
     /// # Errors
     ///
     /// As [`Self::health`].
+    ///
+    /// Cancel safety: the request is given up and nothing is kept of its answer. A renewal of an
+    /// OAuth token that it started continues; a helper that it started is killed.
     pub async fn health_and_clock(&self) -> Result<Checked, Error> {
         Ok(self.host().health_and_clock(self.target()).await?)
     }
@@ -235,6 +241,9 @@ impl Approved<Plan> {
     /// # Errors
     ///
     /// Returns what a sign-in would fail with.
+    ///
+    /// Cancel safety: the requests that find it out continue in a task of their own; only the
+    /// result is lost.
     pub async fn offers_oauth(&self) -> Result<(), AuthError> {
         self.host().offers_oauth(self.target()).await
     }

@@ -88,7 +88,9 @@ impl SignOutPlan {
 
     /// Revokes and deletes the tokens, and ends sessions that use them.
     ///
-    /// Cancel safety: tokens that were revoked may still be stored; signing out again removes them.
+    /// Cancel safety: the sign-out continues in a task of its own; only the result is lost. If the
+    /// runtime ends meanwhile, tokens that were revoked may still be stored; signing out again
+    /// removes them.
     ///
     /// # Errors
     ///

@@ -209,6 +209,8 @@ struct Candidate {
 
 /// Walks the tree; says whether it was cut off.
 fn find(folder: &Path, is_excluded: &(dyn Fn(&Path) -> bool + Sync)) -> (Vec<Candidate>, bool) {
+    // Held by one thread of the walk to add one path. `Relaxed` for the count: it is a limit, and
+    // the threads are joined before the result is read.
     let found = Mutex::new(Vec::new());
     let seen = AtomicUsize::new(0);
     let walk = WalkBuilder::new(folder)
@@ -315,6 +317,8 @@ pub fn in_parallel<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync)
     if threads <= 1 {
         return items.iter().map(work).collect();
     }
+    // `Relaxed`: each thread only needs a number that no other has; the scope joins all of them
+    // before the results are read.
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, O)>> = Mutex::new(Vec::with_capacity(items.len()));
     std::thread::scope(|scope| {

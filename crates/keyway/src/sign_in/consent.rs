@@ -47,6 +47,9 @@ pub trait Presenter: Send + Sync + Debug {
     /// # Errors
     ///
     /// Returns [`InteractionError::Cancelled`] if the person gives up.
+    ///
+    /// Cancel safety: dropped when the answer comes by another way, or the sign-in ends. Nothing
+    /// that is typed later may be taken for an answer.
     fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>> {
         Box::pin(std::future::pending())
     }
@@ -61,6 +64,9 @@ pub trait Presenter: Send + Sync + Debug {
 
     /// Asks whether to go to a page that is neither the issuer's nor that of the host which gets
     /// what the person agrees to there; by default, and where no person can be asked, `false`.
+    ///
+    /// Cancel safety: dropped only with the runtime, because a sign-in runs in a task of its own.
+    /// The question must no longer be shown then.
     fn confirm_page(&self, page: ForeignPage) -> BoxFuture<'_, bool> {
         drop(page);
         Box::pin(std::future::ready(false))
@@ -172,6 +178,8 @@ impl Consent for Listening {
             let redirect_uri = listener.redirect_uri().to_owned();
             let received = listener.wait(&question.state, question.patience);
             let typed = type_in(&presenter, &redirect_uri, &question.state);
+            // Not biased: both answers carry the same state, so either may count. A redirect that
+            // loses closes the port with the listener; a line that loses is no longer read.
             tokio::select! {
                 outcome = received => outcome,
                 outcome = typed => outcome,

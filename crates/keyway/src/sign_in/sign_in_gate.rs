@@ -19,9 +19,14 @@ pub struct SignInGate {
     in_flight: InFlight,
     name: String,
     /// What is known to be stored, so that it is not stored again.
+    /// Held for one comparison.
     kept: Mutex<Option<String>>,
+    /// Held while a person is asked, so that callers wait for that answer in place of asking again.
+    /// A caller that is dropped releases it, while its sign-in continues; the next one waits for
+    /// that sign-in and asks again. Taken before `entered`, which is never held across an await.
     entering: tokio::sync::Mutex<()>,
     /// How often somebody tried to enter, and what became of it the last time.
+    /// Held for a copy or a replacement.
     entered: Mutex<(u64, Result<(), Trouble>)>,
 }
 

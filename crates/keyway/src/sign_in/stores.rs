@@ -85,6 +85,7 @@ impl fmt::Debug for Stores {
 }
 
 /// Records for the life of the process.
+/// The lock is held for one operation on the map.
 #[derive(Debug, Default)]
 struct MemoryRecords(Mutex<HashMap<String, Secret<Vec<u8>>>>);
 
@@ -112,6 +113,7 @@ impl RecordStore for MemoryRecords {
 }
 
 /// Documents for the life of the process, each until it expires.
+/// The lock is held for one operation on the map; the clock is asked before it is taken.
 #[derive(Debug)]
 struct MemoryDocuments {
     clock: Arc<dyn Clock>,

@@ -23,6 +23,11 @@ pub(super) struct Held {
 /// Waits for the right to ask for a sign-in; `waiting` is called once if somebody else has it.
 ///
 /// Without a place for locks, or after a patience that no question outlives, everybody may.
+///
+/// The lock is on the file, not on the process: it is released when the file is closed, also by the
+/// kernel. It is polled, because waiting for it would block a thread that cannot be told to stop.
+///
+/// Cancel safety: dropping the future closes the file; a lock that it had got is released.
 pub(super) async fn take(
     vault: &Arc<KeptVault>,
     key: &GrantKey,

@@ -21,6 +21,9 @@ pub type OpenVault = Box<dyn Fn() -> Result<Vault, VaultError> + Send + Sync>;
 pub struct KeptVault {
     folders: Folders,
     open: OpenVault,
+    /// Held while the vault is opened, which may wait for the disk or the keyring, so that two
+    /// first users open it once. `existing` gives it up before it looks at the disk. The locks of
+    /// the vault itself are taken under it only by that opening.
     opened: Mutex<Option<Arc<Vault>>>,
     in_flight: InFlight,
 }
