@@ -17,8 +17,10 @@ use keyway_secret::{Clock as _, SystemClock};
 /// The requests of the last while.
 #[derive(Debug)]
 pub struct Activity {
+    /// Released before readers are notified; the sink is called before it is taken.
     recent: Mutex<VecDeque<Arc<ActivityEntry>>>,
     count: watch::Sender<u64>,
+    /// `Relaxed`: a number to show, which guards no other data.
     under_way: AtomicUsize,
     sink: Option<Box<dyn ActivitySink>>,
 }

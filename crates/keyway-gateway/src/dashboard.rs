@@ -43,6 +43,7 @@ pub struct Dashboard {
     sessions: BrowserSessions,
     port: OnceLock<u16>,
     reopening: OnceLock<Reopening>,
+    /// A permit for each event stream, held by the task that writes it.
     streams: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
 }
@@ -112,6 +113,9 @@ impl Dashboard {
     }
 
     /// Answers a request that names this machine and comes from no foreign page.
+    ///
+    /// Cancel safety: dropped when the browser goes away. What an action started continues as
+    /// [`DashboardBackend`] says; the notice about its result is lost.
     pub async fn answer(self: &Arc<Self>, request: Inbound) -> Reply {
         let outside = paths::outside(request.uri.path());
         if request.peer == Peer::SameUser {

@@ -150,6 +150,9 @@ impl Gateway {
     }
 
     /// Keeps streams alive, and closes what is idle, stale or not allowed any more; never returns.
+    ///
+    /// Cancel safety: dropping the future stops it between two rounds, or while the tokens are
+    /// read; closings and migrations that it started continue.
     pub async fn run_maintenance(&self) {
         let mut tick = interval(MAINTENANCE_INTERVAL);
         let mut ticks = 0_u64;
@@ -178,6 +181,9 @@ impl Gateway {
     }
 
     /// Closes all connections, and waits until every server has gone.
+    ///
+    /// Cancel safety: what was taken out so far is closed in tasks of their own; the rest stays
+    /// open, and calling it again closes that as well.
     pub async fn close(&self) {
         let closing = &self.router.closing;
         self.sessions.close_all(closing).await;

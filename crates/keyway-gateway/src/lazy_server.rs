@@ -116,6 +116,9 @@ impl LazyServer {
         if let Some(oauth) = server.oauth()
             && oauth.is_signed_in().await.unwrap_or(false)
         {
+            // `Relaxed`: the flag guards no other data. If the sign-in ends between the read and
+            // this store, the next look finds the flag set and no sign-in, and closes the
+            // connection.
             self.options.presence.store(true, Ordering::Relaxed);
         }
     }

@@ -42,6 +42,8 @@ impl SharedGateway {
     }
 
     /// Asks for a connection that is the same as an own one would be.
+    ///
+    /// Cancel safety: the socket is closed, and the gateway drops what it had opened for it.
     pub async fn connect(&self, server: &Approved<Plan>) -> Option<UnixStream> {
         let own = self.own.get_or_init(|| {
             let vault = server.host().accounts()?.vault()?.get().ok()?;

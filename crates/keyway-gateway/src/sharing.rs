@@ -62,7 +62,12 @@ pub fn make_key(vault: &Vault) -> Result<Option<FingerprintKey>, VaultError> {
 }
 
 /// Lets processes of the same user use the connections of a gateway, until this is dropped.
+///
+/// Cancel safety: it never ends by itself. Dropping the future drops the connections of all
+/// processes at once, in the middle of a message if one is being written; their requests get an
+/// error, and each process connects by itself.
 pub async fn share(listener: Listener, gateway: Arc<Gateway>, key: FingerprintKey) {
+    // A permit is taken before a connection is accepted: what has none waits in the backlog.
     let permits = Arc::new(Semaphore::new(MAX_PROCESSES));
     let mut processes = JoinSet::new();
     loop {
@@ -111,6 +116,8 @@ async fn serve_process(
     };
     let client = SharedClient::begin(&gateway, &served);
     let (input, output) = stream.into_split();
+    // Not biased: either ends both. A bridge that loses is dropped, which ends its connection at
+    // once; the process sees the end of the stream and connects by itself.
     tokio::select! {
         ended = bridge_observed(input, output, connection, client) => ended,
         () = until_replaced(&gateway, &served) => Ok(()),
@@ -168,6 +175,8 @@ pub fn is_own_socket(socket: &Path) -> bool {
 
 /// Asks whoever listens at a socket to share a connection; `None` if nobody does, if it is another
 /// user, or if theirs would be another.
+///
+/// Cancel safety: the socket is closed, and the gateway drops what it had opened for it.
 pub async fn connect_shared(
     socket: &Path,
     wanted: SharedRequest<'_>,

@@ -77,9 +77,13 @@ impl Export {
     }
 
     /// Sends what comes in batches, and what is left once `stop` is told.
+    ///
+    /// Cancel safety: spans that wait, and a batch that is being sent, are lost.
     pub async fn run(mut self, http: Arc<dyn HttpClient>, mut stop: oneshot::Receiver<()>) {
         let mut entries = Vec::new();
         loop {
+            // Not biased: spans that were collected are in `entries`, which outlives the future,
+            // and those that come after `stop` are taken out below.
             let is_last = tokio::select! {
                 () = self.collect(&mut entries) => false,
                 _ = &mut stop => true,

@@ -17,20 +17,30 @@ use super::changes::Changes;
 /// Looks after servers.
 pub trait DashboardBackend: Send + Sync + Debug {
     /// Returns all servers, plugin by plugin. Nothing is run or sent for it.
+    ///
+    /// Cancel safety: must be cancel safe; it only reads.
     fn servers(&self) -> BoxFuture<'_, Vec<ServerView>>;
 
     /// A person looks: finds out how the servers are that nobody has looked at yet, as far as they
     /// are approved.
+    ///
+    /// Cancel safety: examinations that were started continue; the remaining servers are not looked
+    /// at.
     fn opened(&self) -> BoxFuture<'_, ()>;
 
     /// Tells of every change of a server.
     fn changes(&self) -> Changes;
 
     /// Connects anew, which runs a helper again, and finds out what is wrong.
+    ///
+    /// Cancel safety: the examination continues, and what it finds is shown.
     fn check<'a>(&'a self, server: &'a ServerId) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
 
     /// Begins a sign-in; returns as soon as there is a page to go to, or it has ended, and what
     /// there is to say then.
+    ///
+    /// Cancel safety: the sign-in continues until it is answered, times out or is
+    /// [cancelled](Self::cancel).
     fn sign_in<'a>(
         &'a self,
         server: &'a ServerId,
@@ -40,12 +50,17 @@ pub trait DashboardBackend: Send + Sync + Debug {
     fn cancel(&self, server: &ServerId);
 
     /// Signs out; returns in one sentence what became of the tokens.
+    ///
+    /// Cancel safety: the sign-out itself continues. Connections that use it may not be closed by
+    /// this call; what watches the vault closes them later.
     fn sign_out<'a>(
         &'a self,
         server: &'a ServerId,
     ) -> BoxFuture<'a, Result<String, Box<Diagnosis>>>;
 
     /// Approves what was shown, if it is still that.
+    ///
+    /// Cancel safety: an approval that was stored stays; an examination that was started continues.
     fn approve<'a>(
         &'a self,
         server: &'a ServerId,
@@ -53,6 +68,8 @@ pub trait DashboardBackend: Send + Sync + Debug {
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
 
     /// Calls a tool with arguments that fit its schema.
+    ///
+    /// Cancel safety: the request is cancelled; the tool may have run.
     fn call<'a>(
         &'a self,
         server: &'a ServerId,

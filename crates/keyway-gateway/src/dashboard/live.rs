@@ -73,6 +73,8 @@ impl Stream {
             if self.send(text).await.is_err() {
                 return;
             }
+            // Not biased: each branch only says that it is time to look again or to stop. Watch
+            // channels keep a change that comes between two rounds.
             tokio::select! {
                 changed = servers.changed() => if !changed { return },
                 changed = activity.changed() => if changed.is_err() { return },

@@ -17,6 +17,12 @@ use super::result::LastCall;
 use crate::timeouts::{BROWSER_IDLE_TIMEOUT, BROWSER_SESSION_TIMEOUT, LINK_TIMEOUT};
 
 /// Links and sessions.
+/// The lock is held for one look or one change.
+///
+/// ```text
+///   link ──opened in time, once──▶ session ──used──▶ session, until later
+///     └──LINK_TIMEOUT──▶ gone        └──left, idle for too long, or too old──▶ gone
+/// ```
 #[derive(Default)]
 pub(super) struct BrowserSessions(Mutex<Table>);
 

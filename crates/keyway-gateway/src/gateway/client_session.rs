@@ -31,16 +31,36 @@ use keyway_mcp::splice::with_member;
 use keyway_mcp::version::ClientEra;
 
 /// One client, and the room that it is in.
+///
+/// ```text
+///   started ──initialize answered──▶ Current ──server replaced, or signed out──▶ Reconnect
+///                                     ▲   │                                       │ migrate
+///                                     └───┼────── another connection, greeted ────┤
+///                                         │                                       │ none accepted
+///   entry gone, other account,            ▼                                       ▼
+///   closed, or connection ended ──────▶ over ◀────────────────────────────────────┘
+/// ```
 #[derive(Debug)]
 pub(super) struct ClientSession {
+    /// Held to copy or to replace it. `close` sets `is_over` before it locks this, and a migration
+    /// locks this before it reads `is_over`: one of both sees the other, so that no connection
+    /// stays open behind a session that is over.
     connection: Mutex<Arc<UpstreamConnection>>,
     /// Held while the client is moved.
+    /// Across awaits, so that one migration serves all requests that wait.
+    /// It runs in a task of its own and is never dropped half-way. Taken before the other locks.
     migration: tokio::sync::Mutex<()>,
     owner: SessionOwner,
+    /// Held to copy or to change it, never across an await.
     negotiated: Mutex<Negotiated>,
+    /// `Release` and `Acquire`: set before `notifications/initialized` is passed on. A migration
+    /// that reads it before does not repeat the notification on the new connection.
     is_initialized: AtomicBool,
     /// How often somebody had signed out when the room was opened.
+    /// Stored after the connection: a reader that sees the old count with the new connection only
+    /// looks once more.
     sign_out_count: AtomicU64,
+    /// Only ever set. See `connection` for its order.
     is_over: AtomicBool,
 }
 

@@ -17,6 +17,9 @@ use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::states::Trouble;
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
+///
+/// The lock is held while a connection is made or all are adapted; neither waits. Locks of an
+/// aggregate are taken under it, never the other way round.
 #[derive(Debug, Default)]
 pub(super) struct DynamicConnections(Mutex<Vec<DynamicConnection>>);
 

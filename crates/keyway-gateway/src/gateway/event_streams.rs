@@ -17,6 +17,10 @@ use crate::timeouts::{STREAM_READ_TIMEOUT, STREAM_RESUME_TIMEOUT};
 use keyway_mcp::jsonrpc::{self, INTERNAL_ERROR};
 
 /// The streams of one session.
+///
+/// The lock is never held across an await: an event is numbered and kept under it, and delivered
+/// after it. The stream of a request has one writer, so that its events are delivered in order. The
+/// standalone stream has several, and two events written at once may be delivered in either order.
 #[derive(Debug, Default)]
 pub(super) struct EventStreams(Mutex<StreamTable>);
 
@@ -31,6 +35,13 @@ struct StreamTable {
 }
 
 /// One stream: who reads it, and what it brought of late.
+///
+/// ```text
+///   begin ──▶ read ──reader gone──▶ unread ──resume──▶ read
+///               │ finish              ├──finish──▶ over
+///               ▼                     └──not resumed in STREAM_RESUME_TIMEOUT──▶ forgotten
+///             over: can be resumed for STREAM_RESUME_TIMEOUT ──▶ forgotten
+/// ```
 #[derive(Debug)]
 struct EventStream {
     reader: Option<mpsc::Sender<Bytes>>,

@@ -180,6 +180,8 @@ impl Exchange {
     /// Passes on what comes, up to the answer or until nobody reads.
     async fn follow(mut self, out: mpsc::Sender<Bytes>) {
         loop {
+            // Not biased: `recv` is cancel safe, and the pause starts over with every message. If
+            // the reader is gone, dropping `self` unregisters the request and cancels it.
             let piece = tokio::select! {
                 item = self.deliveries.recv() => match item {
                     Some(Delivery::Interim(frame)) => reply::event(&frame, None),

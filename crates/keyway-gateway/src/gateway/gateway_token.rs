@@ -186,6 +186,8 @@ impl<'a> TokenStore<'a> {
     /// As [`TokenStore::new`].
     pub fn reader(vault: Arc<Vault>) -> Result<TokenReader, VaultError> {
         let namespace = TokenStore::new(&vault)?.namespace;
+        // Held while the list is read, so that callers that come together read it once. Locked on
+        // threads that may wait for the disk.
         let seen: Mutex<Option<(Option<Generation>, Vec<GatewayToken>)>> = Mutex::new(None);
         Ok(Arc::new(move || {
             // Before the list: a change in between is found at the next call.

@@ -57,7 +57,11 @@ impl Principal {
 /// The capabilities that are in force.
 pub(super) struct TokenTable {
     read: TokenReader,
+    /// Held for one look or one replacement, never across an await.
     table: RwLock<Table>,
+    /// Held while the tokens are read, so that one read serves all requests that wait. A request
+    /// that is dropped meanwhile releases it; the read ends on its thread, and the next one reads
+    /// again. Taken before `table`.
     reading: tokio::sync::Mutex<()>,
 }
 

@@ -80,9 +80,14 @@ impl ServedServer {
 pub trait Upstream: Connector {
     /// Connects if the server can be talked to as it is: approved, and signed in to if need be.
     /// With `account` the connection keeps to that account.
+    ///
+    /// Cancel safety: dropped when the client goes away. An implementation must drop what it has
+    /// opened so far, which kills a child.
     fn open<'a>(&'a self, account: Option<&'a AccountPin>) -> BoxFuture<'a, Option<Connection>>;
 
     /// Does what [`Connector::connect`] does, for a conversation that keeps to one account.
+    ///
+    /// Cancel safety: as [`Connector::connect`].
     fn connect_as<'a>(&'a self, account: &'a AccountPin) -> BoxFuture<'a, Result<Opened, Trouble>>;
 
     /// Returns what a connection would depend on; `None` if there can be none. May block.

@@ -17,6 +17,7 @@ use keyway_mcp::jsonrpc::LOCAL_ERROR;
 pub(crate) struct SharedClient {
     gateway: Arc<Gateway>,
     server: (String, String),
+    /// Released before a recorder is dropped, which takes locks of the activity list.
     waiting: Mutex<HashMap<RequestId, (RequestRecorder, Instant)>>,
 }
 

@@ -40,16 +40,32 @@ use keyway_mcp::timeouts::DISCOVERY_TIMEOUT;
 use keyway_mcp::version::ClientEra;
 
 /// A connection and who uses it.
+///
+/// ```text
+///   opening ──first request sent──▶ read by `pump` ──detach──▶ detached: only requests
+///                                       │                      under way get their answers
+///            close, or the server ends  │                        │ idle, or the grace time
+///                                       ▼                        ▼ is over
+///                                     over: pending requests fail, `register` refuses
+/// ```
+///
+/// `pump` keeps it alive: it ends by `close` or by the server, not by being dropped. Until it is
+/// kept by a session or a pool, [`CloseOnDrop`] closes it.
 #[derive(Debug)]
 pub(super) struct UpstreamConnection {
     link: Arc<dyn Link>,
     binding: Option<Binding>,
     members: Option<AggregateMembers>,
     budget: ByteBudget,
+    /// Never held across an await. A request that is removed under it belongs to the remover, so
+    /// that an answer, a failure and a client that goes away settle it once.
     state: Mutex<PendingRequests>,
     /// For clients that keep a session; others have none.
     pub(super) streams: Arc<EventStreams>,
     /// Whether the client and its streams are in another room by now.
+    /// Only ever set; `Release` and `Acquire`, because the streams are handed over before it is
+    /// set. A message that is routed at the same moment may still reach the streams, which are the
+    /// client's either way.
     is_detached: AtomicBool,
     /// What the client was told to expect, where that was somebody else.
     list_changed: OnceLock<ListChanged>,

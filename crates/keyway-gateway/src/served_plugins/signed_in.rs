@@ -22,6 +22,7 @@ impl SignedIn {
         let is_in = sign_in.is_some();
         let account = sign_in.map(|sign_in| sign_in.account);
         // A sign-in that appears wakes those who wait for it; one that ends closes connections.
+        // `Relaxed`: one flag, exchanged in one step; what it is about is read from the store.
         let was_in = self.presence.swap(is_in, Ordering::Relaxed);
         if was_in && (!is_in || self.account.is_some() && self.account != account) {
             self.ended += 1;

@@ -21,9 +21,19 @@ use keyway_mcp::bridge::resume;
 /// and are not sent again. What follows goes through a connection that `alone` makes, which is
 /// greeted as the client greeted.
 ///
+/// ```text
+///   through the host ──host gone──▶ requests under way fail ──▶ alone: `initialize` is repeated,
+///        │                                                       its answer is not shown again
+///        └──client gone──▶ over ◀──client gone─────────────────────┘
+/// ```
+///
 /// # Errors
 ///
 /// Returns what kept the client from being read or written to.
+///
+/// Cancel safety: dropping the future closes the stream to the host, or drops the connection that
+/// `alone` made. Requests under way may have been carried out, and get no answer. Of a message for
+/// the client a part may have been written.
 pub async fn relay<F: Future<Output = Connection>>(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send,
@@ -67,6 +77,9 @@ enum End {
 }
 
 /// What the client said that counts after the host is gone.
+///
+/// The lock is held for one message at a time. Both halves of [`pass`] run in one task, so it is
+/// never contended.
 #[derive(Default)]
 struct Said(Mutex<Kept>);
 
@@ -158,6 +171,8 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         }
         io::Result::Ok(End::Host)
     };
+    // Not biased. The half that loses is dropped. If that is the lower one, in the middle of a
+    // write to the client, `output` keeps its whole buffer although a part of it was written.
     tokio::select! {
         ended = downwards => ended,
         ended = upwards => ended,
@@ -191,6 +206,9 @@ pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection 
 }
 
 /// The sending half of a shared connection.
+///
+/// The lock is held while a message is written, so that two messages never mix; `close` waits for
+/// it. A `send` that is dropped in the middle of a write leaves a part of its message behind.
 #[derive(Debug)]
 struct SharedLink(Arc<tokio::sync::Mutex<Option<OwnedWriteHalf>>>);
 
