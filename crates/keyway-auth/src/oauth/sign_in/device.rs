@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Obtained, Prepared, issuer_host};
+use crate::BoxFuture;
 use crate::document::{Document, DocumentError};
 use crate::error::{OAuthError, RequestTarget, SignInCause, shown};
 use crate::oauth::client::Client;
@@ -46,12 +47,8 @@ impl OAuthEngine {
         let endpoint = Self::endpoint(prepared, &client)?;
         let page = codes.question.complete.as_ref();
         let page = page.unwrap_or(&codes.question.page).to_string();
-        let polling = self.poll(prepared, endpoint, codes);
-        let given_up = async { Err(shown.given_up().await.into()) };
-        // Polling first: tokens that have arrived count. Giving up drops a poll that may be under
-        // way.
-        let settled = futures_lite::future::or(polling, given_up);
-        let issued = self.person.ask_on(&page, settled).await?;
+        let polling = self.poll(prepared, endpoint, codes, shown.given_up());
+        let issued = self.person.ask_on(&page, polling).await?;
         Ok(Obtained { client, issued })
     }
 
@@ -111,18 +108,30 @@ impl OAuthEngine {
         })
     }
 
-    /// Asks until the person is done (RFC 8628 section 3.5).
+    /// Asks until the person is done (RFC 8628 section 3.5), or has given up.
+    ///
+    /// Giving up counts between two requests, never during one: its answer may carry tokens, and
+    /// dropping it would leave them alive at the server with no one who could revoke them.
     async fn poll(
         &self,
         prepared: &Prepared,
         endpoint: TokenEndpoint<'_>,
         codes: Codes,
+        mut given_up: BoxFuture<'_, InteractionError>,
     ) -> Result<Issued, OAuthError> {
         let started = self.clock.monotonic();
         let patience = codes.question.patience;
         let mut interval = codes.interval;
         loop {
-            self.tasks.sleep(interval).await;
+            let waited = async {
+                self.tasks.sleep(interval).await;
+                None
+            };
+            // Giving up first: at the end of the pause both may be true, and then nothing is sent.
+            let ended = futures_lite::future::or(async { Some(given_up.as_mut().await) }, waited);
+            if let Some(error) = ended.await {
+                return Err(error.into());
+            }
             let form = Form::new("urn:ietf:params:oauth:grant-type:device_code")
                 .with_secret("device_code", &codes.device)
                 .with_some("resource", prepared.resource.as_deref());

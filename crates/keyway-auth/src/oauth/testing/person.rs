@@ -146,8 +146,7 @@ impl Interaction for Person {
         let mut state = self.0.lock().unwrap();
         state.codes.push(question);
         let deed = state.deeds.pop_front().unwrap_or(Deed::Agree);
-        let gives_up = matches!(deed, Deed::Cancel);
-        let shown = Box::new(Code { gives_up }) as Box<dyn ShownCode>;
+        let shown = Box::new(Code(deed)) as Box<dyn ShownCode>;
         Box::pin(std::future::ready(Ok(shown)))
     }
 
@@ -208,18 +207,30 @@ impl Turn for Right {
     }
 }
 
-/// A code on the person's screen.
-#[derive(Debug)]
-struct Code {
-    gives_up: bool,
-}
+/// A code on the person's screen, and what they do about it.
+struct Code(Deed);
 
 impl ShownCode for Code {
     fn given_up(&self) -> BoxFuture<'_, InteractionError> {
-        if self.gives_up {
-            return Box::pin(std::future::ready(InteractionError::Cancelled));
-        }
-        Box::pin(std::future::pending())
+        Box::pin(async {
+            let deed = match &self.0 {
+                Deed::After(gate, deed) => {
+                    gate.acquire().await.forget();
+                    deed
+                }
+                deed => deed,
+            };
+            match deed {
+                Deed::Cancel => InteractionError::Cancelled,
+                _ => std::future::pending().await,
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Code")
     }
 }
 

@@ -1,7 +1,9 @@
 //! Grants other than the code: device, client credentials, ID-JAG, workload.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_lock::Semaphore;
 use keyway_code::Code;
 use keyway_secret::Secret;
 use serde_json::json;
@@ -105,6 +107,21 @@ fn device_a_person_who_gives_up_is_asked_after_no_longer() {
     assert!(error.to_string().contains("cancelled"), "{error}");
     assert!(kit.world.seen(TOKEN).len() <= 1);
     assert!(kit.stored().is_none());
+}
+
+#[test]
+fn device_tokens_of_a_request_under_way_are_kept_though_the_person_gives_up() {
+    let kit = device();
+    let gate = Arc::new(Semaphore::new(0));
+    kit.person
+        .will([Deed::After(Arc::clone(&gate), Box::new(Deed::Cancel))]);
+    let issued = kit.honest.issue().after(Duration::from_secs(3));
+    kit.world.answer(TOKEN, move |_| {
+        gate.add_permits(1);
+        issued.clone()
+    });
+    assert_eq!(kit.call(&kit.oauth()).unwrap(), 200);
+    assert!(kit.stored().is_some());
 }
 
 #[test]
