@@ -112,6 +112,12 @@ impl Credential {
         self
     }
 
+    /// Says whether each request needs a proof, without which the headers are worth nothing.
+    #[must_use]
+    pub const fn is_bound(&self) -> bool {
+        self.proof.is_some()
+    }
+
     /// Returns the header that goes with one request only.
     #[must_use]
     pub fn proof_for(&self, method: &Method, url: &Url) -> Option<(HeaderName, HeaderValue)> {

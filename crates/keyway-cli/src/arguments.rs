@@ -5,6 +5,7 @@
 
 pub(crate) mod connect;
 pub(crate) mod help;
+pub(crate) mod own_plugin;
 pub(crate) mod selection;
 pub(crate) mod server;
 

@@ -6,9 +6,9 @@ use keyway_code::Exit;
 use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
 use crate::commands::{
-    call, check, client_metadata, complete, completions, demo, docs, doctor, env, explain, help,
-    install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve,
-    service, status, token, tools, trust, uninstall, vault,
+    call, check, client_metadata, complete, completions, demo, docs, doctor, env, explain, headers,
+    help, install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema,
+    serve, service, status, token, tools, trust, uninstall, vault,
 };
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
@@ -61,6 +61,7 @@ Examples:
     Read(Later<call::Read>),
     Login(Later<login::Login>),
     Logout(Later<logout::Logout>),
+    Headers(Later<headers::Headers>),
     Install(Later<install::Install>),
     Uninstall(Later<uninstall::Uninstall>),
     Probe(Later<probe::Probe>),
@@ -125,6 +126,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Logout(logout) => logout::run(logout, context),
         Command::ClientMetadata(arguments) => client_metadata::run(arguments, context),
         Command::Mtls(mtls) => mtls::run(mtls, context),
+        Command::Headers(headers) => headers::run(headers, context),
         Command::Install(install) => install::run(install, context),
         Command::Uninstall(uninstall) => uninstall::run(uninstall, context),
         Command::Probe(probe) => probe::run(probe, context),

@@ -10,6 +10,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod env;
 pub(crate) mod explain;
+pub(crate) mod headers;
 pub(crate) mod help;
 pub(crate) mod install;
 pub(crate) mod login;

@@ -52,7 +52,7 @@ impl ProcessEnvironment {
 
     /// Returns where a session bus may listen; none is no error.
     pub(crate) fn session_bus() -> Vec<BusAddress> {
-        let runtime = absolute("XDG_RUNTIME_DIR");
+        let runtime = absolute("XDG_RUNTIME_DIR").or_else(usual_runtime_folder);
         match Self::text("DBUS_SESSION_BUS_ADDRESS") {
             Some(list) => BusAddress::parse(&list, runtime.as_deref()),
             None => runtime
@@ -180,6 +180,14 @@ impl Environment for ProcessEnvironment {
 
 fn value(name: &str) -> Option<OsString> {
     keyway::host::ProcessEnvironment::value(name)
+}
+
+/// Returns where the session's folder is by convention. Clients such as Codex do not pass its
+/// variable on, and the vault's key is in the keyring all the same.
+fn usual_runtime_folder() -> Option<PathBuf> {
+    let folder = PathBuf::from(format!("/run/user/{}", rustix::process::getuid().as_raw()));
+    let found = rustix::fs::stat(&folder).ok()?;
+    (found.st_uid == rustix::process::getuid().as_raw()).then_some(folder)
 }
 
 fn file(name: &str) -> Option<PathBuf> {

@@ -7,6 +7,7 @@ use keyway::approval::Question;
 use keyway::connect::ConnectError;
 use keyway::error::{LoadError, MigrateError, WriteError};
 use keyway::examination::SkippedEntry;
+use keyway::hand_outs::HandOutError;
 use keyway::identity::IdentityError;
 use keyway::settings::SettingsRefusal;
 use keyway::store::StoreError;
@@ -93,6 +94,21 @@ pub(crate) enum CliError {
     /// Several variables feed the credential, or none.
     #[error("{}", if names.is_empty() { "no variable feeds the credential of this server" } else { "several variables feed this server" })]
     WhichVariable { names: Vec<String> },
+    /// A server's access token stays here.
+    #[error(transparent)]
+    HandOut(HandOutError),
+    /// A client would send the gateway's token elsewhere.
+    #[error(
+        "the client's entry for `{}` does not have the gateway's URL",
+        printable(server)
+    )]
+    NotTheGateway { server: String, at: String },
+    /// The person took the helper's token back.
+    #[error("the gateway token of `{}` was revoked", printable(scope))]
+    HelperTokenRevoked { scope: String },
+    /// A renewal took longer than a client waits for its helper.
+    #[error("no credential for `{}` in time", printable(server))]
+    Late { server: String },
     /// A server could not be used.
     #[error(transparent)]
     Host(#[from] keyway::Error),
@@ -207,6 +223,8 @@ impl CliError {
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::BrokenPipe { exit } => *exit,
             Self::Host(error) => error.exit(),
+            Self::HandOut(HandOutError::NotSignedIn { .. }) => Exit::SignInNeeded,
+            Self::HandOut(HandOutError::NotAllowed { .. }) => Exit::NotTrusted,
             _ => Exit::Failed,
         }
     }
@@ -215,6 +233,14 @@ impl CliError {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Host(error) => error.code(),
+            Self::HandOut(error) => match error {
+                HandOutError::NotSignedIn { .. } => Code::SignInRequired,
+                HandOutError::NotAllowed { .. } => Code::PendingTrust,
+                HandOutError::Auth(error) => error.code(),
+                _ => Code::WrongUsage,
+            },
+            Self::NotTheGateway { .. } | Self::HelperTokenRevoked { .. } => Code::WrongUsage,
+            Self::Late { .. } => Code::Timeout,
             Self::SkippedEntry(skipped) => skipped.code,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
             Self::UnknownTool { .. } => Code::UnknownTool,
@@ -281,6 +307,21 @@ impl CliError {
                 Some("write it: keyway check --baseline FILE --update-baseline".to_owned())
             }
             Self::Host(error) => error.hint(),
+            Self::HandOut(HandOutError::NotAllowed { server }) => Some(format!(
+                "allow it on a terminal: keyway headers {} --direct",
+                shell_word(server)
+            )),
+            Self::HandOut(HandOutError::NotSignedIn { server }) => {
+                Some(format!("sign in: keyway login {}", shell_word(server)))
+            }
+            Self::HandOut(HandOutError::Bound { .. }) => {
+                Some("leave out `--direct`, and use the gateway's URL in the client".to_owned())
+            }
+            Self::NotTheGateway { at, .. } => Some(format!("the gateway serves it at {at}")),
+            Self::HelperTokenRevoked { scope } => Some(format!(
+                "make a new one: keyway headers {} --renew",
+                shell_word(scope)
+            )),
             Self::SkippedEntry(skipped) => Some(match &skipped.hint {
                 Some(hint) => hint.clone(),
                 None => "correct that place; then keyway check".to_owned(),

@@ -20,6 +20,7 @@ mod events;
 mod examples;
 mod explain;
 mod grammar;
+mod headers;
 mod hidden_input;
 mod host_files;
 mod install;

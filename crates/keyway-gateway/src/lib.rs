@@ -1,6 +1,7 @@
 //! Serving MCP clients over HTTP: routes, gateway tokens, sessions, the dashboard, metrics and traces.
 
 pub mod activity;
+pub mod address;
 pub mod dashboard;
 pub mod gateway;
 pub mod lazy_server;

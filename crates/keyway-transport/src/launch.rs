@@ -7,6 +7,8 @@
 //! code runs between `fork` and `exec`, and standard input is the program's own from the byte after
 //! the spec.
 
+#[cfg(target_os = "linux")]
+mod ancestry;
 mod denied;
 mod detached;
 mod exec;
@@ -37,6 +39,8 @@ pub(crate) use self::denied::in_line as denied_in_line;
 pub(crate) use self::lines::{Lines, Overflow};
 use crate::child_env::ChildEnv;
 
+#[cfg(target_os = "linux")]
+pub use self::ancestry::is_started_by_keyway;
 pub use self::detached::detached;
 pub use self::init::take_over;
 pub use self::isolation::{Isolation, IsolationLevel, IsolationMechanism, IsolationProfile};

@@ -62,6 +62,8 @@ pub use self::http_client::{
     AddressPolicy, AddressScope, ClientIdentity, HttpClient, HttpSettings, Lookup, ProxySettings,
     RootCertificates,
 };
+#[cfg(all(feature = "stdio", target_os = "linux"))]
+pub use self::launch::is_started_by_keyway;
 #[cfg(feature = "stdio")]
 pub use self::launch::{
     Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LaunchError, LaunchStage,

@@ -18,6 +18,8 @@ use keyway_transport::{ChildEnv, ChildKind, EnvRules, HostEnv, connect_http};
 use thiserror::Error;
 
 pub use keyway_auth::{AuthError, BoxFuture, HelperFault, HttpRefusal};
+#[cfg(all(feature = "stdio", target_os = "linux"))]
+pub use keyway_transport::is_started_by_keyway;
 pub use keyway_transport::{
     ChildStream, ClientIdentity, Connection, HttpClient, HttpSettings, ProxySettings,
     RootCertificates, TransportError, harden_self,

@@ -189,8 +189,13 @@ impl Host {
     /// Returns [`Error::Unresolved`] for an address that no entry may have, such as `http` to a host
     /// that is not this machine.
     pub fn server(&self, url: &Url) -> Result<Plan, Error> {
+        self.at(url).plan(entry::ONLY_SERVER)
+    }
+
+    /// Returns the plugin whose only server is at an address, as [`Self::server`] plans it.
+    #[must_use]
+    pub fn at(&self, url: &Url) -> Plugin {
         self.plugin(Arc::new(entry::of_address(url)))
-            .plan(entry::ONLY_SERVER)
     }
 
     /// Puts a plugin that was read before under this host.

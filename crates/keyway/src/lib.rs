@@ -85,6 +85,8 @@ pub mod events;
 pub mod examination;
 pub mod file_watch;
 mod git;
+#[cfg(feature = "vault")]
+pub mod hand_outs;
 pub mod health;
 pub mod host;
 pub mod identity;

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use clap::Args;
 use keyway::approval::Ledger;
 use keyway::connect::{Isolation, harden_self};
+use keyway::error::LoadError;
 use keyway::examination::why_skipped;
 use keyway::host::keyway_folders;
 use keyway::sign_in::PromptPolicy;
 use keyway::{Error, Host, HostBuilder, Plan, Plugin};
 
+use crate::arguments::own_plugin;
 use crate::browser::Browser;
 use crate::consent::{Audience, Terminal};
 use crate::context::CommandContext;
@@ -206,7 +208,13 @@ impl ConnectArgs {
     pub(crate) fn load(&self, host: &Host, path: Option<&Path>) -> Result<Plugin, CliError> {
         let plugin = match path.or(self.config.as_deref()) {
             Some(path) => host.load(path)?,
-            None => host.discover(".")?,
+            None => match host.discover(".") {
+                // Away from any plugin, the person's own is meant.
+                Err(error @ Error::Load(LoadError::NothingFound)) => {
+                    own_plugin::find(host)?.ok_or(error)?
+                }
+                found => found?,
+            },
         };
         if self.trust {
             // What is there now. A long run asks again about whatever changes meanwhile.

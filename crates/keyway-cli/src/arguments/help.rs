@@ -109,6 +109,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "run",
             "install",
             "uninstall",
+            "headers",
             "serve",
             "open",
             "token",

@@ -8,6 +8,9 @@
 //! - otherwise it is a server if the plugin in force declares one of that name, else a path. If both
 //!   would do (the folder is a plugin as well), the command ends and says how to write it.
 //!
+//! An `https://` or `http://` URL is a server as well: an entry of the person's own plugin that has
+//! this URL, else one that exists for this command only.
+//!
 //! `--server NAME` is always a server, and `--config PATH` is always a path.
 
 use std::ffi::OsString;
@@ -19,8 +22,10 @@ use keyway::load::{Loaded, Loader};
 use keyway::{Approved, Host, Plan, Plugin};
 use keyway_config::declared::DeclaredServer;
 use keyway_secret::printable;
+use url::Url;
 
 use crate::arguments::connect::{ConnectArgs, no_server, plan, server_name};
+use crate::arguments::own_plugin;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 
@@ -57,6 +62,8 @@ pub(crate) struct Chosen {
     /// The plugin, if a word or `--config` names it.
     pub(crate) path: Option<PathBuf>,
     pub(crate) names: Vec<String>,
+    /// The addresses of servers.
+    pub(crate) addresses: Vec<Url>,
 }
 
 impl ServerArgs {
@@ -67,8 +74,7 @@ impl ServerArgs {
         connect: &ConnectArgs,
     ) -> Result<(Plugin, Vec<String>), CliError> {
         let chosen = self.chosen(connect.config.as_deref())?;
-        let plugin = connect.load(host, chosen.path.as_deref())?;
-        Ok((plugin, chosen.names))
+        chosen.load(host, connect)
     }
 
     /// Tells servers and the plugin's path apart.
@@ -93,8 +99,9 @@ impl ServerArg {
         connect: &ConnectArgs,
     ) -> Result<(Plugin, Option<String>), CliError> {
         let mut chosen = choose(self.word.as_slice(), connect.config.as_deref())?;
-        let plugin = connect.load(host, chosen.path.as_deref())?;
-        Ok((plugin, chosen.names.pop().or_else(|| self.named.clone())))
+        chosen.names.extend(self.named.iter().cloned());
+        let (plugin, mut names) = chosen.load(host, connect)?;
+        Ok((plugin, names.pop()))
     }
 
     /// Reads the plugin and gets the server approved; without a name, the only one.
@@ -105,6 +112,42 @@ impl ServerArg {
     ) -> Result<Approved<Plan>, CliError> {
         let (plugin, server) = self.load(host, connect)?;
         Ok(plan(&plugin, server.as_deref())?.approve().await?)
+    }
+}
+
+impl ServerArg {
+    /// Returns plugin and server if both are named, `PLUGIN:SERVER`; nothing is read for that.
+    pub(crate) fn qualified(&self) -> Option<(&str, &str)> {
+        let word = self.word.as_ref().and_then(|word| word.to_str());
+        let name = word.or(self.named.as_deref())?;
+        let is_plain = !name.contains('/') && std::fs::symlink_metadata(name).is_err();
+        let (plugin, server) = name.split_once(':').filter(|_| is_plain)?;
+        (!plugin.is_empty() && !server.is_empty()).then_some((plugin, server))
+    }
+}
+
+impl Chosen {
+    /// Reads the plugin that is meant; returns the names of its servers that were given.
+    fn load(self, host: &Host, connect: &ConnectArgs) -> Result<(Plugin, Vec<String>), CliError> {
+        let Self {
+            path,
+            names,
+            addresses,
+        } = self;
+        match addresses.as_slice() {
+            [] => {}
+            [url] if names.is_empty() && path.is_none() => return own_plugin::at(host, url),
+            _ => {
+                return Err(CliError::Usage {
+                    what: "a URL stands alone, without other servers or a plugin",
+                });
+            }
+        }
+        let is_own = |name: &String| name.starts_with(own_plugin::PREFIX);
+        if path.is_none() && !names.is_empty() && names.iter().all(is_own) {
+            return Ok((own_plugin::load(host)?, names));
+        }
+        Ok((connect.load(host, path.as_deref())?, names))
     }
 }
 
@@ -137,11 +180,12 @@ pub(crate) fn all(plugin: &Plugin) -> Result<Vec<String>, CliError> {
 pub(crate) fn choose(words: &[OsString], config: Option<&Path>) -> Result<Chosen, CliError> {
     let mut chosen = Chosen {
         path: config.map(Path::to_owned),
-        names: Vec::new(),
+        ..Chosen::default()
     };
     for word in words {
         match kind(word, config)? {
             Word::Server(name) => chosen.names.push(name),
+            Word::Address(url) => chosen.addresses.push(url),
             Word::Path if chosen.path.is_some() => {
                 return Err(CliError::Usage {
                     what: "one plugin at a time: give one path, as an argument or as `--config`",
@@ -159,6 +203,11 @@ pub(crate) fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Vec<String>), C
     for word in words {
         match kind(word, None)? {
             Word::Server(name) => names.push(name),
+            Word::Address(_) => {
+                return Err(CliError::Usage {
+                    what: "a URL is not a plugin; `keyway add URL` keeps it as a server",
+                });
+            }
             Word::Path => paths.push(PathBuf::from(word)),
         }
     }
@@ -168,6 +217,7 @@ pub(crate) fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Vec<String>), C
 /// What a word on the command line is.
 enum Word {
     Server(String),
+    Address(Url),
     Path,
 }
 
@@ -187,6 +237,9 @@ fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
     // The plugin is given already, so that a name it declares is that server, whatever it looks like.
     if config.is_some_and(|config| declares(Loader::default().load(config), name)) {
         return Ok(Word::Server(name.to_owned()));
+    }
+    if let Some(url) = address(name) {
+        return Ok(Word::Address(url));
     }
     let is_file = path
         .extension()
@@ -216,4 +269,12 @@ fn kind(word: &OsString, config: Option<&Path>) -> Result<Word, CliError> {
             word: printable(name),
         }),
     }
+}
+
+/// Reads the address of a server.
+pub(crate) fn address(word: &str) -> Option<Url> {
+    let is_address = ["https://", "http://", "wss://", "ws://"]
+        .iter()
+        .any(|scheme| word.starts_with(scheme));
+    Url::parse(word).ok().filter(|_| is_address)
 }

@@ -17,7 +17,7 @@ use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{Gateway, ListenError, Listener, ServedServer, TokenStore, serve};
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
-use keyway_gateway::{SHUTDOWN_TIMEOUT, shared_gateway, sharing};
+use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
 use keyway_secret::printable;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -94,6 +94,11 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let port = listeners.iter().find_map(Listener::port);
         let port = port.unwrap_or_else(|| arguments.listen.port());
         dashboard.listens_at(port);
+        if let Err(error) = address::record(&folders()?.data, port) {
+            context.print_aside(&format!(
+                "note: cannot record the gateway's port: {error}\n"
+            ));
+        }
         let opener = Opener::of(&listeners)?;
         dashboard.opened_by(opener.reopening());
         context.print(&format!("http://127.0.0.1:{port}/mcp\n"), Exit::Done)?;

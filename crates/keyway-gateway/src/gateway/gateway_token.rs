@@ -154,8 +154,22 @@ impl<'a> TokenStore<'a> {
             let name = name.to_owned();
             return Err(IssueError::NameTaken { name });
         }
+        let token = Self::random()?;
+        self.register(name, servers, (&token, now))?;
+        Ok(token)
+    }
+
+    fn random() -> Result<Secret<String>, IssueError> {
         let token = random::token().map_err(|_| IssueError::NoRandomness)?;
-        let token = Secret::new(format!("{PREFIX}{}", token.expose()));
+        Ok(Secret::new(format!("{PREFIX}{}", token.expose())))
+    }
+
+    fn register(
+        &self,
+        name: &str,
+        servers: Option<Vec<TokenScope>>,
+        (token, now): (&Secret<String>, SystemTime),
+    ) -> Result<(), IssueError> {
         let kept = GatewayToken {
             name: name.to_owned(),
             servers,
@@ -163,8 +177,49 @@ impl<'a> TokenStore<'a> {
             created: now.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs()),
         };
         let bytes = serde_json::to_vec(&kept).map_err(|_| IssueError::NoRandomness)?;
-        rows.put(name, &bytes)?;
-        Ok(token)
+        self.vault
+            .sealed(self.namespace.clone())
+            .put(name, &bytes)?;
+        Ok(())
+    }
+
+    /// Returns the token with which clients of the person's own reach one server, by their helper.
+    ///
+    /// A helper is run again and again, so that this token is kept, sealed like the rest of the
+    /// vault. It is made at the first call. `None` if the person revoked it: a helper must not undo
+    /// that by itself; `renew` does, on the person's word.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`IssueError::Vault`] if the vault cannot be used.
+    pub fn for_helper(
+        &self,
+        scope: &TokenScope,
+        renew: bool,
+        now: SystemTime,
+    ) -> Result<Option<Secret<String>>, IssueError> {
+        let name = format!("{HELPER_PREFIX}{scope}");
+        let kept = self.vault.sealed(Namespace::new(HELPER_NAMESPACE)?);
+        if renew || kept.get(&name)?.is_none() {
+            let made = Self::random()?;
+            kept.put(&name, made.expose().as_bytes())?;
+        }
+        // Another process may have made one at the same time; the one that is kept counts for both.
+        let Some(record) = kept.get(&name)?.filter(|it| !it.value.expose().is_empty()) else {
+            return Ok(None);
+        };
+        let token = String::from_utf8(record.value.expose().clone());
+        let token = Secret::new(token.map_err(|_| IssueError::NoRandomness)?);
+        let hash = TokenHash::of(token.expose());
+        if self.registered(&name)?.is_none_or(|it| it.hash != hash) {
+            self.register(&name, Some(vec![scope.clone()]), (&token, now))?;
+        }
+        Ok(Some(token))
+    }
+
+    fn registered(&self, name: &str) -> Result<Option<GatewayToken>, VaultError> {
+        let row = self.vault.sealed(self.namespace.clone()).get(name)?;
+        Ok(row.and_then(|row| serde_json::from_slice(row.value.expose()).ok()))
     }
 
     /// Returns all of them.
@@ -212,6 +267,11 @@ impl<'a> TokenStore<'a> {
     pub fn revoke(&self, name: &str) -> Result<bool, VaultError> {
         let rows = self.vault.sealed(self.namespace.clone());
         let existed = rows.get(name)?.is_some();
+        if name.starts_with(HELPER_PREFIX) {
+            // Before the row: a helper that runs in between must not register it again.
+            let kept = self.vault.sealed(Namespace::new(HELPER_NAMESPACE)?);
+            kept.put(name, &[])?;
+        }
         if existed {
             rows.delete(name)?;
         }
@@ -237,6 +297,9 @@ pub enum IssueError {
     Vault(#[from] VaultError),
 }
 
+/// How the tokens of helpers are called.
+const HELPER_PREFIX: &str = "headers:";
+const HELPER_NAMESPACE: &str = "helper-token";
 /// So that scanners of files and logs can find one.
 const PREFIX: &str = "kwcap_";
 
@@ -293,6 +356,27 @@ mod tests {
         assert!(store.revoke("a").unwrap());
         assert_eq!(names(), ["b"]);
         assert_eq!(names(), ["b"]);
+    }
+
+    #[test]
+    fn helper_gets_one_token_for_one_server_until_the_person_revokes_it() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = keyway_vault::Folders::below(home.path().join("k"));
+        let vault = Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+        let store = TokenStore::new(&vault).unwrap();
+        let scope = TokenScope::server("own", "docs");
+        let ask = |renew| store.for_helper(&scope, renew, UNIX_EPOCH).unwrap();
+        let first = ask(false).unwrap();
+        assert!(first.is_same_as(&ask(false).unwrap()));
+        let listed = store.list().unwrap();
+        assert_eq!(listed.len(), 1);
+        assert!(listed[0].opens("own", "docs") && !listed[0].opens("own", "other"));
+        assert!(store.revoke("headers:own:docs").unwrap());
+        assert!(ask(false).is_none());
+        assert!(ask(false).is_none(), "asking again undoes a revocation");
+        let renewed = ask(true).unwrap();
+        assert!(!renewed.is_same_as(&first));
+        assert!(renewed.is_same_as(&ask(false).unwrap()));
     }
 
     #[test]

@@ -113,6 +113,8 @@ kinds! {
     TokenRefreshFailed = "token.refresh_failed",
     /// A sign-in was deleted.
     TokenCleared = "token.cleared",
+    /// An access token was handed to a client, by `keyway headers --direct`.
+    TokenHandedOut = "token.handed_out",
     /// A helper printed headers.
     HelperRan = "helper.ran",
     /// A helper printed none.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keyway_auth::AuthError;
+#[cfg(feature = "vault")]
+use keyway_auth::Authorizer;
 use keyway_auth::oauth::{OAuth, SignIn};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
@@ -153,6 +155,15 @@ impl Approved<Plan> {
     /// Returns [`Error::Connect`].
     pub async fn open(&self) -> Result<Connected, Error> {
         Ok(self.host().connect_target(self.target()).await?)
+    }
+
+    /// Returns what a request to the server is authenticated by.
+    #[cfg(feature = "vault")]
+    pub(crate) fn authorizer(&self) -> Result<Arc<dyn Authorizer>, Error> {
+        match &self.spec.endpoint {
+            SpecEndpoint::Remote(remote) => Ok(self.host().authorizer(remote, self.target())?),
+            _ => Err(ConnectError::NotConfigured.into()),
+        }
     }
 
     /// Returns the sign-in of this server; none if it is not by OAuth.

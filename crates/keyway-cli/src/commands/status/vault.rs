@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use keyway::hand_outs::{HandOut, HandOuts};
 use keyway::vault::KeptVault;
 use keyway::vault::{Folders, SourceKind, Vault, VaultError};
 use keyway_code::Code;
@@ -22,6 +23,8 @@ pub(super) struct Kept {
     protection: String,
     /// Why approvals and sign-ins are not told, as a code.
     closed: Option<Code>,
+    /// The servers whose access tokens clients may have.
+    handed_out: Vec<HandOut>,
 }
 
 impl Kept {
@@ -35,6 +38,7 @@ impl Kept {
             key_source: found.protection.source.as_str(),
             protection: found.protection.to_string(),
             closed: None,
+            handed_out: Vec::new(),
         }))
     }
 
@@ -45,7 +49,10 @@ impl Kept {
         };
         let kept = Arc::new(opener(folders)?);
         match kept.get() {
-            Ok(_) => Ok(Some(kept)),
+            Ok(vault) => {
+                self.handed_out = HandOuts::new(&vault)?.list()?;
+                Ok(Some(kept))
+            }
             Err(error) if takes_a_person(&error) => {
                 self.closed = Some(error.code());
                 Ok(None)
@@ -59,6 +66,16 @@ impl Kept {
         let mut text = format!("\nvault: {}\n", printable(&self.protection));
         if self.closed.is_some() {
             text.push_str("its key was not asked for, so approvals and sign-ins are not shown\n");
+        }
+        if !self.handed_out.is_empty() {
+            text.push_str("\naccess tokens that are handed to clients:\n");
+        }
+        for it in &self.handed_out {
+            let (plugin, server) = (printable(&it.plugin), printable(&it.server));
+            let origin = printable(&it.origin);
+            text.push_str(&format!(
+                "  {plugin}:{server}: for {origin}; `keyway headers {server} --no-direct` ends it\n"
+            ));
         }
         text
     }
