@@ -307,16 +307,7 @@ impl CliError {
                 Some("write it: keyway check --baseline FILE --update-baseline".to_owned())
             }
             Self::Host(error) => error.hint(),
-            Self::HandOut(HandOutError::NotAllowed { server }) => Some(format!(
-                "allow it on a terminal: keyway headers {} --direct",
-                shell_word(server)
-            )),
-            Self::HandOut(HandOutError::NotSignedIn { server }) => {
-                Some(format!("sign in: keyway login {}", shell_word(server)))
-            }
-            Self::HandOut(HandOutError::Bound { .. }) => {
-                Some("leave out `--direct`, and use the gateway's URL in the client".to_owned())
-            }
+            Self::HandOut(error) => hand_out_hint(error),
             Self::NotTheGateway { at, .. } => Some(format!("the gateway serves it at {at}")),
             Self::HelperTokenRevoked { scope } => Some(format!(
                 "make a new one: keyway headers {} --renew",
@@ -392,6 +383,22 @@ fn settings_place(file: Option<&Path>) -> String {
         Some(file) => format!("`{}` cannot be used", shown(file)),
         None => "the call cannot be understood".to_owned(),
     }
+}
+
+fn hand_out_hint(error: &HandOutError) -> Option<String> {
+    Some(match error {
+        HandOutError::NotAllowed { server } => {
+            let server = shell_word(server);
+            format!("allow it on a terminal: keyway headers {server} --direct")
+        }
+        HandOutError::NotSignedIn { server } => {
+            format!("sign in: keyway login {}", shell_word(server))
+        }
+        HandOutError::Bound { .. } => {
+            "leave out `--direct`, and use the gateway's URL in the client".to_owned()
+        }
+        _ => return None,
+    })
 }
 
 fn shown(path: &Path) -> String {

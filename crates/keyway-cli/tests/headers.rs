@@ -1,5 +1,7 @@
 //! `keyway headers`, as a client's helper runs it: without a terminal and with few variables.
 
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 

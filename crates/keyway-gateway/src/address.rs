@@ -77,7 +77,8 @@ mod tests {
             record(folder.path(), port).unwrap();
             assert_eq!(read(folder.path()), Some(port));
         }
-        fs::write(folder.path().join(FILE), "rubbish").unwrap();
+        let mut file = File::create(folder.path().join(FILE)).unwrap();
+        file.write_all(b"rubbish").unwrap();
         assert_eq!(read(folder.path()), None);
     }
 
