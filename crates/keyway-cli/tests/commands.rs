@@ -28,6 +28,8 @@ mod leaks;
 #[path = "live/main.rs"]
 mod live;
 mod login;
+#[cfg(target_os = "linux")]
+mod many_servers;
 mod migrate;
 mod mtls;
 mod oauth;

@@ -29,6 +29,7 @@ mod shared_client;
 mod sse_stream;
 mod upstream_connection;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
@@ -111,9 +112,12 @@ impl Gateway {
     /// Must be called inside a runtime.
     pub fn replace(&self, servers: Vec<ServedServer>) {
         self.router.change(|current| {
+            let named = current.iter().map(|old| ((&*old.plugin, &*old.name), old));
+            let named: HashMap<_, _> = named.collect();
             let kept = servers.into_iter().map(|new| {
-                let same = current.iter().find(|old| old.is_same_as(&new));
-                same.cloned().unwrap_or_else(|| Arc::new(new))
+                let same = named.get(&(&*new.plugin, &*new.name)).copied().cloned();
+                let same = same.filter(|old| old.is_same_as(&new));
+                same.unwrap_or_else(|| Arc::new(new))
             });
             kept.collect()
         });

@@ -3,14 +3,17 @@
 mod cached;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use keyway::connect::{BoxFuture, Connection, ConnectionFingerprint, FingerprintKey};
 use keyway::diagnosis::explainer;
+use keyway::events::Topic;
 use keyway::sign_in::{AccountPin, SignInGate};
 use keyway::{Approved, Error, Host, Plan, Plugin};
+use keyway_config::resolve::SpecEndpoint;
 use keyway_mcp::aggregate::{Connector, Opened, SignInPort};
 use keyway_mcp::declaration_site::DeclarationSite;
 use keyway_mcp::explain::Explainer;
@@ -43,6 +46,17 @@ pub struct LazyServer {
     explainer: std::sync::Mutex<Option<Explainer>>,
     /// Held while a plan is made, so that clients that come together share one.
     approved: Mutex<Cached<Approved<Plan>>>,
+    /// What its first use depended on, where it is watched.
+    first_use: OnceLock<Fingerprinted>,
+}
+
+/// What a plan came to, for whoever compares it with a later one.
+#[derive(Debug, Clone)]
+pub(crate) struct Fingerprinted {
+    /// What a session begun with that plan must not outlive.
+    pub(crate) fingerprint: [u8; 32],
+    /// The files that decided about it, beside those of the plugin.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// What a [`LazyServer`] can be told beyond its name.
@@ -56,10 +70,9 @@ pub struct LazyServerOptions {
     pub process_facts: Arc<[Secret<Vec<u8>>]>,
     /// Takes connections from a gateway where they are the same.
     pub shared: Option<SharedGateway>,
-    /// What the server depends on is watched, and this is replaced at a change.
-    pub is_watched: bool,
-    /// What was approved at the last look, where it is watched.
-    pub last_seen: Option<Approved<Plan>>,
+    /// Set where everything that the server depends on is watched from its first use on, and the
+    /// server is replaced at a change: the key of the fingerprints that are compared for that.
+    pub watch: Option<FingerprintKey>,
 }
 
 /// Whether a connection was made with a sign-in.
@@ -76,9 +89,9 @@ impl fmt::Debug for LazyServer {
 impl LazyServer {
     /// Names a server; nothing is read yet.
     #[must_use]
-    pub fn new(plugin: Plugin, server: String, mut options: LazyServerOptions) -> Self {
-        let cached = if options.is_watched {
-            Cached::watched(options.last_seen.take(), Instant::now())
+    pub fn new(plugin: Plugin, server: String, options: LazyServerOptions) -> Self {
+        let cached = if options.watch.is_some() {
+            Cached::watched()
         } else {
             Cached::unwatched()
         };
@@ -89,6 +102,71 @@ impl LazyServer {
             gate: OnceLock::new(),
             explainer: std::sync::Mutex::default(),
             approved: Mutex::new(cached),
+            first_use: OnceLock::new(),
+        }
+    }
+
+    /// Returns what the first use of this server depended on; `None` if no client has used it yet.
+    pub(crate) fn first_use(&self) -> Option<&Fingerprinted> {
+        self.first_use.get()
+    }
+
+    /// Plans the server although no client asks, in the place of one that was in use. Returns the
+    /// plan if it is approved. Blocks while files and the vault are read, and emits no events.
+    pub(crate) fn plan_in_place(&self) -> Option<Approved<Plan>> {
+        let quiet = self.plugin.host().without_events();
+        let quiet = quiet.plugin(Arc::clone(self.plugin.loaded()));
+        let plan = quiet.plan(&self.server);
+        let found = plan.and_then(|plan| plan.approved_before());
+        let found = found.map(|it| it.on(self.plugin.host()));
+        self.note_first_use(found.as_ref());
+        let approved = found.ok()?;
+        // The next client may use it, unless events would tell of how it came about.
+        let is_told = matches!(approved.spec().endpoint, SpecEndpoint::NotConfigured)
+            || self.plugin.host().events().wants(Topic::Config);
+        // Nobody else has this server yet; where a client was faster, its own plan counts.
+        if let Ok(mut cached) = self.approved.try_lock()
+            && !is_told
+        {
+            cached.put(&Arc::new(approved.clone()), Instant::now());
+        }
+        Some(approved)
+    }
+
+    /// Notes what the first plan came to, where that is compared with later ones.
+    fn note_first_use(&self, found: Result<&Approved<Plan>, &Error>) {
+        let Some(key) = &self.options.watch else {
+            return;
+        };
+        self.first_use.get_or_init(|| match found {
+            Ok(approved) => Fingerprinted {
+                fingerprint: *self.fingerprint_of(approved, key).as_bytes(),
+                files: approved.files(),
+            },
+            Err(error) => {
+                let text = match self.plugin.entry(Some(&self.server)) {
+                    Ok((document, entry)) => document.source.slice(entry.span),
+                    Err(_) => "",
+                };
+                let words = [text.as_bytes(), error.code().as_str().as_bytes()];
+                Fingerprinted {
+                    fingerprint: *key.hash("closed", &words).as_bytes(),
+                    files: Vec::new(),
+                }
+            }
+        });
+    }
+
+    fn fingerprint_of(
+        &self,
+        approved: &Approved<Plan>,
+        key: &FingerprintKey,
+    ) -> ConnectionFingerprint {
+        let facts = self.options.process_facts.iter();
+        let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
+        match &self.options.direct {
+            Some(direct) => approved.on(direct).fingerprint(&facts, key),
+            None => approved.fingerprint(&facts, key),
         }
     }
 
@@ -134,7 +212,23 @@ impl LazyServer {
         if let Some(known) = known.as_ref().filter(|_| has_gate) {
             return Ok(Approved::clone(known));
         }
+        let planned = self.plan_and_approve(known).await;
+        self.note_first_use(planned.as_ref());
+        let approved = planned?;
+        cached.put(&Arc::new(approved.clone()), at);
+        let site = self.plugin.declaration_site(&self.server);
+        let explainer = explainer(approved.spec().clone(), site);
+        *self.lock_explainer() = Some(explainer);
+        Ok(approved)
+    }
+
+    /// Gets the plan approved if it is not `known` already, and finds out how to sign in.
+    async fn plan_and_approve(
+        &self,
+        known: Option<Arc<Approved<Plan>>>,
+    ) -> Result<Approved<Plan>, Error> {
         let (plugin, server) = (self.plugin.clone(), self.server.clone());
+        let has_gate = self.gate.get().is_some();
         let planning = spawn_blocking(move || {
             let found = match known {
                 Some(known) => Ok(Approved::clone(&known)),
@@ -161,10 +255,6 @@ impl LazyServer {
             let gate = gate.unwrap_or_else(|| approved.sign_in_gate());
             self.gate.get_or_init(|| gate);
         }
-        cached.put(&Arc::new(approved.clone()), at);
-        let site = self.plugin.declaration_site(&self.server);
-        let explainer = explainer(approved.spec().clone(), site);
-        *self.lock_explainer() = Some(explainer);
         Ok(approved)
     }
 
@@ -242,11 +332,9 @@ impl Upstream for LazyServer {
     }
 
     fn fingerprint(&self, key: &FingerprintKey) -> Option<ConnectionFingerprint> {
-        let direct = self.options.direct.as_ref()?;
+        self.options.direct.as_ref()?;
         let plan = self.plugin.plan(&self.server).ok()?;
-        let approved = plan.approved_before().ok()?.on(direct);
-        let facts = self.options.process_facts.iter();
-        let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
-        Some(approved.fingerprint(&facts, key))
+        let approved = plan.approved_before().ok()?;
+        Some(self.fingerprint_of(&approved, key))
     }
 }

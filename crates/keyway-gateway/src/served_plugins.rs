@@ -1,6 +1,7 @@
 //! The plugins that are served, looked at again when a file, an approval, a variable or a sign-in
 //! has changed.
 
+mod known_server;
 mod signed_in;
 
 use std::collections::HashMap;
@@ -11,16 +12,15 @@ use std::sync::{Arc, Weak};
 use keyway::config_files::CONFIG_FILES;
 use keyway::connect::FingerprintKey;
 use keyway::error::LoadError;
-use keyway::events::Topic;
 use keyway::file_watch::Stamps;
 use keyway::load::Loaded;
 use keyway::sign_in::{Presenter, PromptPolicy};
 use keyway::vault::Folders;
-use keyway::{Approved, Error, Host, Plan, Plugin};
-use keyway_config::resolve::SpecEndpoint;
+use keyway::{Error, Host, Plugin};
 use keyway_secret::{Secret, printable};
 use tokio::time::{MissedTickBehavior, interval};
 
+use self::known_server::KnownServer;
 use self::signed_in::SignedIn;
 use crate::dashboard::ServerId;
 use crate::gateway::{Gateway, ServedServer};
@@ -34,13 +34,17 @@ pub struct ServedPlugins {
     backend: Arc<LocalBackend>,
     together: Host,
     direct: Host,
-    /// The same for each server, whose questions the dashboard shows.
-    hosts: HashMap<ServerId, ServerHosts>,
     key: FingerprintKey,
     plugins: Vec<WatchedPlugin>,
-    sign_ins: HashMap<(String, String), SignedIn>,
-    /// Those that the gateway has now.
+    /// The servers, by plugin and name.
+    known: HashMap<(String, String), KnownServer>,
+    /// How many servers were replaced or added so far: each gets a number of its own.
+    last_number: u64,
+    /// How often a server was planned at a look.
+    plan_count: u64,
+    /// Every server that the gateway or a session may still have.
     upstreams: Vec<Weak<LazyServer>>,
+    /// The files of the plugins, apart from those that entries run.
     stamps: Stamps,
     vault: Stamps,
     settings: Stamps,
@@ -107,11 +111,14 @@ struct WatchedPlugin {
     is_missed: bool,
 }
 
-/// The two hosts of one server.
-#[derive(Clone)]
-struct ServerHosts {
-    together: Host,
-    direct: Host,
+/// What a look found.
+#[derive(Debug)]
+enum Found {
+    Nothing,
+    /// Approvals, variables or sign-ins have changed, which concerns no connection.
+    Records,
+    /// The servers may be others.
+    Servers(Vec<ServedServer>),
 }
 
 impl ServedPlugins {
@@ -145,10 +152,11 @@ impl ServedPlugins {
             backend: Arc::clone(backend),
             together: host(PromptPolicy::Never),
             direct: host(PromptPolicy::AtMost(CLIENT_SIGN_IN_TIMEOUT)),
-            hosts: HashMap::new(),
             key: key.map_err(|source| Error::Harden { source })?,
             plugins: plugins.collect(),
-            sign_ins: HashMap::new(),
+            known: HashMap::new(),
+            last_number: 0,
+            plan_count: 0,
             upstreams: Vec::new(),
             stamps: Stamps::default(),
             vault: Stamps::of_own(VAULT_FILES.map(|name| data.join(name))),
@@ -164,6 +172,12 @@ impl ServedPlugins {
     pub fn loaded(&self) -> Vec<Arc<Loaded>> {
         let loaded = self.plugins.iter().filter_map(|it| it.loaded.clone());
         loaded.collect()
+    }
+
+    /// Returns how often a server was planned because something had changed that may concern it.
+    #[must_use]
+    pub const fn plan_count(&self) -> u64 {
+        self.plan_count
     }
 
     /// Tells the gateway and its dashboard of every change; never returns.
@@ -183,128 +197,138 @@ impl ServedPlugins {
                 return std::future::pending().await;
             };
             self = plugins;
-            if let Some(servers) = found {
-                gateway.replace(servers);
-                self.backend.set_plugins(self.loaded());
+            match found {
+                Found::Nothing => continue,
+                Found::Records => {}
+                Found::Servers(servers) => gateway.replace(servers),
             }
+            self.backend.set_plugins(self.loaded());
         }
     }
 
-    /// Returns the servers if anything has changed.
-    fn look(&mut self) -> Option<Vec<ServedServer>> {
+    /// Looks whether anything has changed.
+    fn look(&mut self) -> Found {
         let settings = self.settings.again();
         if settings != self.settings {
             self.settings = settings;
             self.say("`config.toml` has changed; what it says counts after a restart");
         }
         let (stamps, vault) = (self.stamps.again(), self.vault.again());
-        let is_same = stamps == self.stamps && vault == self.vault;
+        let has_new_files = stamps != self.stamps || std::mem::take(&mut self.in_doubt);
         // What is written counts only when it is on the disk, and then no file changes any more.
         let is_unsettled = self.unsettled_looks > 0;
+        let has_new_records = vault != self.vault || is_unsettled;
         self.unsettled_looks = match vault == self.vault {
             true => self.unsettled_looks.saturating_sub(1),
             false => UNSETTLED_LOOKS,
         };
-        if is_same && !is_unsettled && !std::mem::take(&mut self.in_doubt) {
-            let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
-            upstreams.for_each(|upstream| upstream.drop_unused());
-            return None;
-        }
+        let has_news = |known: &KnownServer| known.is_newly_used() || known.has_new_programs();
+        let has_news = self.known.values().any(has_news);
         self.stamps = stamps;
         self.vault = vault;
-        self.load_again();
-        Some(self.servers())
+        if !has_new_files && !has_news && !has_new_records {
+            let upstreams = self.upstreams.iter().filter_map(Weak::upgrade);
+            upstreams.for_each(|upstream| upstream.drop_unused());
+            return Found::Nothing;
+        }
+        // What no client uses depends on nothing yet.
+        if !has_new_files && !self.known.values().any(KnownServer::is_used) {
+            return Found::Records;
+        }
+        if has_new_files {
+            self.load_again();
+        }
+        Found::Servers(self.servers_after(has_new_records))
     }
 
     /// Describes the servers as they are now.
     pub fn servers(&mut self) -> Vec<ServedServer> {
-        let mut servers = Vec::new();
-        let mut files = self.files();
+        self.servers_after(false)
+    }
+
+    /// Describes the servers; those in use are planned again where something has changed that may
+    /// concern them, and no other is planned.
+    fn servers_after(&mut self, has_new_records: bool) -> Vec<ServedServer> {
+        let files = self.files();
+        self.stamps = std::mem::take(&mut self.stamps).with(files);
         // Those that are as before stay where they are, and sessions hold on to others.
         self.upstreams.retain(|it| it.strong_count() > 0);
+        let mut before = std::mem::take(&mut self.known);
+        let mut servers = Vec::new();
         for loaded in &self.loaded() {
+            let plugin = loaded.plugin.name();
             for name in self.together.plugin(Arc::clone(loaded)).servers() {
-                let (fingerprint, ready) = self.fingerprint(loaded, &name);
-                files.extend(ready.iter().flat_map(Approved::<Plan>::files));
-                let key = (loaded.plugin.name(), name.clone());
-                let ServerHosts { together, direct } = self.hosts(&key);
-                let sign_in = self.sign_ins.entry(key).or_default();
-                let digest = match &ready {
-                    Some(_) => sign_in.digest(&fingerprint, &self.key),
-                    None => fingerprint,
+                let key = (plugin.clone(), name);
+                let known = match before.remove(&key) {
+                    Some(known) => self.follow_server((&key, known), loaded, has_new_records),
+                    None => self.add_server(&key, loaded, SignedIn::default()),
                 };
-                let presence = &sign_in.presence;
-                let options = LazyServerOptions {
-                    direct: Some(direct),
-                    presence: Arc::clone(presence),
-                    process_facts: Arc::clone(&self.surroundings.process_facts),
-                    shared: None,
-                    is_watched: true,
-                    // Under the host whose questions the dashboard shows.
-                    last_seen: self.reusable(ready).map(|it| it.on(&together)),
-                };
-                let plugin = together.plugin(Arc::clone(loaded));
-                let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
-                self.upstreams.push(Arc::downgrade(&upstream));
-                let served = ServedServer::new(loaded.plugin.name(), name, digest, upstream);
-                // A session survives the sign-out of another account, and keeps to its own.
-                servers.push(served.with_entry_digest(fingerprint));
+                servers.push(known.served(&key));
+                self.known.insert(key, known);
             }
         }
-        self.stamps = std::mem::take(&mut self.stamps).with(files);
         servers
     }
 
-    /// Returns what the next client may reuse of the last look, which emitted no events.
-    fn reusable(&self, ready: Option<Approved<Plan>>) -> Option<Approved<Plan>> {
-        let is_told =
-            |ready: &Approved<Plan>| matches!(ready.spec().endpoint, SpecEndpoint::NotConfigured);
-        ready.filter(|ready| !is_told(ready) && !self.backend.host().events().wants(Topic::Config))
+    /// Looks at a server again.
+    fn follow_server(
+        &mut self,
+        (key, mut known): (&(String, String), KnownServer),
+        loaded: &Arc<Loaded>,
+        has_new_records: bool,
+    ) -> KnownServer {
+        let is_same_file = known.is_of(loaded);
+        let Some(before) = known.first_use() else {
+            // No connection depends on it.
+            return match is_same_file {
+                true => known,
+                false => self.add_server(key, loaded, known.into_sign_in()),
+            };
+        };
+        let has_news = known.is_newly_used() || known.has_new_programs();
+        if is_same_file && !has_new_records && !has_news {
+            return known;
+        }
+        // Stamped before they are read: a change in between shows at the next look.
+        let stamps = Stamps::of(before.files);
+        let mut new = self.add_server(key, loaded, known.take_sign_in());
+        let ready = new.plan(stamps);
+        self.plan_count += 1;
+        // A vault that cannot be read is not a sign-out.
+        if let Some(Ok(sign_in)) = ready.map(|ready| ready.stored_sign_in()) {
+            new.see(sign_in);
+        }
+        match new.first_use() {
+            Some(now) if now.fingerprint == before.fingerprint => known.renewed_as(new),
+            _ => new,
+        }
     }
 
-    /// Returns the hosts by which a server is reached.
-    fn hosts(&mut self, (plugin, name): &(String, String)) -> ServerHosts {
+    /// Makes a server that no client has used yet.
+    fn add_server(
+        &mut self,
+        (plugin, name): &(String, String),
+        loaded: &Arc<Loaded>,
+        sign_in: SignedIn,
+    ) -> KnownServer {
         let id = ServerId::new(&**plugin, &**name);
-        if let Some(known) = self.hosts.get(&id) {
-            return known.clone();
-        }
+        // Under hosts whose questions the dashboard shows.
         let host = |host: &Host| {
             let terminal = (self.surroundings.terminal)();
             self.backend.showing_questions(host, terminal, &id)
         };
-        let hosts = ServerHosts {
-            together: host(&self.together),
-            direct: host(&self.direct),
+        let options = LazyServerOptions {
+            direct: Some(host(&self.direct)),
+            presence: Arc::clone(&sign_in.presence),
+            process_facts: Arc::clone(&self.surroundings.process_facts),
+            shared: None,
+            watch: Some(self.key.clone()),
         };
-        self.hosts.insert(id, hosts.clone());
-        hosts
-    }
-
-    /// Returns what a session begun now must not outlive, and the server if it is ready.
-    fn fingerprint(
-        &mut self,
-        loaded: &Arc<Loaded>,
-        name: &str,
-    ) -> ([u8; 32], Option<Approved<Plan>>) {
-        let plugin = self.direct.without_events().plugin(Arc::clone(loaded));
-        let plan = plugin.plan(name);
-        let ready = match plan.and_then(|plan| plan.approved_before()) {
-            Ok(ready) => ready.on(&self.direct),
-            Err(error) => {
-                let text = text_of(&plugin, name);
-                let words = [text.as_bytes(), error.code().as_str().as_bytes()];
-                return (*self.key.hash("closed", &words).as_bytes(), None);
-            }
-        };
-        let facts = self.surroundings.process_facts.iter();
-        let facts: Vec<&[u8]> = facts.map(|it| it.expose().as_slice()).collect();
-        let fingerprint = ready.fingerprint(&facts, &self.key);
-        let key = (loaded.plugin.name(), name.to_owned());
-        // A vault that cannot be read is not a sign-out.
-        if let Ok(sign_in) = ready.stored_sign_in() {
-            self.sign_ins.entry(key).or_default().see(sign_in);
-        }
-        (*fingerprint.as_bytes(), Some(ready))
+        let plugin = host(&self.together).plugin(Arc::clone(loaded));
+        let upstream = Arc::new(LazyServer::new(plugin, name.clone(), options));
+        self.upstreams.push(Arc::downgrade(&upstream));
+        self.last_number += 1;
+        KnownServer::new(upstream, Arc::clone(loaded), self.last_number, sign_in)
     }
 
     /// Reads the plugins again; one that cannot be read stays as it was.
@@ -402,14 +426,6 @@ impl WatchedPlugin {
     }
 }
 
-/// Returns what the file says about a server.
-fn text_of(plugin: &Plugin, name: &str) -> String {
-    match plugin.entry(Some(name)) {
-        Ok((document, server)) => document.source.slice(server.span).to_owned(),
-        Err(_) => String::new(),
-    }
-}
-
 fn shown(path: &Path) -> String {
     format!("`{}`", printable(&path.to_string_lossy()))
 }
@@ -418,3 +434,6 @@ fn shown(path: &Path) -> String {
 const VAULT_FILES: [&str; 2] = ["vault.db", "vault.db-wal"];
 /// No disk takes as many looks.
 const UNSETTLED_LOOKS: u8 = 3;
+
+#[cfg(test)]
+mod tests;

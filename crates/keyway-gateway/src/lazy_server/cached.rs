@@ -28,15 +28,11 @@ impl<T> Cached<T> {
     }
 
     /// Whoever watches what it depends on replaces it at a change: until then it counts.
-    pub(super) fn watched(it: Option<T>, now: Instant) -> Self {
-        let mut cached = Self {
+    pub(super) const fn watched() -> Self {
+        Self {
             made: None,
             is_watched: true,
-        };
-        if let Some(it) = it {
-            cached.put(&Arc::new(it), now);
         }
-        cached
     }
 
     /// Returns what still counts.
@@ -80,7 +76,8 @@ mod tests {
     #[test]
     fn what_somebody_watches_counts_until_nobody_has_asked_for_a_minute() {
         let mut now = Instant::now();
-        let mut cached = Cached::watched(Some(7), now);
+        let mut cached = Cached::watched();
+        cached.put(&Arc::new(7), now);
         for _ in 0..3 {
             now += PLAN_UNUSED_TIMEOUT - PLAN_CACHE_TIME;
             assert!(!cached.forget(now));

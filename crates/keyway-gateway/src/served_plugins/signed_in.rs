@@ -2,13 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use keyway::connect::FingerprintKey;
 use keyway::sign_in::SignIn;
 
 use crate::lazy_server::Presence;
 
 /// Who was signed in to a server, and how often somebody was no longer.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct SignedIn {
     pub(super) presence: Presence,
     /// As it was when somebody was seen to be in.
@@ -30,9 +29,8 @@ impl SignedIn {
         self.account = account;
     }
 
-    /// Returns what a connection made now must not outlive.
-    pub(super) fn digest(&self, fingerprint: &[u8; 32], key: &FingerprintKey) -> [u8; 32] {
-        let ended = self.ended.to_le_bytes();
-        *key.hash("open", &[fingerprint, &ended]).as_bytes()
+    /// Returns how many sign-ins have ended, none of which a connection must outlive.
+    pub(super) const fn ended(&self) -> u64 {
+        self.ended
     }
 }

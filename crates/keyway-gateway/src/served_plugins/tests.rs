@@ -1,0 +1,150 @@
+//! Which servers are planned, and when; plans are counted, not timed.
+
+use keyway::vault::KeySources;
+use keyway_testkit::Folder;
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+struct Served {
+    folder: Folder,
+    plugins: ServedPlugins,
+    host: Host,
+}
+
+impl Served {
+    /// Serves one plugin, of which each server runs a file of its own.
+    fn new(count: usize) -> Self {
+        Self::of_plugins(1, count)
+    }
+
+    /// Serves so many plugins, each with so many servers.
+    fn of_plugins(plugins: usize, count: usize) -> Self {
+        let folder = Folder::new();
+        let paths: Vec<PathBuf> = (0..plugins).map(|at| folder.at(&format!("p{at}"))).collect();
+        for at in 0..plugins {
+            folder.put(&format!("p{at}/.mcp.json"), entries(count));
+            for run in 0..count.min(3) {
+                folder.put(&format!("p{at}/run-{run}.sh"), "#!/bin/sh\n");
+            }
+        }
+        let folders = Folders::below(folder.at("home"));
+        let builder = Host::builder().vault(folders.clone(), KeySources::default());
+        let host = builder.build().unwrap();
+        let backend = LocalBackend::new(&host);
+        let loaded = paths.into_iter().map(|path| {
+            let plugin = host.load(&path).unwrap();
+            (path, plugin)
+        });
+        let surroundings = Surroundings::new(folders);
+        let plugins = ServedPlugins::new(loaded.collect(), &backend, surroundings).unwrap();
+        Self {
+            folder,
+            plugins,
+            host,
+        }
+    }
+
+    fn approve(&self, name: &str) {
+        let plugin = self.host.load(self.folder.at("p0")).unwrap();
+        let question = plugin.question(name).unwrap().unwrap();
+        self.host.store_approval(&question).unwrap();
+    }
+
+    /// Looks until nothing changes any more; returns the servers of the last change.
+    fn settle(&mut self) -> Option<Vec<ServedServer>> {
+        let mut last = None;
+        loop {
+            match self.plugins.look() {
+                Found::Nothing => return last,
+                Found::Records => {}
+                Found::Servers(servers) => last = Some(servers),
+            }
+        }
+    }
+}
+
+fn entries(count: usize) -> String {
+    let entry = |at: usize| json!({ "command": format!("./run-{at}.sh"), "args": [] });
+    let all: Map<String, Value> = (0..count).map(|at| (name(at), entry(at))).collect();
+    json!({ "mcpServers": all }).to_string()
+}
+
+fn name(at: usize) -> String {
+    format!("s{at:04}")
+}
+
+fn find(servers: &[ServedServer], at: usize) -> &ServedServer {
+    servers.iter().find(|it| it.name == name(at)).unwrap()
+}
+
+#[tokio::test]
+async fn of_a_thousand_servers_only_those_in_use_are_planned() {
+    let mut served = Served::of_plugins(4, 250);
+    served.approve(&name(0));
+    let servers = served.plugins.servers();
+    assert_eq!(servers.len(), 1000);
+    served.settle();
+    served.approve(&name(1));
+    served.settle();
+    assert_eq!(served.plugins.plan_count(), 0, "no client has used any");
+    // A client uses two, one of which is not approved.
+    for at in [0, 2] {
+        find(&servers, at).upstream.find_sign_in().await;
+    }
+    served.settle();
+    assert_eq!(served.plugins.plan_count(), 2, "looked at once more");
+    assert!(matches!(served.plugins.look(), Found::Nothing));
+    assert_eq!(served.plugins.plan_count(), 2, "nothing has changed");
+}
+
+#[tokio::test]
+async fn a_program_that_changes_concerns_its_own_server() {
+    let mut served = Served::new(3);
+    let names: Vec<String> = (0..3).map(name).collect();
+    names.iter().for_each(|name| served.approve(name));
+    let before = served.plugins.servers();
+    for at in 0..2 {
+        find(&before, at).upstream.find_sign_in().await;
+    }
+    let settled = served.settle().unwrap();
+    for at in 0..3 {
+        assert!(find(&settled, at).is_same_as(find(&before, at)), "{at}");
+    }
+    let planned = served.plugins.plan_count();
+    served.folder.put("p0/run-0.sh", "#!/bin/sh\nexit 1\n");
+    let after = served.settle().unwrap();
+    assert_eq!(served.plugins.plan_count(), planned + 1);
+    // Its connections end, for nobody has approved what it runs now; the others' stay.
+    assert_ne!(find(&after, 0).entry_digest, find(&before, 0).entry_digest);
+    for at in 1..3 {
+        assert!(find(&after, at).is_same_as(find(&before, at)), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn an_approval_reaches_who_waits_for_it() {
+    let mut served = Served::new(2);
+    let before = served.plugins.servers();
+    find(&before, 0).upstream.find_sign_in().await;
+    let waiting = served.settle().unwrap();
+    assert!(find(&waiting, 0).is_same_as(find(&before, 0)));
+    served.approve(&name(0));
+    let approved = served.settle().unwrap();
+    assert!(!find(&approved, 0).is_same_as(find(&before, 0)));
+    assert!(find(&approved, 1).is_same_as(find(&before, 1)));
+}
+
+#[tokio::test]
+async fn a_file_that_changes_replaces_what_no_client_uses_and_keeps_what_is_the_same() {
+    let mut served = Served::new(3);
+    served.approve(&name(0));
+    let before = served.plugins.servers();
+    find(&before, 0).upstream.find_sign_in().await;
+    served.settle();
+    served.folder.put("p0/.mcp.json", entries(2));
+    let after = served.settle().unwrap();
+    assert_eq!(after.len(), 2);
+    assert!(find(&after, 0).is_same_as(find(&before, 0)), "in use, as before");
+    assert!(!find(&after, 1).is_same_as(find(&before, 1)), "of the new file");
+}
