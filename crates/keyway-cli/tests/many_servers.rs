@@ -66,7 +66,12 @@ fn measure(count: usize) -> Cost {
 }
 
 fn entries(count: usize) -> String {
-    let entry = |at: usize| (format!("s{at}"), json!({ "command": "true", "args": [at.to_string()] }));
+    let entry = |at: usize| {
+        (
+            format!("s{at}"),
+            json!({ "command": "true", "args": [at.to_string()] }),
+        )
+    };
     let all: Map<String, Value> = (0..count).map(entry).collect();
     json!({ "mcpServers": all }).to_string()
 }

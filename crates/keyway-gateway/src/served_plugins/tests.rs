@@ -21,7 +21,9 @@ impl Served {
     /// Serves so many plugins, each with so many servers.
     fn of_plugins(plugins: usize, count: usize) -> Self {
         let folder = Folder::new();
-        let paths: Vec<PathBuf> = (0..plugins).map(|at| folder.at(&format!("p{at}"))).collect();
+        let paths: Vec<PathBuf> = (0..plugins)
+            .map(|at| folder.at(&format!("p{at}")))
+            .collect();
         for at in 0..plugins {
             folder.put(&format!("p{at}/.mcp.json"), entries(count));
             for run in 0..count.min(3) {
@@ -145,6 +147,12 @@ async fn a_file_that_changes_replaces_what_no_client_uses_and_keeps_what_is_the_
     served.folder.put("p0/.mcp.json", entries(2));
     let after = served.settle().unwrap();
     assert_eq!(after.len(), 2);
-    assert!(find(&after, 0).is_same_as(find(&before, 0)), "in use, as before");
-    assert!(!find(&after, 1).is_same_as(find(&before, 1)), "of the new file");
+    assert!(
+        find(&after, 0).is_same_as(find(&before, 0)),
+        "in use, as before"
+    );
+    assert!(
+        !find(&after, 1).is_same_as(find(&before, 1)),
+        "of the new file"
+    );
 }
