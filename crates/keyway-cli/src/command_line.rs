@@ -6,7 +6,8 @@ use keyway_code::Exit;
 use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
 use crate::commands::{
-    call, check, client_metadata, complete, completions, demo, docs, doctor, env, explain, headers,
+    call, check, client_metadata, complete, completions, convert, demo, docs, doctor, env, explain,
+    headers,
     help, install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema,
     serve, service, status, token, tools, trust, uninstall, vault,
 };
@@ -71,6 +72,9 @@ Examples:
     Trust(Later<trust::Trust>),
     Vault(Later<vault::Vault>),
     Migrate(Later<migrate::Migrate>),
+    Import(Later<convert::Import>),
+    Export(Later<convert::Export>),
+    Convert(Later<convert::Convert>),
     Rotate(Later<rotate::Rotate>),
     Readme(Later<readme::Readme>),
     Status(Later<status::Status>),
@@ -133,6 +137,9 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Trust(trust) => trust::run(trust, context),
         Command::Vault(vault) => vault::run(vault, context),
         Command::Migrate(migrate) => migrate::run(migrate, context),
+        Command::Import(import) => convert::import(import, context),
+        Command::Export(export) => convert::export(export, context),
+        Command::Convert(convert) => convert::run(convert, context),
         Command::Readme(readme) => readme::run(readme, context),
         Command::Status(status) => status::run(status, context),
         Command::Schema(schema) => schema::run(schema, context),

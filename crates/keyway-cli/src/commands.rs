@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod client_metadata;
 pub(crate) mod complete;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;

@@ -16,6 +16,7 @@ use keyway::vault::VaultError;
 use keyway_clients::install::InstallError;
 use keyway_clients::service::ServiceError;
 use keyway_code::{Code, Exit};
+use keyway_config::portable::MergeFault;
 use keyway_demo::DemoError;
 use keyway_gateway::gateway::{IssueError, ListenError};
 use keyway_gateway::traces::TraceSettingsError;
@@ -76,6 +77,13 @@ pub(crate) enum CliError {
     Absent {
         what: &'static str,
         list: &'static str,
+    },
+    /// Entries cannot be added to a host's file.
+    #[error("`{}` is left as it is", printable(file))]
+    NotMerged {
+        file: String,
+        #[source]
+        source: MergeFault,
     },
     /// A migration would leave a server that does not work.
     #[error("nothing was changed: `{server}` would not work afterwards")]
@@ -243,6 +251,7 @@ impl CliError {
             Self::Late { .. } => Code::Timeout,
             Self::SkippedEntry(skipped) => skipped.code,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.code(),
+            Self::NotMerged { .. } => Code::NotConverted,
             Self::UnknownTool { .. } => Code::UnknownTool,
             Self::BadArguments { .. } => Code::BadArguments,
             Self::Settings(_) | Self::CheckSettings { .. } => Code::InvalidSetting,
@@ -370,6 +379,9 @@ impl CliError {
             Self::Install(InstallError::Changed { .. }) => {
                 Some("it was edited; remove it by hand".to_owned())
             }
+            Self::NotMerged { .. } => Some(
+                "without `--into` the entries are printed, to be added by hand".to_owned(),
+            ),
             Self::Migrate(_) => {
                 Some("run the same command again once that is fixed; it continues from here".to_owned())
             }

@@ -151,6 +151,8 @@ codes! {
             "check that the keyring service runs; nothing was changed"
         LauncherNotInitialized "launcher-not-initialized" ANY UNUSABLE Failed Keyway NO
             "call `keyway::init()` as the first line of `main`; this is a fault of the host, not of the plugin"
+        LostInConversion "lost-in-conversion" ANY UNUSABLE Failed PluginAuthor NO
+            "look at the entry in the new file, and add what the message names if the host has another way for it"
         MalformedKey "malformed-key" TRUST UNUSABLE Failed Person NO
             "make a key: openssl rand -hex 32 > FILE"
         MessageTooLarge "message-too-large" ANY BROKEN Failed ServerOperator NO
@@ -175,6 +177,8 @@ codes! {
             "build the program with that feature of `keyway`, or use another one, such as `keyway` itself"
         NotConfigured "not-configured" VARIABLES NOT_CONFIGURED Failed Person NO
             "write the address into `url` of the entry"
+        NotConverted "not-converted" ANY UNUSABLE Failed PluginAuthor NO
+            "add the entry by hand in the way of that host, or let the host start it through Keyway: keyway install CLIENT"
         NotGranted "not-granted" ANY UNUSABLE Failed Person NO
             "add that path to `grants` of `[sandbox]` in config.toml, or of the server's own section"
         NotMigrated "not-migrated" ANY UNUSABLE Failed PluginAuthor NO

@@ -77,6 +77,10 @@ pub struct Dialect {
     pub layout: Layout,
     /// The types of entries that are part of the host itself, and so are none for us.
     pub built_in: &'static [&'static str],
+    /// Members of a file that the host wants beside the entries.
+    pub head: &'static [(&'static str, &'static str)],
+    /// Members of an entry that the host wants whatever the server is.
+    pub constants: &'static [(&'static str, Constant)],
     /// Whether an entry without program and address is part of the host as well.
     pub may_lack_endpoint: bool,
     /// The fields of an entry.
@@ -227,6 +231,18 @@ pub enum Unset {
     Unknown,
 }
 
+/// What a member holds that the host wants in each of its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Constant {
+    /// `true`.
+    True,
+    /// The name of the entry.
+    Name,
+    /// An array with `*`: every tool.
+    EveryTool,
+}
+
 /// How a host asks a person for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -281,6 +297,37 @@ impl Dialect {
     #[must_use]
     pub fn field(&self, key: &str) -> Option<&'static HostField> {
         self.fields.iter().find(|field| field.key == key)
+    }
+
+    /// Returns the keys under which new entries are written.
+    ///
+    /// It is the shortest wrapper, which every version of the host reads.
+    #[must_use]
+    pub fn written_under(&self) -> &'static [&'static str] {
+        let fixed = self.wrappers.iter().filter(|keys| !keys.contains(&"*"));
+        fixed
+            .min_by_key(|keys| keys.len())
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Says whether entries can be written for the host: what describes one package, or has no
+    /// file of its own, is only read.
+    #[must_use]
+    pub const fn is_writable(&self) -> bool {
+        !matches!(self.layout, Layout::Single | Layout::Registry) && !self.files.is_empty()
+    }
+
+    /// Returns the file in which a project keeps its entries, or a person does.
+    #[must_use]
+    pub fn project_file(&self) -> Option<&'static str> {
+        let of = |scope: FileScope| {
+            let mut files = self.files.iter().filter(|file| file.scope == scope);
+            files
+                .find(|file| !file.path.contains('*'))
+                .map(|file| file.path)
+        };
+        of(FileScope::Project)
     }
 
     /// Returns the key under which the entries stand, as a person would name it.

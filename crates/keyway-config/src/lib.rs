@@ -59,6 +59,7 @@ pub mod names;
 pub mod oauth_rules;
 pub mod placeholder;
 pub mod plugin;
+pub mod portable;
 pub mod prompt;
 pub mod reference;
 pub mod resolve;

@@ -25,6 +25,7 @@
 //! ```
 
 pub mod check_settings;
+pub mod convert;
 pub mod literals;
 pub mod mask;
 pub mod migrate;

@@ -5,9 +5,9 @@
 //! so that the only copy of a token is never destroyed.
 
 pub mod env;
-mod judge;
+pub(crate) mod judge;
 mod lines;
-mod names;
+pub(crate) mod names;
 pub mod oauth;
 
 use std::collections::BTreeSet;

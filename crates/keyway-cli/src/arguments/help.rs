@@ -123,7 +123,16 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Write plugins",
-        &["check", "migrate", "readme", "schema", "client-metadata"],
+        &[
+            "check",
+            "migrate",
+            "import",
+            "export",
+            "convert",
+            "readme",
+            "schema",
+            "client-metadata",
+        ],
     ),
     ("More", &["completions", "man", "help"]),
 ];

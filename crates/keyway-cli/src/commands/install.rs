@@ -22,7 +22,7 @@ use keyway_config::source::Source;
 use keyway_secret::{printable, shell_word};
 
 use self::bridges::Bridges;
-pub(super) use self::work::Work;
+pub(super) use self::work::{Work, user_file};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
 use crate::arguments::server::{self, Chosen, ServerArgs, named};
 use crate::context::CommandContext;

@@ -451,6 +451,11 @@ const PROVOKED: &[Row] = &[
         &["busy"],
     ),
     (
+        "keyway-cli/tests/convert.rs",
+        "what_cannot_be_said_is_left_out_and_what_is_lost_is_named",
+        &["lost-in-conversion", "not-converted"],
+    ),
+    (
         "keyway-cli/tests/migrate.rs",
         "line_with_another_value_is_a_conflict_and_the_literal_stays",
         &["not-migrated"],

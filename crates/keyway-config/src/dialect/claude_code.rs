@@ -45,6 +45,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
     layout: Layout::MapOrBare,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: FIELDS,
     oauth: &[

@@ -16,7 +16,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             Holds::Entries,
         ),
         file(
-            "claude_desktop_config.*.json",
+            "claude_desktop_config*.json",
             FileScope::User,
             Holds::Entries,
         ),
@@ -25,6 +25,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcpServers"]],
     layout: Layout::Map,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[
         field("command", Command),

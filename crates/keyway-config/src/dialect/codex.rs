@@ -21,6 +21,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcp_servers"]],
     layout: Layout::Map,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[
         field("command", Command),

@@ -38,6 +38,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcpServers"]],
     layout: Layout::List,
     built_in: &[],
+    head: &[
+        ("name", "MCP servers"),
+        ("version", "0.0.1"),
+        ("schema", "v1"),
+    ],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[
         field("name", Name),

@@ -2,7 +2,9 @@
 
 use super::HostFieldRole::{Args, Command, Cwd, Env, Headers, OAuthMember, TimeoutMs, Type, Url};
 use super::fields::{field, other};
-use super::{Asks, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file};
+use super::{
+    Asks, Constant, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file,
+};
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
@@ -33,6 +35,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcpServers"]],
     layout: Layout::MapOrBare,
     built_in: &[],
+    head: &[],
+    constants: &[("tools", Constant::EveryTool)],
     may_lack_endpoint: false,
     fields: &[
         field("type", Type),

@@ -59,6 +59,13 @@ pub fn detect(path: &str, tree: &Tree) -> Detected {
         return Detected { dialect, file };
     }
     let by_content = root.and_then(of_content);
+    // What every host could have written belongs to the one that the file is called after.
+    let by_content = match by_content {
+        Some(found) if found.is_contract() && by_name.is_none() => {
+            Some(of_words(path).unwrap_or(found))
+        }
+        found => found,
+    };
     match (by_content, by_name) {
         (Some(dialect), Some((named, file))) if std::ptr::eq(dialect, named) => Detected {
             dialect,
@@ -99,10 +106,39 @@ fn is_shared_name(file: &HostFile) -> bool {
     )
 }
 
+/// Finds a host that keeps its servers under `mcpServers` by the name of a file, such as
+/// `cursor-mcp.json`.
+fn of_words(path: &str) -> Option<&'static Dialect> {
+    let name = path.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
+    let name = name.replace('_', "-");
+    let shares = |dialect: &&&Dialect| dialect.wrappers.contains(&["mcpServers"].as_slice());
+    let mut hosts = DIALECTS
+        .iter()
+        .filter(shares)
+        .filter(|dialect| dialect.syntax.is_json());
+    let found = hosts.find(|dialect| {
+        let word = dialect.id.strip_suffix("-cli").unwrap_or(dialect.id);
+        let mut places = name.match_indices(word);
+        places.any(|(at, _)| {
+            let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
+            let before = name.get(..at).and_then(|text| text.chars().next_back());
+            let behind = name
+                .get(at + word.len()..)
+                .and_then(|text| text.chars().next());
+            is_edge(before) && is_edge(behind)
+        })
+    });
+    found.copied()
+}
+
 fn of_content(root: &Object) -> Option<&'static Dialect> {
     let schema = root.get("$schema").and_then(|member| member.value.as_str());
     let schema = schema.unwrap_or_default();
-    let is_agent_plugin = schema.contains("agent") && schema.ends_with("/mcp.schema.json");
+    // The specification was first published as Open Plugin.
+    let is_agent_plugin = ["agent", "open-plugin"]
+        .iter()
+        .any(|word| schema.contains(word))
+        && schema.ends_with("/mcp.schema.json");
     let id = if is_agent_plugin {
         "agent-plugins"
     } else if schema.ends_with("server.schema.json") || is_registry(root) {

@@ -17,6 +17,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcpServers"]],
     layout: Layout::Map,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[
         field("type", Type),

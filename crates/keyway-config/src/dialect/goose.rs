@@ -4,7 +4,9 @@ use super::HostFieldRole::{
     Args, Command, Enabled, Env, EnvNames, Headers, TimeoutSeconds, Type, Url,
 };
 use super::fields::{field, other};
-use super::{Asks, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file};
+use super::{
+    Asks, Constant, Dialect, FileScope, Holds, Layout, Place, Syntax, Unset, Untyped, file,
+};
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
@@ -19,6 +21,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["extensions"]],
     layout: Layout::Map,
     built_in: &["builtin", "platform", "frontend", "inline_python"],
+    head: &[],
+    constants: &[("name", Constant::Name), ("enabled", Constant::True)],
     may_lack_endpoint: false,
     fields: &[
         field("type", Type),

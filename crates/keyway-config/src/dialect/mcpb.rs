@@ -14,6 +14,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["server", "mcp_config"]],
     layout: Layout::Single,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[
         field("command", Command),

@@ -4,7 +4,9 @@ use super::HostFieldRole::{
     Command, Cwd, Disabled, Enabled, Env, Headers, OAuth, TimeoutMs, Type, Url,
 };
 use super::fields::field;
-use super::{Asks, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file};
+use super::{
+    Asks, Constant, Dialect, EVERYWHERE, FileScope, Holds, Layout, Syntax, Unset, Untyped, file,
+};
 use crate::template::{VariableForm, VariableSyntax};
 use crate::transport::Transport;
 
@@ -21,6 +23,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["mcp", "servers"], &["mcp"]],
     layout: Layout::MapOrBare,
     built_in: &[],
+    head: &[],
+    constants: &[("enabled", Constant::True)],
     may_lack_endpoint: true,
     fields: &[
         field("type", Type),

@@ -12,6 +12,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[],
     layout: Layout::Registry,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[],
     oauth: &[],

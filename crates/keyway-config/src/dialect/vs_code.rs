@@ -38,6 +38,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     layout: Layout::Map,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: false,
     fields: &[
         field("type", Type),

@@ -17,6 +17,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     wrappers: &[&["context_servers"]],
     layout: Layout::Map,
     built_in: &[],
+    head: &[],
+    constants: &[],
     may_lack_endpoint: true,
     fields: &[
         field("command", Command),

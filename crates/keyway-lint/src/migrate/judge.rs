@@ -294,7 +294,7 @@ fn is_in_host(text: &str, at: usize) -> bool {
     (host..end).contains(&at)
 }
 
-fn base_name(server: &DeclaredServer, literal: &Literal, before: &str) -> String {
+pub(crate) fn base_name(server: &DeclaredServer, literal: &Literal, before: &str) -> String {
     let flag = before
         .strip_suffix('=')
         .filter(|flag| flag.starts_with('-'));

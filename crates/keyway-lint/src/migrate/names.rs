@@ -16,7 +16,7 @@ pub enum VariableNaming {
 }
 
 /// Hands out names and remembers them.
-pub(super) struct Namer<'a> {
+pub(crate) struct Namer<'a> {
     naming: VariableNaming,
     /// The person's shell.
     pub(super) environment: &'a dyn Environment,
@@ -40,7 +40,7 @@ pub(super) enum Known {
 
 /// Why a literal gets no name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NameFault {
+pub(crate) enum NameFault {
     /// `.env` gives the name another value.
     OtherLine(String),
     /// The name is a default's, and another default of it differs.
@@ -50,7 +50,7 @@ pub(super) enum NameFault {
 }
 
 impl<'a> Namer<'a> {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         environment: &'a dyn Environment,
         env_file: Variables,
         used: Vec<String>,
@@ -72,7 +72,7 @@ impl<'a> Namer<'a> {
 
     /// Finds the name for `value` that begins with `base`: the same for the same value, else one
     /// that is free, with the server's name behind it or a number.
-    pub(super) fn choose(
+    pub(crate) fn choose(
         &mut self,
         base: &str,
         server: &str,

@@ -29,7 +29,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             let Some(name) = credential_variable(&local.args, index) else {
                 continue;
             };
-            let message = format!("variable `{name}` in `args` is visible in process lists");
+            let message = format!("`{name}` in `args` is visible in process lists");
             report
                 .field(document, server, field, message)
                 .hint("pass it in `env`, if the program can read it from there");
@@ -38,6 +38,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
 }
 
 /// The variable that makes the argument one with a credential: by its own name, or by its place.
+///
+/// It is returned as the file writes it.
 fn credential_variable(args: &[Field], index: usize) -> Option<&str> {
     let template = &args.get(index)?.template;
     let masked = template.masked();
@@ -61,7 +63,7 @@ fn credential_variable(args: &[Field], index: usize) -> Option<&str> {
     let by_name =
         |name: &str| is_credential_name(name) && !names_a_file(name) && !is_key_pair(name);
     let found = variables.find(|variable| is_labelled || password || by_name(&variable.name));
-    found.map(|variable| variable.name.as_str())
+    template.as_str().get(found?.range.clone())
 }
 
 /// What an argument is called, and where its value begins: `--flag value`, `--flag=value`,

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     id: Code::ForeignVariableSyntax,
     severity: Severity::Error,
     strict: Severity::Error,
-    fix: Some(Applicability::Safe),
+    fix: Some(Applicability::Unsafe),
     summary: "A variable is written in another syntax, so it is refused or sent as it stands",
     check,
 };
@@ -168,7 +168,8 @@ impl CheckedField<'_> {
             let ours = format!("write `${{{}}}`", shown(name));
             finding
                 .hint(ours.clone())
-                .fix(Applicability::Safe, ours, edits);
+                // The value is sent afterwards, where the reference was before.
+                .fix(Applicability::Unsafe, ours, edits);
         } else {
             finding.hint("write `${NAME}` if it is a variable").fix(
                 Applicability::Unsafe,
@@ -351,7 +352,7 @@ mod tests {
             &entry(r#""command": "x", "env": {"NEO4J_PASS": "$NEO4J_PASS"}"#),
         );
         let fix = found[0].fix.as_ref().unwrap();
-        assert_eq!(fix.applicability, Applicability::Safe);
+        assert_eq!(fix.applicability, Applicability::Unsafe);
     }
 
     #[test]

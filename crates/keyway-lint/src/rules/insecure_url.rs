@@ -47,7 +47,11 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                     .hint(title.clone())
                     .fix(Applicability::Unsafe, title, edits);
             }
-            Ok(Some(address)) if is_plain(address.origin()) => {
+            // A project's file is for the machine of who works on it; a plugin is for other people.
+            Ok(Some(address))
+                if is_plain(address.origin())
+                    && (context.plugin.has_manifest() || context.strict || context.pedantic) =>
+            {
                 let severity = if context.strict {
                     Severity::Error
                 } else {

@@ -2,7 +2,10 @@
 
 use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
+use keyway_config::document::Document;
+use keyway_config::usage::FieldRole;
 
+use super::walk::by_name;
 use super::{Context, Report, Rule};
 use crate::literals::{Literal, LiteralPlace};
 use crate::secrets::{Reason, Vendor};
@@ -27,7 +30,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
         let message = format!("{place} holds a literal {what} (`{hint}`)");
         let finding = report
             .at(&document.source, literal.span, &literal.pointer, message)
-            .hint(next_step(literal));
+            .hint(next_step(document, literal));
         if let Some(server) = &literal.server {
             finding.server(server);
         }
@@ -43,18 +46,36 @@ pub(super) fn name_of(vendor: Option<&Vendor>) -> String {
     }
 }
 
-fn next_step(literal: &Literal) -> String {
+/// Says what to write instead, as the host of the file reads it.
+fn next_step(document: &Document, literal: &Literal) -> String {
+    let dialect = document.dialect;
     let variable = literal.finding.suggested_variable.as_deref();
-    let reference = variable.map_or_else(
-        || "a variable".to_owned(),
-        |variable| format!("`${{{variable}}}`"),
-    );
-    let elsewhere = match literal.place {
-        LiteralPlace::Argument(_) => " in `env`, since process lists show arguments",
-        _ => "",
+    // In `args` a process list would show it, so it is named where it belongs.
+    let (role, elsewhere) = match literal.place {
+        LiteralPlace::Argument(_) => (
+            FieldRole::Env(variable.unwrap_or("VARIABLE")),
+            " in `env`, since process lists show arguments",
+        ),
+        LiteralPlace::Variable(ref name) => (FieldRole::Env(name), ""),
+        LiteralPlace::Header(ref name) => (FieldRole::Header(name), ""),
+        _ => (FieldRole::Url, ""),
+    };
+    let written = dialect
+        .variables_in(role.place())
+        .write(variable.unwrap_or("NAME"));
+    let step = match (written, by_name(document, role)) {
+        (_, Some(key)) => format!("name a variable in `{key}`"),
+        (Some(written), None) if variable.is_some() => format!("use `{written}`{elsewhere}"),
+        (Some(_), None) => format!("use a variable{elsewhere}"),
+        (None, None) => {
+            return format!(
+                "{} replaces no variables: keep the entry in a plugin and start it by `keyway run`; then rotate the value, since it was written down",
+                dialect.name
+            );
+        }
     };
     format!(
-        "use {reference}{elsewhere}: `keyway migrate env` moves the value; then rotate it, since it was written down"
+        "{step}: `keyway migrate env` moves the value; then rotate it, since it was written down"
     )
 }
 

@@ -7,6 +7,7 @@ use keyway_config::dialect::is_copy;
 use keyway_config::document::Document;
 use keyway_config::headers::is_credential_header;
 use keyway_config::placeholder;
+use keyway_config::reference::lookalike;
 use keyway_config::usage::{self, FieldRole};
 
 use super::walk::{credential_flag, in_own_syntax, named};
@@ -51,6 +52,10 @@ enum Found {
 fn finding(role: FieldRole<'_>, field: &Field, before: Option<&str>) -> Option<Found> {
     let template = &field.template;
     let text = template.as_str();
+    // A reference in another syntax is what `foreign-variable-syntax` reports.
+    if lookalike(template).is_some() {
+        return None;
+    }
     let is_stock = |text: &str| {
         let text = text.trim();
         !text.is_empty() && template.is_literal() && secrets::is_placeholder(text)

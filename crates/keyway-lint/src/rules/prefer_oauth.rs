@@ -31,6 +31,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                 && is_credential_header(&header.name)
                 && !is_blank(&header.name, header.value.template.as_str())
         });
+        // A literal or a placeholder is reported as what it is; this is for what works already.
+        let credential = credential.filter(|header| !header.value.template.is_literal());
         if let (true, Some(header)) = (can_sign_in, credential) {
             let message = format!(
                 "header `{}` sends a fixed credential; if the server offers OAuth, an entry of only `type` and `url` needs none",

@@ -6,7 +6,7 @@ use keyway_code::Code;
 use keyway_config::diagnostic::Severity;
 use keyway_config::environment::INHERITED;
 use keyway_config::source::Source;
-use keyway_config::template::Variable;
+use keyway_config::template::{Variable, is_asked_for};
 use keyway_config::usage::uses;
 
 use super::{Context, Report, Rule};
@@ -54,7 +54,9 @@ fn is_needed(variable: &Variable) -> bool {
         .default
         .as_deref()
         .is_some_and(|text| !text.is_empty());
-    !has_default && !INHERITED.contains(&variable.name.as_str())
+    // A host that asks for a value shows what its own declaration says of it.
+    let is_asked = is_asked_for(&variable.name);
+    !has_default && !is_asked && !INHERITED.contains(&variable.name.as_str())
 }
 
 /// The words of a text that may be names of variables.

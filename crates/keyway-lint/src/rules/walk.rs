@@ -68,20 +68,31 @@ pub(super) fn in_own_syntax(document: &Document, role: FieldRole<'_>) -> String 
     };
     let name = name.unwrap_or_else(|| "VARIABLE".to_owned());
     let dialect = document.dialect;
-    let by_name = match role {
-        FieldRole::Env(_) => dialect.key(HostFieldRole::EnvNames),
-        FieldRole::Header(_) => dialect
-            .key(HostFieldRole::HeadersFromEnv)
-            .or_else(|| dialect.key(HostFieldRole::BearerFromEnv)),
-        _ => None,
-    };
-    match (dialect.variables_in(role.place()).write(&name), by_name) {
+    let own = dialect.variables_in(role.place()).write(&name);
+    match (own, by_name(document, role)) {
         (_, Some(key)) => format!("name the variable in `{key}`, which each person sets"),
         (Some(own), None) => format!("write `{}` instead, which each person sets", shown(&own)),
         (None, None) => format!(
             "{} replaces no variables here; start the server through `keyway run`, which does",
             dialect.name
         ),
+    }
+}
+
+/// Returns the field in which the host of the file takes the name of a variable, where it fills in
+/// none by itself.
+pub(super) fn by_name(document: &Document, role: FieldRole<'_>) -> Option<&'static str> {
+    let dialect = document.dialect;
+    if dialect.variables_in(role.place()).write("X").is_some() {
+        return None;
+    }
+    match role {
+        FieldRole::Env(_) => dialect.key(HostFieldRole::EnvNames),
+        FieldRole::Header(name) if name.eq_ignore_ascii_case("authorization") => dialect
+            .key(HostFieldRole::BearerFromEnv)
+            .or_else(|| dialect.key(HostFieldRole::HeadersFromEnv)),
+        FieldRole::Header(_) => dialect.key(HostFieldRole::HeadersFromEnv),
+        _ => None,
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     id: Code::WhitespaceInValue,
     severity: Severity::Warning,
     strict: Severity::Warning,
-    fix: Some(Applicability::Safe),
+    fix: Some(Applicability::Unsafe),
     summary: "A value begins or ends with a blank or a line break, which is passed on",
     check,
 };
@@ -44,7 +44,8 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             report
                 .field(document, server, field, message)
                 .hint("remove it")
-                .fix(Applicability::Safe, "trim the value", edits);
+                // Another value is sent afterwards.
+                .fix(Applicability::Unsafe, "trim the value", edits);
         }
     }
 }

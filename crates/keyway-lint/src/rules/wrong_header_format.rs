@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     id: Code::WrongHeaderFormat,
     severity: Severity::Warning,
     strict: Severity::Error,
-    fix: Some(Applicability::Safe),
+    fix: Some(Applicability::Unsafe),
     summary: "`Authorization` is not `Scheme credential`: a bare token, or a doubled scheme",
     check,
 };
@@ -110,18 +110,18 @@ mod tests {
 
     #[test]
     fn each_fix_writes_what_was_meant() {
-        use Applicability::{Safe, Unsafe};
+        use Applicability::Unsafe;
         for (value, expected, applicability) in [
-            ("${API_TOKEN}", "Bearer ${API_TOKEN}", Safe),
-            ("abcdef0123456789", "Bearer abcdef0123456789", Safe),
-            ("Bearer Bearer ${X}", "Bearer ${X}", Safe),
-            ("Bearer bearer Bearer ${X}", "Bearer ${X}", Safe),
-            ("Basic Basic ${X}", "Basic ${X}", Safe),
-            ("bearer${X}", "Bearer ${X}", Safe),
-            ("Bearer:${X}", "Bearer ${X}", Safe),
-            ("Bearer: ${X}", "Bearer ${X}", Safe),
-            ("Basic: ${X}", "Basic ${X}", Safe),
-            ("Authorization: Bearer ${X}", "Bearer ${X}", Safe),
+            ("${API_TOKEN}", "Bearer ${API_TOKEN}", Unsafe),
+            ("abcdef0123456789", "Bearer abcdef0123456789", Unsafe),
+            ("Bearer Bearer ${X}", "Bearer ${X}", Unsafe),
+            ("Bearer bearer Bearer ${X}", "Bearer ${X}", Unsafe),
+            ("Basic Basic ${X}", "Basic ${X}", Unsafe),
+            ("bearer${X}", "Bearer ${X}", Unsafe),
+            ("Bearer:${X}", "Bearer ${X}", Unsafe),
+            ("Bearer: ${X}", "Bearer ${X}", Unsafe),
+            ("Basic: ${X}", "Basic ${X}", Unsafe),
+            ("Authorization: Bearer ${X}", "Bearer ${X}", Unsafe),
             (
                 "Bearer ${BASE64_CREDENTIALS}",
                 "Basic ${BASE64_CREDENTIALS}",

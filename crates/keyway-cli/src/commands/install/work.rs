@@ -118,6 +118,11 @@ fn path(client: &Client, is_project: bool) -> Result<PathBuf, CliError> {
         let here = ProcessEnvironment::current_folder();
         return Ok(load::repository_of(&here).unwrap_or(here).join(below));
     }
+    user_file(client)
+}
+
+/// Returns where a client keeps the person's own servers.
+pub(in crate::commands) fn user_file(client: &Client) -> Result<PathBuf, CliError> {
     let home = ProcessEnvironment::home().ok_or(CliError::Usage { what: NO_HOME })?;
     let config = ProcessEnvironment::config_home().unwrap_or_else(|| home.join(".config"));
     Ok((client.user)(&Homes {

@@ -31,12 +31,12 @@ pub(super) fn judge(template: &Template) -> Option<Verdict> {
     };
     if first.eq_ignore_ascii_case("authorization:") {
         let message = "the value of `Authorization` repeats the name";
-        return verdict(message, "remove the name", safe(start..second_start, ""));
+        return verdict(message, "remove the name", change(start..second_start, ""));
     }
     if let Some(scheme) = first.strip_suffix(':').and_then(known) {
         let colon = start + scheme.len()..start + first.len();
         let message = "`Authorization` has a colon between scheme and credential";
-        return verdict(message, "remove the colon", safe(colon, ""));
+        return verdict(message, "remove the colon", change(colon, ""));
     }
     let scheme = known(first)?;
     let doubled = words
@@ -44,10 +44,10 @@ pub(super) fn judge(template: &Template) -> Option<Verdict> {
         .take_while(|(word, _)| word.eq_ignore_ascii_case(first));
     if let Some(&(_, last)) = doubled.last().filter(|&&(_, last)| last != start) {
         let message = "`Authorization` has its scheme twice";
-        return verdict(message, "write the scheme once", safe(start..last, ""));
+        return verdict(message, "write the scheme once", change(start..last, ""));
     }
     if known(second).is_some() && words.len() > 2 {
-        let change = may_differ(start..second_start, "");
+        let change = change(start..second_start, "");
         return verdict(
             "`Authorization` has two schemes",
             "keep the second scheme",
@@ -56,7 +56,7 @@ pub(super) fn judge(template: &Template) -> Option<Verdict> {
     }
     match scheme {
         "Bearer" if is_basic(template, second_start) => {
-            let change = may_differ(start..start + first.len(), "Basic");
+            let change = change(start..start + first.len(), "Basic");
             verdict(
                 "`Authorization` has `Bearer` in front of Basic credentials",
                 "use `Basic`",
@@ -94,7 +94,7 @@ fn one_word(template: &Template, word: &str, start: usize) -> Option<Verdict> {
                 "Basic "
             };
             let message = "`Authorization` has no blank between scheme and credential";
-            return verdict(message, "write one blank", safe(range, text));
+            return verdict(message, "write one blank", change(range, text));
         }
     }
     if holds_whole_header(template) {
@@ -105,7 +105,7 @@ fn one_word(template: &Template, word: &str, start: usize) -> Option<Verdict> {
         return verdict(
             message,
             "prefix it with `Basic `",
-            may_differ(start..start, "Basic "),
+            change(start..start, "Basic "),
         );
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c) || c == MASK;
@@ -113,7 +113,7 @@ fn one_word(template: &Template, word: &str, start: usize) -> Option<Verdict> {
         .trim_end_matches('=')
         .chars()
         .all(is_plain)
-        .then(|| safe(start..start, "Bearer "))
+        .then(|| change(start..start, "Bearer "))
         .flatten();
     verdict(message, "prefix it with `Bearer `", change)
 }
@@ -198,15 +198,8 @@ fn verdict(message: &'static str, hint: &'static str, change: Option<Change>) ->
     })
 }
 
-fn safe(range: Range<usize>, text: &'static str) -> Option<Change> {
-    Some(Change {
-        range,
-        text,
-        applicability: Applicability::Safe,
-    })
-}
-
-fn may_differ(range: Range<usize>, text: &'static str) -> Option<Change> {
+/// Every change of a header changes what is sent, so none is safe.
+fn change(range: Range<usize>, text: &'static str) -> Option<Change> {
     Some(Change {
         range,
         text,

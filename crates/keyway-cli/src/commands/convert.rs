@@ -1,0 +1,322 @@
+//! `keyway import`, `export` and `convert`: entries of one host's file for another host.
+//!
+//! A credential never moves: its place becomes a variable, in the way of the target. What the
+//! target cannot say is reported, and an entry that would not work is left out.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use keyway::error::LoadError;
+use keyway::{read, write};
+use keyway_clients::clients::Client;
+use keyway_code::Exit;
+use keyway_config::dialect::{CONTRACT, DIALECTS, Dialect};
+use keyway_config::document::{Document, DocumentKind};
+use keyway_config::edit::TextChange;
+use keyway_config::portable::{merge, new_file};
+use keyway_config::source::{MAX_BYTES, Pointer, Source};
+use keyway_lint::convert::{Conversion, convert};
+use keyway_secret::printable;
+
+use super::install::user_file;
+use crate::arguments::selection::One;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::report::changes::{Changes, Format};
+use crate::report::diff::{Diff, Kind};
+use crate::report::{Verbosity, counted};
+
+/// Copy the servers of another host's file into a plugin's `.mcp.json`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway import vs-code
+  keyway import cursor ~/.cursor/mcp.json --write
+  keyway import codex --server docs --into plugin/.mcp.json --write")]
+pub(crate) struct Import {
+    /// Host whose file is read
+    #[arg(value_name = "HOST", value_parser = hosts(false))]
+    host: String,
+    /// File to read [default: the host's file of this project, or your own]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// File that gets the entries
+    #[arg(long, value_name = "FILE", default_value = ".mcp.json")]
+    into: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Print a plugin's servers in the syntax of another host
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway export codex
+  keyway export vs-code --into .vscode/mcp.json --write")]
+pub(crate) struct Export {
+    /// Host for which entries are written
+    #[arg(value_name = "HOST", value_parser = hosts(true))]
+    host: String,
+    #[command(flatten)]
+    selection: One,
+    /// File that gets the entries [default: they are printed as a new file]
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Convert a host's file into the syntax of another host
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway convert cursor codex
+  keyway convert claude-desktop vs-code FILE --into .vscode/mcp.json --write")]
+pub(crate) struct Convert {
+    /// Host whose file is read
+    #[arg(value_name = "FROM", value_parser = hosts(false))]
+    from: String,
+    /// Host for which entries are written
+    #[arg(value_name = "TO", value_parser = hosts(true))]
+    to: String,
+    /// File to read [default: the host's file of this project, or your own]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// File that gets the entries [default: they are printed as a new file]
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What the three have in common.
+#[derive(Debug, Args)]
+struct Output {
+    /// Only this server
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// Write the file instead of showing the change
+    #[arg(long)]
+    write: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "human", value_name = "FORMAT")]
+    format: Format,
+}
+
+/// Runs `keyway import`.
+pub(crate) fn import(arguments: &Import, context: &CommandContext) -> Result<Exit, CliError> {
+    let document = document(&arguments.host, arguments.file.as_deref())?;
+    let into = Some(arguments.into.as_path());
+    finish((&[document], CONTRACT), into, &arguments.output, context)
+}
+
+/// Runs `keyway export`.
+pub(crate) fn export(arguments: &Export, context: &CommandContext) -> Result<Exit, CliError> {
+    let (loaded, _) = arguments.selection.load()?;
+    context.read(&loaded);
+    let target = dialect(&arguments.host)?;
+    let into = arguments.into.as_deref();
+    finish(
+        (&loaded.plugin.documents, target),
+        into,
+        &arguments.output,
+        context,
+    )
+}
+
+/// Runs `keyway convert`.
+pub(crate) fn run(arguments: &Convert, context: &CommandContext) -> Result<Exit, CliError> {
+    let document = document(&arguments.from, arguments.file.as_deref())?;
+    let target = dialect(&arguments.to)?;
+    let into = arguments.into.as_deref();
+    finish((&[document], target), into, &arguments.output, context)
+}
+
+fn hosts(written: bool) -> PossibleValuesParser {
+    let hosts = DIALECTS
+        .iter()
+        .filter(move |it| !written || it.is_writable());
+    PossibleValuesParser::new(hosts.map(|dialect| dialect.id))
+}
+
+fn dialect(id: &str) -> Result<&'static Dialect, CliError> {
+    let what = "no such host";
+    Dialect::by_id(id).ok_or(CliError::Usage { what })
+}
+
+/// Reads a host's file; whose it is was said, so its name does not matter.
+fn document(host: &str, file: Option<&Path>) -> Result<Document, CliError> {
+    let dialect = dialect(host)?;
+    let path = match (file, dialect.project_file()) {
+        (Some(file), _) => file.to_path_buf(),
+        (None, Some(project)) if Path::new(project).is_file() => PathBuf::from(project),
+        (None, project) => match (Client::by_name(dialect.id), project) {
+            (Some(client), _) => user_file(client)?,
+            (None, Some(project)) => PathBuf::from(project),
+            (None, None) => {
+                let what = "name the file: this host has none in a project";
+                return Err(CliError::Usage { what });
+            }
+        },
+    };
+    Ok(parse(
+        dialect,
+        &path,
+        &read::bounded(&path, MAX_BYTES).map_err(keyway::Error::from)?,
+    ))
+}
+
+/// Reads bytes as a file of `dialect`, by its ending where the host has files of several syntaxes.
+fn parse(dialect: &Dialect, path: &Path, bytes: &[u8]) -> Document {
+    let source = Source::new(&read::shown(path), bytes);
+    let ending = path
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default();
+    let mut names = dialect
+        .files
+        .iter()
+        .map(|file| file.path.replace('*', "servers"));
+    let named = names
+        .clone()
+        .find(|name| name.ends_with(&format!(".{ending}")));
+    let name = named
+        .or_else(|| names.next())
+        .unwrap_or_else(|| read::shown(path));
+    Document::parse_at(&name, source, DocumentKind::Entries)
+}
+
+fn finish(
+    (documents, target): (&[Document], &'static Dialect),
+    into: Option<&Path>,
+    output: &Output,
+    context: &CommandContext,
+) -> Result<Exit, CliError> {
+    let mut all = Conversion::default();
+    for document in documents {
+        all.extend(convert(document, target, output.server.as_deref()));
+    }
+    let is_known = |name: &str| {
+        let mut entries = documents.iter().flat_map(|document| &document.entries);
+        entries.any(|entry| entry.name == name)
+    };
+    if let Some(name) = output.server.as_deref().filter(|name| !is_known(name)) {
+        let (name, near) = (name.to_owned(), None);
+        return Err(keyway::Error::UnknownServer { name, near }.into());
+    }
+    let change = match into {
+        Some(path) if !all.entries.is_empty() => Some(changed(path, target, &all)?),
+        _ => None,
+    };
+    if let (Some(change), Some(path), true) = (&change, into, output.write) {
+        let after = change.after.as_bytes();
+        match &change.before {
+            Some(before) => write::replace(path, before.as_bytes(), after)?,
+            None => write::create(path, after, READABLE)?,
+        }
+    }
+    print((&all, change.as_ref()), target, output, context)
+}
+
+/// Adds the entries to a file, or makes it.
+fn changed(
+    path: &Path,
+    target: &'static Dialect,
+    all: &Conversion,
+) -> Result<TextChange, CliError> {
+    let shown = read::shown(path);
+    let bytes = match read::bounded(path, MAX_BYTES) {
+        Ok(bytes) => bytes,
+        Err(LoadError::Missing { .. }) => {
+            let after = new_file(target, &all.entries);
+            return Ok(TextChange::new(shown, None, after));
+        }
+        Err(error) => return Err(keyway::Error::from(error).into()),
+    };
+    let existing = parse(target, path, &bytes);
+    let before = existing.source.text().to_owned();
+    let after = merge(&existing, &all.entries);
+    let after = after.map_err(|source| CliError::NotMerged {
+        file: shown.clone(),
+        source,
+    })?;
+    Ok(TextChange::new(shown, Some(before), after))
+}
+
+fn print(
+    (all, change): (&Conversion, Option<&TextChange>),
+    target: &'static Dialect,
+    output: &Output,
+    context: &CommandContext,
+) -> Result<Exit, CliError> {
+    let changes = Changes::new(all.diagnostics.clone()).files(change);
+    let nowhere = Pointer::default();
+    let changes = all.slots.iter().fold(changes, |changes, slot| {
+        let place = slot.literal_at.as_ref().unwrap_or(&nowhere);
+        changes.variable(&slot.name, &slot.server, place)
+    });
+    let exit = changes.exit();
+    if output.format == Format::Json {
+        context.print(&changes.json(), exit)?;
+        return Ok(exit);
+    }
+    let text = match change {
+        None if all.entries.is_empty() => String::new(),
+        None => new_file(target, &all.entries),
+        Some(change) if output.write => format!("wrote {}\n", printable(&change.file)),
+        Some(change) => shown(change),
+    };
+    context.print(&text, exit)?;
+    context.print_aside(&changes.notes(context.verbosity));
+    if context.verbosity != Verbosity::Quiet {
+        context.print_aside(&summary(all, change.is_some() && !output.write));
+    }
+    Ok(exit)
+}
+
+fn shown(change: &TextChange) -> String {
+    let before = change.before.as_deref().unwrap_or_default();
+    let before = Source::new(&change.file, before.as_bytes());
+    let after = Source::new(&change.file, change.after.as_bytes());
+    let (before, after) = (&before, &after);
+    let kind = Kind::Document;
+    Diff {
+        before,
+        after,
+        kind,
+        ours: &[],
+    }
+    .render()
+}
+
+fn summary(all: &Conversion, is_shown_only: bool) -> String {
+    let mut text = String::new();
+    for slot in &all.slots {
+        let what = if slot.is_secret {
+            "credential"
+        } else {
+            "variable"
+        };
+        let name = printable(&slot.name);
+        let place = slot
+            .literal_at
+            .as_ref()
+            .map_or_else(String::new, |pointer| {
+                format!(
+                    "; its value still stands at `{}` of the old file",
+                    printable(pointer.as_str())
+                )
+            });
+        text.push_str(&format!("needs the {what} `{name}`{place}\n"));
+    }
+    let servers = counted(all.entries.len(), "server");
+    text.push_str(&if is_shown_only {
+        format!("would add {servers}; `--write` does it\n")
+    } else {
+        format!("converted {servers}\n")
+    });
+    text
+}
+
+const READABLE: u32 = 0o644;

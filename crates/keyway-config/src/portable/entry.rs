@@ -1,0 +1,585 @@
+//! An entry in the notation of a target, field by field, and what of it the target cannot say.
+
+use super::layout::HostValue;
+use super::text::{Noted, PortableText, Slot, Unwritable};
+use super::{PortableEndpoint, PortableHelper, PortableOAuth, PortableServer};
+use crate::dialect::{Asks, Constant, Dialect, HostField, HostFieldRole as Role, Place};
+use crate::transport::Transport;
+
+/// An entry as a host writes it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WrittenEntry {
+    /// Its name.
+    pub name: String,
+    /// Its members.
+    pub value: HostValue,
+    /// What the file has to ask a person for, if its host asks in the file.
+    pub asked: Vec<Slot>,
+    /// What the target cannot say, although the entry works without it.
+    pub losses: Vec<Loss>,
+}
+
+/// Something that a target cannot say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// One sentence without a full stop.
+    pub message: String,
+}
+
+impl Loss {
+    /// Says what is lost.
+    #[must_use]
+    pub const fn new(message: String) -> Self {
+        Self { message }
+    }
+}
+
+/// Writes an entry as `target` reads it.
+///
+/// # Errors
+///
+/// Returns why the entry cannot be written so that it works; it has to be left out then.
+pub fn write(server: &PortableServer, target: &'static Dialect) -> Result<WrittenEntry, Loss> {
+    if !target.is_writable() {
+        return Err(loss(format!(
+            "{} describes one package; entries are only read from it",
+            target.name
+        )));
+    }
+    let mut writer = Writer {
+        server,
+        target,
+        members: Vec::new(),
+        asked: Vec::new(),
+        names: Vec::new(),
+        losses: Vec::new(),
+    };
+    writer.entry()?;
+    let Writer {
+        members,
+        mut asked,
+        losses,
+        ..
+    } = writer;
+    asked.sort();
+    asked.dedup_by(|a, b| a.name == b.name);
+    Ok(WrittenEntry {
+        name: server.name.clone(),
+        value: HostValue::Members(members),
+        asked,
+        losses,
+    })
+}
+
+struct Writer<'a> {
+    server: &'a PortableServer,
+    target: &'static Dialect,
+    members: Vec<(String, HostValue)>,
+    asked: Vec<Slot>,
+    /// Variables that the target fills in only if the entry names them.
+    names: Vec<String>,
+    losses: Vec<Loss>,
+}
+
+impl Writer<'_> {
+    fn entry(&mut self) -> Result<(), Loss> {
+        let server = self.server;
+        self.constants();
+        match &server.endpoint {
+            PortableEndpoint::Local { command, args, cwd } => {
+                self.transport(Transport::Stdio)?;
+                self.command(command, args)?;
+                self.env()?;
+                self.optional(Role::Cwd, Place::Cwd, cwd.as_ref(), "working folder")?;
+                let env_file = server.env_file.as_ref();
+                self.optional(Role::EnvFile, Place::EnvFile, env_file, "env file")?;
+            }
+            PortableEndpoint::Remote {
+                url,
+                headers,
+                helper,
+                oauth,
+            } => {
+                self.transport(server.transport)?;
+                self.url(url)?;
+                self.headers(headers)?;
+                self.helper(helper.as_ref())?;
+                self.oauth(oauth)?;
+                self.env_of_remote(helper.is_some())?;
+            }
+        }
+        self.env_names();
+        self.timeout();
+        self.switch()?;
+        for key in &server.host_keys {
+            self.losses.push(loss(format!(
+                "`{key}` is not carried over: only its own host reads it"
+            )));
+        }
+        self.assumed();
+        Ok(())
+    }
+
+    fn put(&mut self, key: &str, value: HostValue) {
+        self.members.push((key.to_owned(), value));
+    }
+
+    fn constants(&mut self) {
+        for (key, constant) in self.target.constants {
+            let value = match constant {
+                Constant::True if self.server.is_disabled => HostValue::Flag(false),
+                Constant::True => HostValue::Flag(true),
+                Constant::Name => HostValue::Text(self.server.name.clone()),
+                Constant::EveryTool => HostValue::texts(["*"]),
+            };
+            self.put(key, value);
+        }
+    }
+
+    /// Writes the word for the transport, where the host has one.
+    fn transport(&mut self, transport: Transport) -> Result<(), Loss> {
+        let target = self.target;
+        let is_local = transport == Transport::Stdio;
+        let words = target.types.iter();
+        let word = words
+            .filter(|(_, of)| *of == transport)
+            .map(|(word, _)| *word)
+            .next();
+        let by_key = target
+            .fields
+            .iter()
+            .any(|field| field.role == Role::Url(Some(transport)));
+        let is_inferred = is_local || by_key;
+        match (target.key(Role::Type), word) {
+            // The contract leaves the word out where it is the usual one.
+            (Some(_), Some(_)) if is_local && target.is_contract() => {}
+            (Some(key), Some(word)) => self.put(key, HostValue::Text(word.to_owned())),
+            (None, Some(_)) => {}
+            (_, None) if is_inferred => {}
+            (_, None) => {
+                let why = format!("{} does not speak `{}`", target.name, transport.as_str());
+                return Err(loss(why));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &PortableText, args: &[PortableText]) -> Result<(), Loss> {
+        let key = self.required(Role::Command, "programs")?;
+        let program = self.text(command, Place::Command, "the program")?;
+        let mut words = Vec::with_capacity(args.len());
+        for (index, argument) in args.iter().enumerate() {
+            words.push(self.text(argument, Place::Args, &format!("argument {}", index + 1))?);
+        }
+        match self.target.key(Role::Args) {
+            Some(args_key) => {
+                self.put(key, HostValue::Text(program));
+                if !words.is_empty() {
+                    self.put(args_key, HostValue::texts(words));
+                }
+            }
+            None => {
+                words.insert(0, program);
+                self.put(key, HostValue::texts(words));
+            }
+        }
+        Ok(())
+    }
+
+    fn url(&mut self, url: &PortableText) -> Result<(), Loss> {
+        let roles = [Role::Url(None), Role::Url(Some(self.server.transport))];
+        let mut fields = roles.iter().filter_map(|role| self.target.key(*role));
+        let Some(key) = fields.next() else {
+            let host = self.target.name;
+            let is_known = self
+                .target
+                .fields
+                .iter()
+                .any(|it| matches!(it.role, Role::Url(_)));
+            let what = if is_known {
+                "this transport"
+            } else {
+                "addresses"
+            };
+            return Err(loss(format!("entries of {host} have no field for {what}")));
+        };
+        let text = self.text(url, Place::Url, "the address")?;
+        self.put(key, HostValue::Text(text));
+        Ok(())
+    }
+
+    /// Writes variables of the process, by name alone where the host fills in nothing.
+    fn env(&mut self) -> Result<(), Loss> {
+        let mut values = Vec::new();
+        for (name, text) in &self.server.env {
+            let slot = text.only_slot("");
+            let by_name =
+                slot.filter(|slot| slot.name == *name && self.target.key(Role::EnvNames).is_some());
+            let fills_in = self.target.variables_in(Place::Env).write(name).is_some();
+            match by_name {
+                Some(_) if !fills_in => self.names.push(name.clone()),
+                _ => {
+                    let what = format!("variable `{name}`");
+                    values.push((
+                        name.clone(),
+                        HostValue::Text(self.text(text, Place::Env, &what)?),
+                    ));
+                }
+            }
+        }
+        if !values.is_empty() {
+            let key = self.required(Role::Env, "variables of the process")?;
+            self.put(key, HostValue::Members(values));
+        }
+        Ok(())
+    }
+
+    fn env_of_remote(&mut self, has_helper: bool) -> Result<(), Loss> {
+        if self.server.env.is_empty() {
+            return Ok(());
+        }
+        if self.target.is_contract() {
+            return self.env();
+        }
+        if has_helper {
+            return Err(loss(format!(
+                "{} gives a helper no variables of its own",
+                self.target.name
+            )));
+        }
+        self.losses.push(loss(
+            "`env` of a remote server is not carried over".to_owned(),
+        ));
+        Ok(())
+    }
+
+    fn env_names(&mut self) {
+        let Some(key) = self
+            .target
+            .key(Role::EnvNames)
+            .filter(|_| !self.names.is_empty())
+        else {
+            return;
+        };
+        let mut names = std::mem::take(&mut self.names);
+        names.sort();
+        names.dedup();
+        self.put(key, HostValue::texts(names));
+    }
+
+    fn headers(&mut self, headers: &[(String, PortableText)]) -> Result<(), Loss> {
+        let target = self.target;
+        let fills_in = target.variables_in(Place::Headers).write("X").is_some();
+        let (mut values, mut from_env) = (Vec::new(), Vec::new());
+        for (name, text) in headers {
+            let is_authorization = name.eq_ignore_ascii_case("Authorization");
+            let bearer = text
+                .only_slot("Bearer ")
+                .filter(|_| is_authorization && !fills_in);
+            if let (Some(slot), Some(key)) = (bearer, target.key(Role::BearerFromEnv)) {
+                self.put(key, HostValue::Text(slot.name.clone()));
+                continue;
+            }
+            match (text.only_slot(""), target.key(Role::HeadersFromEnv)) {
+                (Some(slot), Some(_)) if !fills_in => {
+                    from_env.push((name.clone(), HostValue::Text(slot.name.clone())));
+                }
+                _ => {
+                    let what = format!("header `{name}`");
+                    let value = self.text(text, Place::Headers, &what)?;
+                    values.push((name.clone(), HostValue::Text(value)));
+                    // Goose fills in only what the entry itself names.
+                    if target.asks == Asks::Names
+                        && fills_in
+                        && target.key(Role::EnvNames).is_some()
+                    {
+                        self.names
+                            .extend(text.slots().map(|slot| slot.name.clone()));
+                    }
+                }
+            }
+        }
+        if !from_env.is_empty() {
+            let key = self.required(Role::HeadersFromEnv, "headers")?;
+            self.put(key, HostValue::Members(from_env));
+        }
+        if !values.is_empty() {
+            self.put_headers(values)?;
+        }
+        Ok(())
+    }
+
+    /// Headers stand in the entry, or in an object inside of it.
+    fn put_headers(&mut self, values: Vec<(String, HostValue)>) -> Result<(), Loss> {
+        let inner = self
+            .target
+            .fields
+            .iter()
+            .find_map(|field| match field.role {
+                Role::Inner(fields) => {
+                    let headers = fields.iter().find(|inner| inner.role == Role::Headers)?;
+                    Some((field.key, headers.key))
+                }
+                _ => None,
+            });
+        let headers = HostValue::Members(values);
+        if let Some((outer, key)) = inner.filter(|_| !self.target.syntax.is_json()) {
+            self.put(outer, HostValue::Members(vec![(key.to_owned(), headers)]));
+            return Ok(());
+        }
+        let key = self.required(Role::Headers, "headers")?;
+        self.put(key, headers);
+        Ok(())
+    }
+
+    fn helper(&mut self, helper: Option<&PortableHelper>) -> Result<(), Loss> {
+        let Some(helper) = helper else { return Ok(()) };
+        let key = self.required(Role::Helper, "programs that print headers")?;
+        let mut words = Vec::with_capacity(helper.words.len());
+        for word in &helper.words {
+            words.push(self.text(word, Place::Command, "the helper")?);
+        }
+        let has_settings =
+            helper.is_per_request || helper.ttl_ms.is_some() || helper.timeout_ms.is_some();
+        if self.target.is_contract() && (helper.is_list || has_settings) {
+            let mut members = vec![("command".to_owned(), HostValue::texts(words))];
+            if helper.is_per_request {
+                members.push(("refresh".to_owned(), HostValue::Text("request".to_owned())));
+            }
+            for (key, value) in [("ttl", helper.ttl_ms), ("timeout", helper.timeout_ms)] {
+                members.extend(value.map(|value| (key.to_owned(), HostValue::Number(value))));
+            }
+            self.put(key, HostValue::Members(members));
+            return Ok(());
+        }
+        if helper.is_per_request {
+            return Err(loss(format!(
+                "{} cannot run a helper for every request",
+                self.target.name
+            )));
+        }
+        if has_settings {
+            self.losses.push(loss(
+                "the times of the helper are not carried over".to_owned(),
+            ));
+        }
+        let is_simple = |word: &String| {
+            word.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(&b))
+        };
+        if helper.is_list && !words.iter().all(is_simple) {
+            return Err(loss(format!(
+                "{} takes a helper as one line only",
+                self.target.name
+            )));
+        }
+        self.put(key, HostValue::Text(words.join(" ")));
+        Ok(())
+    }
+
+    fn oauth(&mut self, oauth: &PortableOAuth) -> Result<(), Loss> {
+        let target = self.target;
+        let (strings, scopes, port) = match oauth {
+            PortableOAuth::Automatic => return Ok(()),
+            PortableOAuth::Off => {
+                match target
+                    .key(Role::OAuth)
+                    .filter(|_| OAUTH_SWITCH.contains(&target.id))
+                {
+                    Some(key) => self.put(key, HostValue::Flag(false)),
+                    None => self
+                        .losses
+                        .push(loss(format!("{} cannot switch OAuth off", target.name))),
+                }
+                return Ok(());
+            }
+            PortableOAuth::Configured {
+                strings,
+                scopes,
+                callback_port,
+            } => (strings, scopes, callback_port),
+        };
+        let mut values: Vec<(&str, HostValue)> = Vec::new();
+        for (name, text) in strings {
+            let what = format!("OAuth `{name}`");
+            values.push((
+                name.as_str(),
+                HostValue::Text(self.text(text, Place::OAuth, &what)?),
+            ));
+        }
+        if !scopes.is_empty() {
+            values.push(("scopes", HostValue::texts(scopes.iter().cloned())));
+        }
+        values.extend(port.map(|port| ("callbackPort", HostValue::Number(u64::from(port)))));
+        let mut inside = Vec::new();
+        for (name, value) in values {
+            let member = target.oauth.iter().find(|(_, ours)| *ours == name);
+            let direct = target
+                .fields
+                .iter()
+                .find(|field| matches!(field.role, Role::OAuthMember(ours) if ours == name));
+            match (member, direct) {
+                (Some((key, _)), _) => inside.push(((*key).to_owned(), self.scopes(key, value))),
+                (None, Some(HostField { key, .. })) => self.put(key, value),
+                (None, None) => self.losses.push(loss(format!(
+                    "{} has no field for OAuth `{name}`",
+                    target.name
+                ))),
+            }
+        }
+        if !inside.is_empty() {
+            let key = self.required(Role::OAuth, "OAuth")?;
+            self.put(key, HostValue::Members(inside));
+        }
+        Ok(())
+    }
+
+    /// Some hosts want scopes as one string.
+    fn scopes(&self, key: &str, value: HostValue) -> HostValue {
+        let is_one = key == "scope" || self.target.is_contract();
+        match value {
+            HostValue::List(scopes) if is_one => {
+                let scopes: Vec<String> = scopes
+                    .into_iter()
+                    .filter_map(HostValue::into_text)
+                    .collect();
+                HostValue::Text(scopes.join(" "))
+            }
+            value => value,
+        }
+    }
+
+    fn timeout(&mut self) {
+        let Some(time) = self.server.timeout_ms else {
+            return;
+        };
+        if let Some(key) = self.target.key(Role::TimeoutMs) {
+            self.put(key, HostValue::Number(time));
+        } else if let Some(key) = self.target.key(Role::TimeoutSeconds) {
+            self.put(key, HostValue::Number(time.div_ceil(1000)));
+            if time % 1000 != 0 {
+                self.losses.push(loss(
+                    "the time limit was rounded up to whole seconds".to_owned(),
+                ));
+            }
+        } else {
+            self.losses.push(loss(format!(
+                "{} has no field for a time limit",
+                self.target.name
+            )));
+        }
+    }
+
+    fn switch(&mut self) -> Result<(), Loss> {
+        if !self.server.is_disabled {
+            return Ok(());
+        }
+        let target = self.target;
+        if target
+            .constants
+            .iter()
+            .any(|(key, _)| Some(*key) == target.key(Role::Enabled))
+        {
+            return Ok(());
+        }
+        match (target.key(Role::Disabled), target.key(Role::Enabled)) {
+            (Some(key), _) => self.put(key, HostValue::Flag(true)),
+            (None, Some(key)) => self.put(key, HostValue::Flag(false)),
+            (None, None) => {
+                return Err(loss(format!(
+                    "it is switched off, and {} has no switch",
+                    target.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn optional(
+        &mut self,
+        role: Role,
+        place: Place,
+        text: Option<&PortableText>,
+        what: &str,
+    ) -> Result<(), Loss> {
+        let Some(text) = text else { return Ok(()) };
+        match self.target.key(role) {
+            Some(key) => {
+                let text = self.text(text, place, &format!("the {what}"))?;
+                self.put(key, HostValue::Text(text));
+                Ok(())
+            }
+            None if role == Role::Cwd && text.is_folder() => Ok(()),
+            None => Err(loss(format!(
+                "{} has no field for the {what}",
+                self.target.name
+            ))),
+        }
+    }
+
+    /// Writes a text, and keeps what it takes or costs.
+    fn text(&mut self, text: &PortableText, place: Place, what: &str) -> Result<String, Loss> {
+        let target = self.target;
+        let unwritable =
+            |why: Unwritable| loss(format!("{what} cannot be written: {}", why.why(target)));
+        let Noted {
+            text,
+            asked,
+            without_default,
+            fixed,
+        } = text.write(target, place).map_err(unwritable)?;
+        self.asked.extend(asked);
+        for name in without_default {
+            self.losses.push(loss(format!(
+                "the default of `{name}` is not carried over: {} has no form for it",
+                target.name
+            )));
+        }
+        for name in fixed {
+            self.losses.push(loss(format!(
+                "{what} has the default of `{name}` for good: {} fills in no variable there",
+                target.name
+            )));
+        }
+        Ok(text)
+    }
+
+    fn required(&self, role: Role, what: &str) -> Result<&'static str, Loss> {
+        let key = self.target.key(role);
+        key.ok_or_else(|| {
+            loss(format!(
+                "entries of {} have no field for {what}",
+                self.target.name
+            ))
+        })
+    }
+
+    /// Says which references the old host left as they are.
+    fn assumed(&mut self) {
+        let mut names: Vec<&str> = Vec::new();
+        for text in self.server.texts() {
+            names.extend(
+                text.slots()
+                    .filter(|slot| slot.is_assumed)
+                    .map(|slot| slot.name.as_str()),
+            );
+        }
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let message = format!(
+                "`{name}` is filled in from now on; its own host passed the reference on as text"
+            );
+            self.losses.push(loss(message));
+        }
+    }
+}
+
+const fn loss(message: String) -> Loss {
+    Loss::new(message)
+}
+
+/// Hosts that take `false` for their object of OAuth.
+const OAUTH_SWITCH: &[&str] = &["claude-code", "opencode"];
