@@ -94,7 +94,8 @@ impl CallbackListener {
                 }
                 () = sleep_until(deadline) => {
                     let seconds = timeout_after.as_secs();
-                    return Err(InteractionError::Timeout { seconds });
+                    let late = InteractionError::Timeout { seconds };
+                    return connections.brought().ok_or(late);
                 }
                 stream = async {
                     sleep_until(room).await;
@@ -105,15 +106,46 @@ impl CallbackListener {
     }
 }
 
+/// What a connection brought: the redirect that is waited for, or nothing yet.
+///
+/// Shared, because a connection that has brought it may still be cut off: by the deadline, or while
+/// it waits for the browser to close. The lock is held for a look or a change only.
+#[derive(Debug, Clone, Default)]
+struct Brought(Arc<Mutex<Option<Callback>>>);
+
+impl Brought {
+    fn set(&self, callback: Callback) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(callback);
+    }
+
+    fn take(&self) -> Option<Callback> {
+        let mut brought = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        brought.take()
+    }
+
+    fn is_set(&self) -> bool {
+        let brought = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        brought.is_some()
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    arrived: Instant,
+    task: AbortHandle,
+    brought: Brought,
+}
+
 /// The connections that are open.
 ///
 /// A browser sends its request at once. So when there are too many, the one that has been silent
-/// longest makes room, and nobody can keep the others out by being slow.
+/// longest makes room, and a slow client cannot keep the others out. A connection that brought the
+/// redirect is not silent: it is never the one.
 #[derive(Debug, Default)]
 struct Connections {
-    tasks: JoinSet<Option<Callback>>,
+    tasks: JoinSet<()>,
     /// Oldest first.
-    arrived: VecDeque<(Instant, AbortHandle)>,
+    open: VecDeque<Connection>,
 }
 
 impl Connections {
@@ -122,39 +154,71 @@ impl Connections {
         if self.tasks.is_empty() {
             return std::future::pending().await;
         }
-        let ended = self.tasks.join_next().await;
-        self.arrived.retain(|(_, task)| !task.is_finished());
-        ended.and_then(Result::ok).flatten()
+        drop(self.tasks.join_next().await);
+        let mut callback = None;
+        self.open.retain(|connection| {
+            let has_ended = connection.task.is_finished();
+            if has_ended {
+                callback = callback.take().or_else(|| connection.brought.take());
+            }
+            !has_ended
+        });
+        callback
+    }
+
+    /// Takes the redirect from a connection that is still open.
+    fn brought(&self) -> Option<Callback> {
+        let mut open = self.open.iter();
+        open.find_map(|connection| connection.brought.take())
     }
 
     /// Returns from when on another connection can be taken.
     fn room(&self) -> Instant {
-        let is_full = self.arrived.len() >= MAX_CONNECTIONS;
-        let oldest = self.arrived.front().filter(|_| is_full);
-        oldest.map_or_else(Instant::now, |(arrived, _)| *arrived + CALLBACK_EVICT_AFTER)
+        let oldest = self
+            .oldest_silent()
+            .and_then(|oldest| self.open.get(oldest));
+        match oldest {
+            Some(oldest) if self.open.len() >= MAX_CONNECTIONS => {
+                oldest.arrived + CALLBACK_EVICT_AFTER
+            }
+            _ => Instant::now(),
+        }
     }
 
     fn admit(&mut self, stream: TcpStream, route: &Arc<CallbackRoute>) {
-        while self.arrived.len() >= MAX_CONNECTIONS {
-            if let Some((_, task)) = self.arrived.pop_front() {
-                task.abort();
-            }
+        while self.open.len() >= MAX_CONNECTIONS {
+            let oldest = self
+                .oldest_silent()
+                .and_then(|oldest| self.open.remove(oldest));
+            // None is silent: they all end within moments of their own accord.
+            let Some(oldest) = oldest else { break };
+            oldest.task.abort();
         }
-        let task = self.tasks.spawn(serve(stream, Arc::clone(route)));
-        self.arrived.push_back((Instant::now(), task));
+        let brought = Brought::default();
+        let serving = serve(stream, Arc::clone(route), brought.clone());
+        self.open.push_back(Connection {
+            arrived: Instant::now(),
+            task: self.tasks.spawn(serving),
+            brought,
+        });
+    }
+
+    fn oldest_silent(&self) -> Option<usize> {
+        let mut open = self.open.iter();
+        open.position(|connection| !connection.brought.is_set())
     }
 }
 
-/// Answers one request; returns what it brought, if it was the one.
-async fn serve(stream: TcpStream, route: Arc<CallbackRoute>) -> Option<Callback> {
+/// Answers one request, and keeps what it brought, if it was the one.
+async fn serve(stream: TcpStream, route: Arc<CallbackRoute>, brought: Brought) {
     // A connection that we close first would keep a fixed port busy for a minute.
-    stream.set_zero_linger().ok()?;
-    // A lock only because the service must be shareable; this task alone uses it.
-    let brought = Mutex::new(None);
+    if stream.set_zero_linger().is_err() {
+        return;
+    }
     let service = service_fn(|request| {
         let (page, callback) = route.handle(&request);
-        if callback.is_some() {
-            *brought.lock().unwrap_or_else(PoisonError::into_inner) = callback;
+        if let Some(callback) = callback {
+            brought.set(callback);
         }
         ready(Ok::<_, Infallible>(page.response()))
     });
@@ -171,7 +235,6 @@ async fn serve(stream: TcpStream, route: Arc<CallbackRoute>) -> Option<Callback>
         let gone = async { while stream.read(&mut [0; 512]).await.is_ok_and(|read| read > 0) {} };
         drop(timeout(BROWSER_CLOSE_TIMEOUT, gone).await);
     }
-    brought.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 const MAX_CONNECTIONS: usize = 16;

@@ -162,14 +162,35 @@ async fn b8_sixteen_connections_are_open_at_most() {
     for number in 1..=17 {
         browsers.push(TcpStream::connect(address).await.unwrap());
         connections.admit(listener.sockets.accept().await, &route);
-        assert_eq!(connections.arrived.len(), number.min(MAX_CONNECTIONS));
+        assert_eq!(connections.open.len(), number.min(MAX_CONNECTIONS));
     }
-    assert!(connections.room() > connections.arrived[0].0, "full");
+    assert!(connections.room() > connections.open[0].arrived, "full");
     // Aborted before it was polled, the oldest is closed; the others are as they were.
     assert!(connections.next().await.is_none());
-    assert_eq!(connections.arrived.len(), MAX_CONNECTIONS);
+    assert_eq!(connections.open.len(), MAX_CONNECTIONS);
     let oldest = timeout(DEADLINE, browsers[0].read(&mut [0; 1])).await;
     assert!(!matches!(oldest, Err(_) | Ok(Ok(1))), "closed: {oldest:?}");
+}
+
+#[tokio::test]
+async fn b8_redirect_that_has_come_is_kept_whatever_comes_after_it() {
+    let listener = CallbackListener::bind(&Redirect::default()).unwrap();
+    let port = listener.place.port;
+    let address = (Ipv4Addr::LOCALHOST, port);
+    let route = Arc::new(CallbackRoute::new(&listener.place, state()));
+    let mut connections = Connections::default();
+    let mut browser = TcpStream::connect(address).await.unwrap();
+    connections.admit(listener.sockets.accept().await, &route);
+    let request = format!("GET {} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n", good());
+    browser.write_all(request.as_bytes()).await.unwrap();
+    // The browser has its page and keeps the connection open.
+    assert_ne!(browser.read(&mut [0; 4096]).await.unwrap(), 0);
+    let mut others = Vec::new();
+    for _ in 0..MAX_CONNECTIONS * 2 {
+        others.push(TcpStream::connect(address).await.unwrap());
+        connections.admit(listener.sockets.accept().await, &route);
+    }
+    assert!(connections.brought().is_some(), "as at the deadline");
 }
 
 #[tokio::test]
