@@ -1,11 +1,11 @@
 //! What a process must not end in the middle of.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use keyway_store::GrantKey;
+use keyway_store::{ClaimId, Generation, GrantKey};
 
 /// What a process must not end in the middle of: tokens that are renewed, and what is stored aside.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ struct Counts {
     /// The sign-ins whose refresh token this process has claimed.
     /// Held for one change or one look, on threads of the store as well; no other lock is taken
     /// under it.
-    claimed: Mutex<HashSet<GrantKey>>,
+    claimed: Mutex<HashMap<GrantKey, (ClaimId, Generation)>>,
     /// How much is being stored that no caller waits for.
     ///
     /// `Relaxed`: the number guards no other data. It is raised before the thread that stores is
@@ -54,7 +54,34 @@ impl InFlight {
         Storing(self.clone())
     }
 
-    pub(crate) fn claimed(&self) -> MutexGuard<'_, HashSet<GrantKey>> {
+    /// Counts a claim from here on.
+    pub(crate) fn begin(&self, grant: &GrantKey, claim: ClaimId, generation: Generation) {
+        self.claimed().insert(grant.clone(), (claim, generation));
+    }
+
+    /// Counts a claim no longer. An earlier claim on the same sign-in, ended late, changes nothing.
+    pub(crate) fn end_claim(&self, grant: &GrantKey, claim: ClaimId) {
+        self.end(grant, |(claimed, _)| *claimed == claim);
+    }
+
+    /// Counts the claim on a generation no longer, or on one before it.
+    pub(crate) fn end_generation(&self, grant: &GrantKey, generation: Generation) {
+        self.end(grant, |(_, claimed)| *claimed <= generation);
+    }
+
+    /// Counts every claim on a sign-in no longer: it is gone.
+    pub(crate) fn end_all(&self, grant: &GrantKey) {
+        self.end(grant, |_| true);
+    }
+
+    fn end(&self, grant: &GrantKey, is_meant: impl FnOnce(&(ClaimId, Generation)) -> bool) {
+        let mut claimed = self.claimed();
+        if claimed.get(grant).is_some_and(is_meant) {
+            claimed.remove(grant);
+        }
+    }
+
+    fn claimed(&self) -> MutexGuard<'_, HashMap<GrantKey, (ClaimId, Generation)>> {
         self.0
             .claimed
             .lock()
@@ -73,3 +100,26 @@ impl Drop for Storing {
 }
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_ends_late_does_not_end_the_one_after_it() {
+        let in_flight = InFlight::default();
+        let grant = GrantKey::new("default").plugin("p").server("s");
+        let [first, second] = [1, 2].map(ClaimId::new);
+        let [old, new] = [1, 2].map(Generation::new);
+        in_flight.begin(&grant, first, old);
+        in_flight.begin(&grant, second, new);
+        in_flight.end_claim(&grant, first);
+        in_flight.end_generation(&grant, old);
+        assert!(!in_flight.is_settled());
+        in_flight.end_claim(&grant, second);
+        assert!(in_flight.is_settled());
+        in_flight.begin(&grant, second, new);
+        in_flight.end_generation(&grant, new);
+        assert!(in_flight.is_settled());
+    }
+}

@@ -95,9 +95,9 @@ impl KeptVault {
 
 impl KeptVault {
     /// Counts a claim that was made: from here on the process must not end in the middle of it.
-    fn counted(&self, grant: &GrantKey, claim: Claim) -> Claim {
-        if matches!(claim, Claim::Claimed(_)) {
-            self.in_flight.claimed().insert(grant.clone());
+    fn counted(&self, grant: &GrantKey, generation: Generation, claim: Claim) -> Claim {
+        if let Claim::Claimed(claimed) = &claim {
+            self.in_flight.begin(grant, claimed.id, generation);
         }
         claim
     }
@@ -124,7 +124,7 @@ impl GrantStore for KeptVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         let claim = self.get()?.claim(grant, generation, lifetime)?;
-        Ok(self.counted(grant, claim))
+        Ok(self.counted(grant, generation, claim))
     }
 
     fn take_over(
@@ -134,7 +134,7 @@ impl GrantStore for KeptVault {
         lifetime: Duration,
     ) -> Result<Claim, StoreError> {
         let claim = self.get()?.take_over(grant, generation, lifetime)?;
-        Ok(self.counted(grant, claim))
+        Ok(self.counted(grant, generation, claim))
     }
 
     fn commit(
@@ -144,20 +144,20 @@ impl GrantStore for KeptVault {
         tokens: &Tokens,
     ) -> Result<Commit, StoreError> {
         let committed = self.get()?.commit(grant, generation, tokens)?;
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_generation(grant, generation);
         Ok(committed)
     }
 
     fn release(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
         let released = self.get()?.release(grant, claim);
         // Whether or not that succeeded: a claim that brought nothing ends with the process as well.
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_claim(grant, claim);
         released
     }
 
     fn answer_lost(&self, grant: &GrantKey, claim: ClaimId) -> Result<bool, StoreError> {
         let ended = self.get()?.answer_lost(grant, claim);
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_claim(grant, claim);
         ended
     }
 
@@ -168,7 +168,7 @@ impl GrantStore for KeptVault {
         wait: Duration,
     ) -> Result<bool, StoreError> {
         let ended = self.get()?.postpone(grant, claim, wait);
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_claim(grant, claim);
         ended
     }
 
@@ -180,7 +180,7 @@ impl GrantStore for KeptVault {
     ) -> Result<(), StoreError> {
         self.get()?.journal(grant, generation, tokens)?;
         // Safe from here on, whether or not the commit succeeds in this process.
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_generation(grant, generation);
         Ok(())
     }
 
@@ -191,7 +191,7 @@ impl GrantStore for KeptVault {
         rejected: &Fingerprint,
     ) -> Result<Marked, StoreError> {
         let marked = self.get()?.mark_reauth(grant, generation, rejected)?;
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_generation(grant, generation);
         Ok(marked)
     }
 
@@ -235,7 +235,7 @@ impl GrantStore for KeptVault {
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         let generation = self.get()?.put(grant, tokens)?;
         // A sign-in over an earlier one claims that first, and storing it ends the claim.
-        self.in_flight.claimed().remove(grant);
+        self.in_flight.end_generation(grant, generation);
         Ok(generation)
     }
 
@@ -244,7 +244,7 @@ impl GrantStore for KeptVault {
             Some(vault) => {
                 let deleted = vault.delete(grant)?;
                 // A sign-out claims first, so that no process renews what is revoked.
-                self.in_flight.claimed().remove(grant);
+                self.in_flight.end_all(grant);
                 Ok(deleted)
             }
             None => Ok(Deleted::Absent),
