@@ -110,8 +110,9 @@ impl Demo {
         let manners = Manners {
             token_life: self.settings.token_life,
             now: self.settings.now,
+            clock: Arc::clone(&self.settings.clock),
         };
-        let servers = Servers::start(&self.ports, &self.credentials, &journal, manners)?;
+        let servers = Servers::start(&self.ports, &self.credentials, &journal, &manners)?;
         let tour = Tour::new(
             &self.plugin(),
             &self.home(),

@@ -5,6 +5,7 @@
 //! connects. Nothing of the person's is read or written: everything is in one temporary folder,
 //! which goes when the [`Demo`] is dropped. Credentials live in memory alone.
 
+mod clock;
 mod credentials;
 mod demo;
 mod error;
@@ -17,6 +18,7 @@ mod stdio;
 mod tour;
 mod user_agent;
 
+pub use self::clock::DemoClock;
 pub use self::demo::{Demo, Open};
 pub use self::error::DemoError;
 pub use self::journal::{Event, Journal, Seen};

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use self::authority::Authority;
 use self::gate::Gate;
 use self::site::{Site, Talk};
+use crate::clock::DemoClock;
 use crate::credentials::{
     API_KEY, Credentials, EVENTS_TOKEN, LIVE_TOKEN, SIGNING_KEY, SIGNING_SECRET, TENANT, TOKEN,
 };
@@ -89,12 +90,14 @@ pub(crate) struct Servers {
 }
 
 /// How the servers behave.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Manners {
     /// How long an access token of `docs` lives.
     pub(crate) token_life: Duration,
     /// What time it is.
     pub(crate) now: fn() -> SystemTime,
+    /// By which access tokens expire.
+    pub(crate) clock: Arc<DemoClock>,
 }
 
 impl Servers {
@@ -103,10 +106,10 @@ impl Servers {
         ports: &Ports,
         credentials: &Credentials,
         journal: &Journal,
-        manners: Manners,
+        manners: &Manners,
     ) -> Result<Self, DemoError> {
         let secret = |name| credentials.get(name);
-        let authority = Authority::new(&ports.docs.authority(), manners.token_life, journal);
+        let authority = Authority::new(&ports.docs.authority(), manners, journal);
         let signature = Gate::Signature {
             key: secret(SIGNING_KEY)?,
             secret: secret(SIGNING_SECRET)?,

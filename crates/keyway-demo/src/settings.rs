@@ -10,6 +10,8 @@ use keyway::connect::Isolation;
 use keyway::events::Events;
 use keyway::sign_in::Presenter;
 
+use crate::clock::DemoClock;
+
 /// What a demo needs of the process it runs in.
 pub struct Settings {
     /// The program that is launcher, headers helper and stdio server.
@@ -24,8 +26,10 @@ pub struct Settings {
     pub token_life: Duration,
     /// Where events go.
     pub events: Events,
-    /// What time it is.
+    /// What time it is for programs that the demo starts.
     pub now: fn() -> SystemTime,
+    /// What time it is for `docs` and for the host: decides when a token expires.
+    pub clock: Arc<DemoClock>,
 }
 
 impl fmt::Debug for Settings {

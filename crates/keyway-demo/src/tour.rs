@@ -76,6 +76,7 @@ impl Tour {
             .presenter(Arc::clone(&settings.presenter))
             .asking(PromptPolicy::WhenNeeded)
             .events(settings.events.clone())
+            .clock(Arc::clone(&settings.clock) as _)
             // As with `--trust`: this plugin was written a moment ago, by us.
             .dangerous_approve_all(true)
             .build()?;

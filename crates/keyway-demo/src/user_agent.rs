@@ -3,60 +3,97 @@
 //! It follows what the page says, not what this crate knows about it. Loopback and plain HTTP only.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
+use keyway::connect::BoxFuture;
+use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter, Typed};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use url::{Host, Url, form_urlencoded};
 
 /// Agrees to every consent page on this machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct UserAgent;
+#[derive(Debug)]
+pub struct UserAgent {
+    /// Why the last page led nowhere; whoever waits for its answer stops waiting then.
+    failure: watch::Sender<Option<String>>,
+}
+
+impl Default for UserAgent {
+    fn default() -> Self {
+        Self {
+            failure: watch::Sender::new(None),
+        }
+    }
+}
 
 impl Presenter for UserAgent {
     fn show(&self, question: &ConsentQuestion) -> Result<(), InteractionError> {
         let url = question.url.clone();
-        // Who asked listens meanwhile, and gives up in time if no answer comes.
-        drop(tokio::spawn(async move { agree(url).await }));
+        let failure = self.failure.clone();
+        failure.send_replace(None);
+        drop(tokio::spawn(async move {
+            if let Err(error) = agree(url).await {
+                failure.send_replace(Some(error.to_string()));
+            }
+        }));
         Ok(())
+    }
+
+    fn typed(&self) -> BoxFuture<'_, Result<Typed, InteractionError>> {
+        let mut failure = self.failure.subscribe();
+        Box::pin(async move {
+            // The sender lives as long as `self`, so this ends with a failure or never.
+            match failure.wait_for(Option::is_some).await {
+                Ok(why) => Err(InteractionError::Listener {
+                    why: why.clone().unwrap_or_default(),
+                }),
+                Err(_) => Err(InteractionError::Cancelled),
+            }
+        })
     }
 }
 
-/// Opens a page, presses its button if it has one, and follows redirects; `None` where it got lost.
-async fn agree(mut url: Url) -> Option<()> {
+/// Opens a page, presses its button if it has one, and follows redirects.
+async fn agree(mut url: Url) -> io::Result<()> {
     let mut body = None;
-    for _ in 0..MOST_PAGES {
-        let answer = timeout(PATIENCE, ask(&url, body.take())).await.ok()?.ok()?;
-        let (head, html) = answer.split_once("\r\n\r\n")?;
+    for _ in 0..MAX_PAGES {
+        let answer = timeout(PAGE_TIMEOUT, ask(&url, body.take()));
+        let answer = answer.await.unwrap_or_else(|_| {
+            let seconds = PAGE_TIMEOUT.as_secs();
+            Err(io::Error::other(format!("no answer within {seconds} s")))
+        });
+        let answer = answer.map_err(|error| at(&url, &error))?;
+        let unreadable = || at(&url, &"not an HTTP response");
+        let (head, html) = answer.split_once("\r\n\r\n").ok_or_else(unreadable)?;
+        let next = |target: &str| url.join(target).map_err(|error| at(&url, &error));
         if let Some(location) = header(head, "location") {
-            url = url.join(location).ok()?;
+            url = next(location)?;
         } else if let Some(form) = Form::of(html) {
-            url = url.join(&form.action).ok()?;
+            url = next(&form.action)?;
             body = Some(form.fields);
         } else {
-            return Some(());
+            return Ok(());
         }
     }
-    None
+    Err(at(&url, &"too many redirects"))
+}
+
+/// Says at which page something went wrong; its query holds a code and is not shown.
+fn at(url: &Url, why: &dyn std::fmt::Display) -> io::Error {
+    let origin = url.origin().ascii_serialization();
+    io::Error::other(format!("`{origin}{}`: {why}", url.path()))
 }
 
 /// Sends a request, a form if there is one, and reads the answer to its end.
 async fn ask(url: &Url, form: Option<String>) -> io::Result<String> {
     let elsewhere = || io::Error::other("this is not plain HTTP on this machine");
-    let port = url.port().ok_or_else(elsewhere)?;
-    let is_local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    if url.scheme() != "http" || !is_local {
-        return Err(elsewhere());
-    }
-    let host = url.host_str().unwrap_or_default();
-    let mut stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    let addresses = loopback_addresses(url).ok_or_else(elsewhere)?;
+    let (host, port) = (url.host_str().unwrap_or_default(), url.port());
+    let port = port.ok_or_else(elsewhere)?;
+    let mut stream = TcpStream::connect(addresses.as_slice()).await?;
     let query = url.query().map(|query| format!("?{query}"));
     let target = format!("{}{}", url.path(), query.unwrap_or_default());
     let head = format!("host: {host}:{port}\r\naccept: text/html\r\nconnection: close\r\n");
@@ -71,8 +108,24 @@ async fn ask(url: &Url, form: Option<String>) -> io::Result<String> {
     };
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(MOST_BYTES).read_to_end(&mut answer).await?;
+    stream.take(MAX_PAGE_BYTES).read_to_end(&mut answer).await?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// Returns where a plain HTTP address on this machine leads; `None` for any other.
+///
+/// `localhost` is loopback without asking a resolver (RFC 6761 §6.3): a container without
+/// `/etc/hosts` has none that knows it, and browsers do the same.
+fn loopback_addresses(url: &Url) -> Option<Vec<SocketAddr>> {
+    let addresses: Vec<IpAddr> = match url.host()? {
+        Host::Domain("localhost") => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        Host::Ipv4(address) if address.is_loopback() => vec![address.into()],
+        Host::Ipv6(address) if address.is_loopback() => vec![address.into()],
+        _ => return None,
+    };
+    let port = url.port().filter(|_| url.scheme() == "http")?;
+    let addresses = addresses.into_iter();
+    Some(addresses.map(|it| SocketAddr::new(it, port)).collect())
 }
 
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
@@ -111,12 +164,15 @@ fn attribute<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     value.split_once('"').map(|(value, _)| value)
 }
 
-const MOST_PAGES: usize = 8;
-const MOST_BYTES: u64 = 64 * 1024;
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_PAGES: usize = 8;
+const MAX_PAGE_BYTES: u64 = 64 * 1024;
+/// Generous: a machine that is busy answers late, and a person would wait as well.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
+    use keyway_secret::Secret;
+
     use super::*;
 
     #[test]
@@ -127,6 +183,28 @@ mod tests {
         assert_eq!(form.action, "/consent");
         assert_eq!(form.fields, "question=a+b%26c");
         assert_eq!(Form::of("<h1>You are signed in</h1>"), None);
+    }
+
+    #[test]
+    fn localhost_is_loopback_without_a_resolver() {
+        let url = Url::parse("http://localhost:7/callback").unwrap();
+        let addresses = loopback_addresses(&url).unwrap();
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(addresses, ["127.0.0.1:7", "[::1]:7"]);
+    }
+
+    #[tokio::test]
+    async fn a_page_that_leads_nowhere_ends_the_wait_and_names_the_page() {
+        let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let agent = UserAgent::default();
+        let page = Url::parse(&format!("http://{address}/authorize?code=c-1")).unwrap();
+        let question = ConsentQuestion::new(page, Secret::new("state".to_owned()));
+        agent.show(&question).unwrap();
+        let why = agent.typed().await.unwrap_err().to_string();
+        assert!(why.contains(&format!("http://{address}/authorize")), "{why}");
+        assert!(!why.contains("c-1"), "{why}");
     }
 
     #[tokio::test]

@@ -22,10 +22,11 @@ fn demo() -> Demo {
         binary: "/nonexistent".into(),
         environment: Vec::new(),
         isolation: Isolation::default(),
-        presenter: Arc::new(UserAgent),
+        presenter: Arc::new(UserAgent::default()),
         token_life: Duration::from_secs(60),
         events: keyway::events::Events::default(),
         now: SystemTime::now,
+        clock: Arc::default(),
     })
     .unwrap()
 }

@@ -55,6 +55,12 @@ pub(crate) const REOPEN_DELAY: Duration = Duration::from_millis(250);
 #[cfg(feature = "sse")]
 pub(crate) const MAX_REOPEN_DELAY: Duration = Duration::from_secs(2);
 
+// Programs.
+
+/// Before a program whose file is open for writing is started again, doubled each time.
+#[cfg(feature = "stdio")]
+pub(crate) const BUSY_DELAY: Duration = Duration::from_millis(5);
+
 // Sign-in.
 
 /// For a metadata document (contract §8).

@@ -15,7 +15,7 @@ use keyway::connect::{Isolation, harden_self};
 use keyway::sign_in::Presenter;
 use keyway::vault::Folders;
 use keyway_code::Exit;
-use keyway_demo::{Event, Open, Row, Settings, UserAgent};
+use keyway_demo::{DemoClock, Event, Open, Row, Settings, UserAgent};
 use keyway_mcp::states::{Reason, Standing, State};
 use keyway_secret::{Clock as _, SystemClock};
 use tokio::sync::mpsc;
@@ -64,23 +64,25 @@ pub(crate) fn run(arguments: &Demo, context: &CommandContext) -> Result<Exit, Cl
     let person = (!arguments.check).then(|| Arc::new(Person::new(arguments.browser())));
     let presenter: Arc<dyn Presenter> = match &person {
         Some(person) => Arc::clone(person) as _,
-        None => Arc::new(UserAgent),
+        None => Arc::new(UserAgent::default()),
     };
+    let clock = Arc::new(DemoClock::default());
     let demo = keyway_demo::Demo::prepare(Settings {
         binary,
         environment: ProcessEnvironment::all(),
         isolation: isolation(),
         presenter,
-        token_life: person.as_ref().map_or(SHORT_LIFE, |_| LIFE),
+        token_life: TOKEN_LIFE,
         events: context.events.clone(),
         now,
+        clock: Arc::clone(&clock),
     })?;
     // The runtime ends, with all that it runs, before the folder goes.
     let shown = super::block_on_to_its_end(async {
         let open = demo.open()?;
         let shown = async {
             match &person {
-                None => check(arguments, context, &open).await,
+                None => check(arguments, context, (&open, &clock)).await,
                 Some(person) => show(arguments, context, (&demo, &open), person).await,
             }
         };
@@ -114,8 +116,12 @@ fn isolation() -> Isolation {
     isolation
 }
 
-/// Visits all servers, waits until a token has expired, and visits its server again.
-async fn check(arguments: &Demo, context: &CommandContext, open: &Open) -> Result<Exit, CliError> {
+/// Visits all servers, moves the clock until a token has expired, and visits its server again.
+async fn check(
+    arguments: &Demo,
+    context: &CommandContext,
+    (open, clock): (&Open, &DemoClock),
+) -> Result<Exit, CliError> {
     let what = "visiting the demo servers, then letting a token expire".to_owned();
     let waiting = Waiting::start(context, what, None);
     let rows = Visits::start(open).collect(context, open, None).await;
@@ -123,13 +129,13 @@ async fn check(arguments: &Demo, context: &CommandContext, open: &Open) -> Resul
     let before = refreshes();
     let is_signed_in = rows.iter().any(|row| row.server == DOCS && row.is_good());
     let renewal = if is_signed_in {
-        sleep(SHORT_LIFE + MARGIN).await;
+        clock.advance(TOKEN_LIFE);
         let again = open.tour.visit(DOCS).await;
         Renewal {
             works: again.is_some_and(|row| row.is_good()),
             refreshes: refreshes().saturating_sub(before),
             sign_ins: open.journal.count(DOCS, Event::Consented),
-            token_life: SHORT_LIFE,
+            token_life: TOKEN_LIFE,
         }
     } else {
         Renewal::default()
@@ -291,9 +297,6 @@ const DOCS: &str = "docs";
 const LEFT: &str = "local";
 
 /// How long an access token lives: short enough to see it renewed.
-const LIFE: Duration = Duration::from_secs(60);
-/// The same where nobody wants to wait for it.
-const SHORT_LIFE: Duration = Duration::from_secs(4);
+const TOKEN_LIFE: Duration = Duration::from_secs(60);
 /// How often the journal of the servers is looked at.
 const GLANCE: Duration = Duration::from_millis(250);
-const MARGIN: Duration = Duration::from_millis(200);

@@ -14,7 +14,7 @@ use url::{Host, Url};
 
 use super::http::{Request, empty, json, with};
 use super::tokens::{Asked, Client, Rotation, Tokens};
-use super::{MCP, page};
+use super::{MCP, Manners, page};
 use crate::journal::{Event, Journal};
 
 /// An authorization server for one resource, in the same origin.
@@ -28,12 +28,12 @@ pub(super) struct Authority {
 
 impl Authority {
     /// Makes one; `authority` is host and port.
-    pub(super) fn new(authority: &str, life: Duration, journal: &Journal) -> Arc<Self> {
+    pub(super) fn new(authority: &str, manners: &Manners, journal: &Journal) -> Arc<Self> {
         Arc::new(Self {
             origin: format!("http://{authority}"),
-            life,
+            life: manners.token_life,
             journal: journal.clone(),
-            tokens: Mutex::default(),
+            tokens: Mutex::new(Tokens::by(Arc::clone(&manners.clock))),
         })
     }
 

@@ -1,17 +1,21 @@
 //! What the authorization server remembers. Of tokens and codes only fingerprints.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use keyway_secret::Clock as _;
 use ring::digest::{SHA256, digest};
 
+use crate::clock::DemoClock;
 use crate::credentials::{fingerprint, random_hex, secret};
 
 /// Everything that was registered, asked and issued.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
+    clock: Arc<DemoClock>,
     clients: HashMap<String, Client>,
     questions: HashMap<String, Asked>,
     codes: HashMap<String, (Asked, Instant)>,
@@ -69,6 +73,14 @@ pub(super) enum Rotation {
 }
 
 impl Tokens {
+    /// Tokens and codes expire by `clock`.
+    pub(super) fn by(clock: Arc<DemoClock>) -> Self {
+        Self {
+            clock,
+            ..Self::default()
+        }
+    }
+
     /// Takes a client in; `None` if there are too many.
     pub(super) fn register(&mut self, client: Client) -> Option<String> {
         let id = random_hex().filter(|_| self.clients.len() < MOST)?;
@@ -95,7 +107,7 @@ impl Tokens {
     pub(super) fn agree(&mut self, name: &str) -> Option<(Asked, String)> {
         let asked = self.questions.remove(&fingerprint(name))?;
         let code = secret()?;
-        let ends = Instant::now() + CODE_LIFE;
+        let ends = self.clock.monotonic() + CODE_LIFE;
         self.codes.insert(fingerprint(&code), (asked.clone(), ends));
         Some((asked, code))
     }
@@ -111,7 +123,7 @@ impl Tokens {
         let (asked, ends) = self.codes.remove(&fingerprint(code))?;
         // RFC 7636 §4.6
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
-        let is_sound = Instant::now() < ends
+        let is_sound = self.clock.monotonic() < ends
             && asked.client == client
             && asked.redirect_uri == redirect_uri
             && asked.challenge == challenge;
@@ -145,7 +157,7 @@ impl Tokens {
     pub(super) fn accepts(&self, token: &str) -> bool {
         self.access.get(&fingerprint(token)).is_some_and(|known| {
             let lives = self.families.get(known.family);
-            Instant::now() < known.ends && lives.is_some_and(|lives| *lives)
+            self.clock.monotonic() < known.ends && lives.is_some_and(|lives| *lives)
         })
     }
 
@@ -164,7 +176,7 @@ impl Tokens {
     }
 
     fn issue(&mut self, family: usize, client: &str, life: Duration) -> Option<Issued> {
-        let now = Instant::now();
+        let now = self.clock.monotonic();
         self.access.retain(|_, known| now < known.ends);
         let (access, refresh) = (secret()?, secret()?);
         let ends = now + life;

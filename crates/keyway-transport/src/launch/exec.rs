@@ -4,6 +4,7 @@
 //! and stays beside the program, because process 1 ignores signals that would end any other program
 //! and has to collect what others leave behind.
 
+use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,6 +25,7 @@ use super::own_process::{drop_streams, exit_code, parent_of};
 use super::report::Report;
 use super::spec::{LENGTH_BYTES, LaunchMode, LaunchSpec, MAX_SPEC_BYTES};
 use super::stage::LaunchStage;
+use crate::times::BUSY_DELAY;
 
 /// Reads a spec from standard input, isolates this process and starts the program.
 ///
@@ -71,11 +73,14 @@ fn launch(words: &[String]) -> Result<u8, Failure> {
     find(&spec).map_err(Failure::at(LaunchStage::Program))?;
     Report::Ready { level, group }.send();
     let error = match place {
-        Place::First => match start(&spec) {
+        Place::First => match until_not_busy(|| start(&spec)) {
             Ok(program) => return Ok(stay(program)),
             Err(error) => error,
         },
-        Place::Only => command(&spec).exec(),
+        Place::Only => {
+            let Err(error) = until_not_busy(|| Err::<Infallible, _>(command(&spec).exec()));
+            error
+        }
     };
     // The parent has stopped listening for reports: this is for whoever reads the last lines.
     drop(writeln!(io::stderr(), "cannot be executed: {error}"));
@@ -129,6 +134,24 @@ fn command(spec: &LaunchSpec) -> Command {
 fn start(spec: &LaunchSpec) -> io::Result<Pid> {
     let program = command(spec).spawn()?;
     Ok(Pid::from_child(&program))
+}
+
+/// Starts a program, and again after a moment while its file is open for writing (`ETXTBSY`).
+///
+/// A file that was written a moment ago can still be open in a process that another thread of its
+/// writer forked and that has not executed anything yet; the writer cannot know.
+fn until_not_busy<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut delay = BUSY_DELAY;
+    for _ in 0..BUSY_RETRIES {
+        match start() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(delay);
+                delay *= 2;
+            }
+            outcome => return outcome,
+        }
+    }
+    start()
 }
 
 /// Collects what ends until the program has ended; the kernel then ends the rest.
@@ -220,3 +243,53 @@ impl Failure {
 const FIRST_BEYOND_STANDARD: i32 = 3;
 /// Where `exec` looks without a `PATH`.
 pub(super) const DEFAULT_PATH: &str = "/bin:/usr/bin";
+/// How often a program whose file is open for writing is tried again: 1.3 s in all.
+const BUSY_RETRIES: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{OpenOptions, Permissions};
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+
+    use super::*;
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a program has to be started to be busy"
+    )]
+    fn a_program_whose_file_is_still_open_for_writing_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("helper");
+        std::fs::write(&path, "#!/bin/sh\nexit 7\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        let writer = OpenOptions::new().append(true).mode(0o700).open(&path);
+        let mut writer = Some(writer.unwrap());
+        let mut seen = Vec::new();
+        let status = until_not_busy(|| {
+            let outcome = Command::new(&path).status();
+            seen.push(outcome.as_ref().err().map(io::Error::kind));
+            drop(writer.take());
+            outcome
+        });
+        assert_eq!(seen.first(), Some(&Some(io::ErrorKind::ExecutableFileBusy)));
+        assert_eq!(status.unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn any_other_failure_is_final_and_a_busy_file_is_not_tried_forever() {
+        let mut tries = 0;
+        let mut fail = |kind: io::ErrorKind| {
+            tries = 0;
+            let outcome: io::Result<()> = until_not_busy(|| {
+                tries += 1;
+                Err(kind.into())
+            });
+            (outcome.unwrap_err().kind(), tries)
+        };
+        let missing = io::ErrorKind::NotFound;
+        assert_eq!(fail(missing), (missing, 1));
+        let busy = io::ErrorKind::ExecutableFileBusy;
+        assert_eq!(fail(busy), (busy, BUSY_RETRIES + 1));
+    }
+}

@@ -189,8 +189,8 @@ fn told(renewal: Renewal) -> String {
     let refreshes = renewal.refreshes;
     if renewal.is_silent() {
         return format!(
-            "The access token of `docs` expired after {life} s and was renewed without a question \
-             (refreshes: {refreshes}, sign-ins: 1)\n"
+            "The access token of `docs` expired (the demo's clock was moved {life} s ahead) and was \
+             renewed without a question (refreshes: {refreshes}, sign-ins: 1)\n"
         );
     }
     format!(

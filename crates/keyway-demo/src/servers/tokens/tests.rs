@@ -83,10 +83,11 @@ fn a_refresh_token_of_another_client_is_unknown() {
 
 #[test]
 fn an_access_token_ends_by_its_clock_and_by_signing_out() {
-    let mut tokens = Tokens::default();
-    let code = code(&mut tokens);
-    let issued = tokens.exchange(&code, VERIFIER, ("client", CALLBACK), Duration::ZERO);
-    assert!(!tokens.accepts(&issued.unwrap().access));
+    let clock = Arc::new(DemoClock::default());
+    let mut tokens = Tokens::by(Arc::clone(&clock));
+    let issued = signed_in(&mut tokens);
+    clock.advance(LIFE);
+    assert!(!tokens.accepts(&issued.access));
     let issued = signed_in(&mut tokens);
     assert!(tokens.accepts(&issued.access));
     assert!(tokens.revoke(&issued.refresh));
