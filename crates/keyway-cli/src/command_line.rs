@@ -5,11 +5,7 @@ use keyway_code::Exit;
 
 use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
-use crate::commands::{
-    call, check, client_metadata, complete, completions, convert, demo, docs, doctor, env, explain,
-    headers, help, install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run,
-    schema, serve, service, status, token, tools, trust, uninstall, vault,
-};
+use crate::commands::{call, check, client_metadata, complete, completions, convert, demo, docs, doctor, embed, env, explain, headers, help, install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve, service, status, token, tools, trust, uninstall, vault};
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
 
@@ -39,6 +35,7 @@ pub(crate) enum Command {
     Service(Later<service::Service>),
     Open(Later<open::Open>),
     Token(Later<token::Token>),
+    Embed(Later<embed::Embed>),
     Env(Later<env::Env>),
     /// List the tools of servers
     #[command(after_help = "\
@@ -98,6 +95,7 @@ impl Command {
             Self::Read(read) => read.format,
             Self::Probe(probe) => probe.format,
             Self::Demo(demo) => demo.format,
+            Self::Embed(embed) => embed.format(),
             Self::Env(env) => env.format(),
             Self::Token(token) => token.format(),
             Self::Trust(trust) => trust.format(),
@@ -119,6 +117,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Service(service) => service::run(service, context),
         Command::Open(open) => open::run(open, context),
         Command::Token(token) => token::run(token, context),
+        Command::Embed(embed) => embed::run(embed, context),
         Command::Env(env) => env::run(env, context),
         Command::Tools(list) => tools::run(list, tools::TOOLS, context),
         Command::Resources(list) => tools::run(list, tools::RESOURCES, context),

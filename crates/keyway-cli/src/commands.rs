@@ -9,6 +9,7 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod embed;
 pub(crate) mod env;
 pub(crate) mod explain;
 pub(crate) mod headers;

@@ -10,6 +10,7 @@ mod canary;
 mod check;
 mod completion;
 mod confidential;
+mod control;
 mod convert;
 mod cost;
 mod debug;

@@ -203,7 +203,10 @@ mod tests {
         let question = ConsentQuestion::new(page, Secret::new("state".to_owned()));
         agent.show(&question).unwrap();
         let why = agent.typed().await.unwrap_err().to_string();
-        assert!(why.contains(&format!("http://{address}/authorize")), "{why}");
+        assert!(
+            why.contains(&format!("http://{address}/authorize")),
+            "{why}"
+        );
         assert!(!why.contains("c-1"), "{why}");
     }
 

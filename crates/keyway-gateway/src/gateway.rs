@@ -12,7 +12,6 @@ mod connection_pool;
 mod dynamic_connections;
 mod event_streams;
 mod exchange;
-mod gateway_token;
 mod guard;
 mod http_sse;
 mod legacy;
@@ -40,7 +39,6 @@ use tokio::time::{Instant, interval};
 pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
-pub use self::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope, TokenStore};
 use self::metrics::Metrics;
 use self::principal::TokenTable;
 use self::reply::{SESSION_ID, VERSION};
@@ -50,7 +48,9 @@ pub use self::served_servers::{ServedServer, Upstream};
 use self::session_store::SessionStore;
 pub(crate) use self::shared_client::SharedClient;
 use crate::activity::{self, Activity, Outcome, RequestRecorder};
+use crate::control::Control;
 use crate::dashboard::Dashboard;
+pub use crate::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope, TokenStore};
 use crate::timeouts::MAINTENANCE_INTERVAL;
 use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
@@ -67,6 +67,7 @@ pub struct Gateway {
     metrics: Metrics,
     activity: Arc<Activity>,
     dashboard: Option<Arc<Dashboard>>,
+    control: Option<Arc<Control>>,
 }
 
 impl Gateway {
@@ -80,6 +81,7 @@ impl Gateway {
             metrics: Metrics::default(),
             activity: Arc::default(),
             dashboard: None,
+            control: None,
         }
     }
 
@@ -94,6 +96,13 @@ impl Gateway {
     #[must_use]
     pub fn with_dashboard(mut self, dashboard: Arc<Dashboard>) -> Self {
         self.dashboard = Some(dashboard);
+        self
+    }
+
+    /// Answers hosts of the same user on the private socket as well.
+    #[must_use]
+    pub fn with_control(mut self, control: Arc<Control>) -> Self {
+        self.control = Some(control);
         self
     }
 
@@ -182,6 +191,9 @@ impl Gateway {
         if let Some(dashboard) = &self.dashboard {
             dashboard.stop_streams();
         }
+        if let Some(control) = &self.control {
+            control.stop_streams();
+        }
     }
 
     /// Closes all connections, and waits until every server has gone.
@@ -208,6 +220,9 @@ impl Gateway {
         }
         if let Some(dashboard) = self.dashboard.as_ref().filter(|_| Dashboard::is_own(path)) {
             return dashboard.answer(request).await;
+        }
+        if let Some(control) = self.control.as_ref().filter(|_| Control::is_own(path)) {
+            return control.answer(request).await;
         }
         let principal = self.tokens.principal(request.peer, &request.headers);
         let Some(principal) = principal.await else {

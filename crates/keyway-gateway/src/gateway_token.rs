@@ -1,4 +1,5 @@
-//! What a client has to show: a capability, kept as a hash, with the servers that it opens.
+//! What a client has to show: a capability, kept as a hash, with the servers that it opens; and what
+//! a host has to show before it may approve entries, kept in the same way.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,12 +41,12 @@ impl GatewayToken {
 
     /// Returns what the gateway tells apart its holders by.
     #[must_use]
-    pub(super) const fn hash(&self) -> TokenHash {
+    pub(crate) const fn hash(&self) -> TokenHash {
         self.hash
     }
 
     #[cfg(test)]
-    pub(super) fn for_test(token: &str, servers: Option<&[&str]>) -> Self {
+    pub(crate) fn for_test(token: &str, servers: Option<&[&str]>) -> Self {
         let scope = |text: &&str| TokenScope::read(text).unwrap();
         Self {
             name: "test".to_owned(),
@@ -105,11 +106,11 @@ impl fmt::Display for TokenScope {
 
 /// The hash of a capability. It has 256 random bits, so that it needs no salt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct TokenHash([u8; 32]);
+pub(crate) struct TokenHash([u8; 32]);
 
 impl TokenHash {
     /// Hashes what a client showed.
-    pub(super) fn of(token: &str) -> Self {
+    pub(crate) fn of(token: &str) -> Self {
         let mut hasher = Blake2b::<U32>::new();
         hasher.update(b"keyway capability 1\0");
         hasher.update(token.as_bytes());
@@ -125,6 +126,7 @@ pub type TokenReader = Arc<dyn Fn() -> Result<Vec<GatewayToken>, VaultError> + S
 pub struct TokenStore<'a> {
     vault: &'a Vault,
     namespace: Namespace,
+    prefix: &'static str,
 }
 
 impl<'a> TokenStore<'a> {
@@ -134,8 +136,25 @@ impl<'a> TokenStore<'a> {
     ///
     /// Returns a [`VaultError`] if the vault cannot be used.
     pub fn new(vault: &'a Vault) -> Result<Self, VaultError> {
-        let namespace = Namespace::new("capability")?;
-        Ok(Self { vault, namespace })
+        Ok(Self {
+            vault,
+            namespace: Namespace::new("capability")?,
+            prefix: CLIENT_PREFIX,
+        })
+    }
+
+    /// Opens the register of hosts that may approve entries. Their tokens open no server, and those
+    /// of clients approve nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenStore::new`].
+    pub fn of_hosts(vault: &'a Vault) -> Result<Self, VaultError> {
+        Ok(Self {
+            vault,
+            namespace: Namespace::new("embedding-host")?,
+            prefix: HOST_PREFIX,
+        })
     }
 
     /// Makes a capability; what is returned is shown once and kept nowhere.
@@ -154,14 +173,14 @@ impl<'a> TokenStore<'a> {
             let name = name.to_owned();
             return Err(IssueError::NameTaken { name });
         }
-        let token = Self::random()?;
+        let token = self.random()?;
         self.register(name, servers, (&token, now))?;
         Ok(token)
     }
 
-    fn random() -> Result<Secret<String>, IssueError> {
+    fn random(&self) -> Result<Secret<String>, IssueError> {
         let token = random::token().map_err(|_| IssueError::NoRandomness)?;
-        Ok(Secret::new(format!("{PREFIX}{}", token.expose())))
+        Ok(Secret::new(format!("{}{}", self.prefix, token.expose())))
     }
 
     fn register(
@@ -201,7 +220,7 @@ impl<'a> TokenStore<'a> {
         let name = format!("{HELPER_PREFIX}{scope}");
         let kept = self.vault.sealed(Namespace::new(HELPER_NAMESPACE)?);
         if renew || kept.get(&name)?.is_none() {
-            let made = Self::random()?;
+            let made = self.random()?;
             kept.put(&name, made.expose().as_bytes())?;
         }
         // Another process may have made one at the same time; the one that is kept counts for both.
@@ -259,6 +278,17 @@ impl<'a> TokenStore<'a> {
         }))
     }
 
+    /// Makes a reader of the hosts that may approve entries. They are read each time: approving is
+    /// rare, and a host that was revoked a moment ago must not.
+    ///
+    /// # Errors
+    ///
+    /// As [`TokenStore::new`].
+    pub fn host_reader(vault: Arc<Vault>) -> Result<TokenReader, VaultError> {
+        TokenStore::of_hosts(&vault)?;
+        Ok(Arc::new(move || TokenStore::of_hosts(&vault)?.list()))
+    }
+
     /// Takes one back; says whether there was one.
     ///
     /// # Errors
@@ -301,7 +331,8 @@ pub enum IssueError {
 const HELPER_PREFIX: &str = "headers:";
 const HELPER_NAMESPACE: &str = "helper-token";
 /// So that scanners of files and logs can find one.
-const PREFIX: &str = "kwcap_";
+const CLIENT_PREFIX: &str = "kwcap_";
+const HOST_PREFIX: &str = "kwhost_";
 
 #[cfg(test)]
 mod tests {
@@ -377,6 +408,20 @@ mod tests {
         let renewed = ask(true).unwrap();
         assert!(!renewed.is_same_as(&first));
         assert!(renewed.is_same_as(&ask(false).unwrap()));
+    }
+
+    #[test]
+    fn hosts_and_clients_have_registers_of_their_own() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = keyway_vault::Folders::below(home.path().join("k"));
+        let vault = Vault::open(&folders, keyway_vault::KeySources::default()).unwrap();
+        let (clients, hosts) = (TokenStore::new(&vault), TokenStore::of_hosts(&vault));
+        let (clients, hosts) = (clients.unwrap(), hosts.unwrap());
+        let token = hosts.issue("editor", None, UNIX_EPOCH).unwrap();
+        assert!(token.expose().starts_with("kwhost_"));
+        assert!(clients.list().unwrap().is_empty());
+        let reader = TokenStore::host_reader(Arc::new(vault)).unwrap();
+        assert_eq!(reader().unwrap()[0].hash(), TokenHash::of(token.expose()));
     }
 
     #[test]

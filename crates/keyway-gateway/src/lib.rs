@@ -1,9 +1,12 @@
-//! Serving MCP clients over HTTP: routes, gateway tokens, sessions, the dashboard, metrics and traces.
+//! Serving MCP clients over HTTP: routes, gateway tokens, sessions, the dashboard, the control API,
+//! metrics and traces.
 
 pub mod activity;
 pub mod address;
+pub mod control;
 pub mod dashboard;
 pub mod gateway;
+mod gateway_token;
 pub mod lazy_server;
 pub mod local_backend;
 mod percent;

@@ -119,7 +119,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Manage approvals and secrets",
-        &["trust", "env", "rotate", "vault"],
+        &["trust", "embed", "env", "rotate", "vault"],
     ),
     (
         "Write plugins",

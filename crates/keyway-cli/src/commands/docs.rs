@@ -42,6 +42,7 @@ fn documents(context: &CommandContext) -> Vec<(String, String)> {
         ("docs/environment.md".to_owned(), markdown::environment()),
         ("docs/exit-codes.md".to_owned(), markdown::exit_codes()),
         ("schema/mcp.schema.json".to_owned(), schema::text()),
+        ("schema/control-api.json".to_owned(), control_api()),
     ];
     for code in Code::ALL {
         let file = format!("docs/{}", code.document());
@@ -56,6 +57,11 @@ fn documents(context: &CommandContext) -> Vec<(String, String)> {
         documents.push((format!("completions/{file}"), script));
     }
     documents
+}
+
+/// The OpenAPI document of the gateway's control API.
+fn control_api() -> String {
+    format!("{:#}\n", keyway_gateway::control::openapi())
 }
 
 #[expect(

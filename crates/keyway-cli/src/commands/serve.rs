@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use keyway::events::Events;
 use keyway::host::record_places;
 use keyway::vault::Vault;
 use keyway::{Host, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::path_segment;
+use keyway_gateway::control::Control;
 use keyway_gateway::dashboard::Dashboard;
 use keyway_gateway::gateway::{Gateway, ListenError, Listener, ServedServer, TokenStore, serve};
 use keyway_gateway::local_backend::LocalBackend;
@@ -69,6 +71,7 @@ pub(crate) struct Serve {
 /// Runs the command until it is told to stop.
 pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, CliError> {
     allow_many_connections();
+    let context = &with_events(context);
     super::block_on_to_its_end(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
         let backend = LocalBackend::new(&host);
@@ -86,7 +89,8 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let dashboard = Arc::new(dashboard);
         let gateway = Gateway::new(servers, reader, backend.host().client().clone())
             .recording(Arc::clone(&activity))
-            .with_dashboard(Arc::clone(&dashboard));
+            .with_dashboard(Arc::clone(&dashboard))
+            .with_control(control(&backend, &vault)?);
         let gateway = Arc::new(gateway);
         backend.set_gateway(&gateway);
         let listeners = arguments.listeners(context)?;
@@ -145,6 +149,26 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         }
         Ok(Exit::Done)
     })
+}
+
+/// Returns a context whose events can be read over the control API, if nothing else reads them.
+fn with_events(context: &CommandContext) -> CommandContext {
+    let mut context = context.clone();
+    if !context.events.is_on() {
+        context.events = Events::new(Vec::new());
+    }
+    context
+}
+
+/// Makes the control API of this gateway.
+fn control(backend: &Arc<LocalBackend>, vault: &Arc<Vault>) -> Result<Arc<Control>, CliError> {
+    let hosts = TokenStore::host_reader(Arc::clone(vault))?;
+    let events = backend.host().events().clone();
+    Ok(Arc::new(Control::new(
+        Arc::clone(backend) as _,
+        events,
+        hosts,
+    )))
 }
 
 impl Serve {

@@ -12,8 +12,8 @@ use keyway::events::rfc3339;
 use keyway::{Error, Plugin};
 use keyway_code::Exit;
 use keyway_config::names::{of_path_segment, path_segment};
-use keyway_gateway::gateway::{GatewayToken, TokenScope, TokenStore};
-use keyway_secret::{Clock as _, SystemClock, printable, shell_word};
+use keyway_gateway::gateway::{GatewayToken, IssueError, TokenScope, TokenStore};
+use keyway_secret::{Clock as _, Secret, SystemClock, printable, shell_word};
 use serde_json::json;
 
 use super::tools::Format;
@@ -103,41 +103,62 @@ fn make(
     servers: &[String],
     config: Option<&Path>,
 ) -> Result<Exit, CliError> {
+    checked_name(name)?;
+    let scopes: Result<Vec<TokenScope>, CliError> =
+        servers.iter().map(|name| scope(name, config)).collect();
+    let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
+    let scopes_given = scopes.clone();
+    let vault = open_vault()?;
+    let store = TokenStore::new(&vault)?;
+    print_once(context, &store, (name, "keyway token revoke"), || {
+        let token = store.issue(name, scopes, SystemClock.wall())?;
+        for note in servers.iter().filter_map(|name| absence(name, config)) {
+            if context.verbosity != Verbosity::Quiet {
+                context.print_aside(&format!("note: {note}\n"));
+            }
+        }
+        Ok(token)
+    })?;
+    if context.verbosity != Verbosity::Quiet {
+        context.print_aside(&how_to_use(name, scopes_given.as_deref()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Refuses a name that cannot be told apart in a table or typed.
+pub(super) fn checked_name(name: &str) -> Result<(), CliError> {
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
         return Err(CliError::Usage {
             what: "a name has up to 64 characters, none of them blank",
         });
     }
-    let scopes: Result<Vec<TokenScope>, CliError> =
-        servers.iter().map(|name| scope(name, config)).collect();
-    let scopes = Some(scopes?).filter(|scopes| !scopes.is_empty());
-    let scopes_given = scopes.clone();
-    let vault = open_vault()?;
+    Ok(())
+}
+
+/// Issues a token and prints it; one that could not be printed is revoked again, as the command
+/// `revoke` does.
+pub(super) fn print_once(
+    context: &CommandContext,
+    store: &TokenStore<'_>,
+    (name, revoke): (&str, &str),
+    issue: impl FnOnce() -> Result<Secret<String>, IssueError>,
+) -> Result<(), CliError> {
     refuse_null_device()?;
-    let store = TokenStore::new(&vault)?;
-    let token = store.issue(name, scopes, SystemClock.wall())?;
-    for note in servers.iter().filter_map(|name| absence(name, config)) {
-        if context.verbosity != Verbosity::Quiet {
-            context.print_aside(&format!("note: {note}\n"));
-        }
-    }
+    let token = issue()?;
     // A token that was never shown would be in force without anyone who has it.
     if let Err(unseen) = context.print(&format!("{}\n", token.expose()), Exit::Failed) {
         let outcome = match store.revoke(name) {
             Ok(_) => "so it was revoked".to_owned(),
             Err(error) => {
                 let name = shell_word(name);
-                format!("and could not be revoked ({error}): `keyway token revoke {name}`")
+                format!("and could not be revoked ({error}): `{revoke} {name}`")
             }
         };
         context.print_aside(&format!("the token could not be printed, {outcome}\n"));
         return Err(unseen);
     }
-    if context.verbosity != Verbosity::Quiet {
-        context.print_aside(&how_to_use(name, scopes_given.as_deref()));
-    }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Refuses to print where nothing is kept: standard output that is closed, or the null device.
@@ -272,7 +293,7 @@ fn list(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
 }
 
 /// Returns when a token was made; earlier versions did not record it.
-fn created(token: &GatewayToken) -> Option<String> {
+pub(super) fn created(token: &GatewayToken) -> Option<String> {
     let since = token.created_at()?.duration_since(UNIX_EPOCH).ok()?;
     Some(rfc3339(i64::try_from(since.as_secs()).ok()?))
 }

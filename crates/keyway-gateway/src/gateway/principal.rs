@@ -9,7 +9,7 @@ use http::header::AUTHORIZATION;
 use keyway_transport::Peer;
 use tokio::time::Instant;
 
-use super::gateway_token::{GatewayToken, TokenHash, TokenReader};
+use crate::gateway_token::{GatewayToken, TokenHash, TokenReader};
 use crate::timeouts::{TOKEN_CACHE_TIME, TOKEN_READ_PAUSE};
 
 /// Who sends a request.

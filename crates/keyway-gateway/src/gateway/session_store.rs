@@ -21,11 +21,11 @@ use super::binding::Validity;
 use super::client_session::ClientSession;
 use super::closing_tasks::ClosingTasks;
 use super::connection_pool::ConnectionPool;
-use super::gateway_token::TokenHash;
 use super::principal::{Principal, TokenTable};
 use super::routes::Route;
 use super::served_servers::ServedServer;
 use super::sse_stream::SseStream;
+use crate::gateway_token::TokenHash;
 use crate::timeouts::{SESSION_IDLE_TIMEOUT, SESSION_UNUSED_TIMEOUT};
 
 /// All sessions and pools.
