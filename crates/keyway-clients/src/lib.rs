@@ -2,5 +2,6 @@
 //! undone, and the unit files of the gateway's service.
 
 pub mod clients;
+pub mod host_pages;
 pub mod install;
 pub mod service;

@@ -2,7 +2,6 @@
 //!
 //! Each file has the path that it has in the repository; `cargo xtask` compares the two.
 
-mod hosts;
 mod markdown;
 
 use std::fs;
@@ -48,7 +47,7 @@ fn documents(context: &CommandContext) -> Vec<(String, String)> {
         let file = format!("docs/{}", code.document());
         documents.push((file, code.page().to_owned()));
     }
-    documents.extend(hosts::pages());
+    documents.extend(keyway_clients::host_pages::pages());
     for (file, page) in man::pages(context) {
         documents.push((format!("man/{file}"), page));
     }

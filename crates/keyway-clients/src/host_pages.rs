@@ -5,8 +5,9 @@ use keyway_config::dialect::{
 };
 use keyway_config::template::KnownValue;
 
-/// Returns the page of each host, and the list of them.
-pub(super) fn pages() -> Vec<(String, String)> {
+/// Returns the page of each host, and the list of them, by their paths in the repository.
+#[must_use]
+pub fn pages() -> Vec<(String, String)> {
     let mut pages = vec![("docs/hosts/README.md".to_owned(), overview())];
     for dialect in DIALECTS {
         pages.push((format!("docs/hosts/{}.md", dialect.id), page(dialect)));
