@@ -5,7 +5,11 @@ use keyway_code::Exit;
 
 use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
-use crate::commands::{call, check, client_metadata, complete, completions, convert, demo, docs, doctor, embed, env, explain, headers, help, install, login, logout, man, migrate, mtls, open, probe, readme, rotate, run, schema, serve, service, status, token, tools, trust, uninstall, vault};
+use crate::commands::{
+    call, check, client_metadata, complete, completions, convert, demo, docs, doctor, embed, env,
+    explain, headers, help, install, login, logout, man, migrate, mtls, open, probe, readme,
+    rotate, run, schema, serve, service, status, token, tools, trust, uninstall, vault,
+};
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
 
