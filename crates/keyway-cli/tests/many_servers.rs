@@ -4,6 +4,8 @@
 //! `cargo test --release -p keyway-cli --test commands many_servers -- --ignored --nocapture`. Which servers
 //! are planned is counted by the tests of `keyway-gateway`.
 
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
 use std::time::{Duration, Instant};
 
 use keyway_testkit::{Folder, Gateway, Keyway, eventually};
