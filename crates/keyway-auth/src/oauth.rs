@@ -52,12 +52,13 @@ pub use self::engine::{Ports, Server};
 pub use self::exchange::exchange;
 pub use self::refresh::{SentRequest, settle};
 pub use self::registration::{client_metadata, is_client_address};
+pub use self::replaced_tokens::replaced_tokens_record;
 pub use self::required_scopes::required_scopes;
 pub use self::settings::{
     Assertion, AssertionFuture, AuthMethod, ClientIdentity, ClientProof, ClientSettings, DpopRule,
     Endpoints, GrantKind, IdJag, PkceRule, RefreshScope, ResourceRule, Settings,
 };
-pub use self::sign_in::SignInPreview;
+pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};
 pub use self::status::SignIn;
 pub use crate::document::DocumentError;

@@ -33,6 +33,7 @@ mod login;
 #[cfg(target_os = "linux")]
 mod many_servers;
 mod migrate;
+mod moving;
 mod mtls;
 mod oauth;
 mod probe;

@@ -433,3 +433,80 @@ fn scopes_that_a_server_wants_are_shown_by_status_and_asked_for_by_login() {
     let status = desk.keyway(&["status"]).run().stdout;
     assert!(!status.contains("also wants"), "{status}");
 }
+
+/// Signs in as another program would, and returns what it then has.
+fn obtained(desk: &Desk) -> serde_json::Value {
+    desk.sign_in();
+    let secrets = desk.rig.secrets();
+    let last = |kind: &str| secrets.iter().rfind(|it| it.contains(kind)).unwrap();
+    let client = desk.rig.seen("/token")[0].field("client_id").unwrap();
+    serde_json::json!({
+        "issuer": desk.rig.origin(),
+        "client_id": client,
+        "resource": desk.rig.mcp(),
+        "scope": "tools",
+        "access_token": last("access"),
+        "refresh_token": last("refresh"),
+        "expires_at": 4_000_000_000_u64,
+    })
+}
+
+#[test]
+fn tokens_from_standard_input_are_stored_once_a_list_call_has_succeeded_with_them() {
+    let desk = Desk::new(KEYWAY, Settings::default());
+    let tokens = obtained(&desk);
+    let other = |words: &[&str]| {
+        let call = desk.without_browser(words);
+        call.env("KEYWAY_HOME", desk.folder.at("home/other"))
+    };
+    let login = |tokens: &serde_json::Value| {
+        let call = other(&["login", "s", "--from-stdin"]);
+        call.stdin(tokens.to_string()).run()
+    };
+    let is_signed_in = || {
+        let status = other(&["status", "s", "--format", "json"]).run();
+        let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+        status["servers"][0]["scopes"] != serde_json::Value::Null
+    };
+    let changed = |name: &str, value: &str| {
+        let mut changed = tokens.clone();
+        changed[name] = value.into();
+        changed
+    };
+    for (wrong, exit, said) in [
+        (changed("access_token", "CANARY-wrong"), 3, "401"),
+        (
+            changed("issuer", "https://as.example"),
+            1,
+            "https://as.example",
+        ),
+        (
+            changed("resource", "https://mcp.example"),
+            1,
+            "https://mcp.example",
+        ),
+        (changed("id_token", "x"), 2, "one JSON object"),
+    ] {
+        let outcome = login(&wrong);
+        assert_eq!(outcome.code, exit, "{}", outcome.everything());
+        assert!(outcome.stderr.contains(said), "{}", outcome.everything());
+        assert!(!outcome.everything().contains("CANARY"));
+        assert!(!is_signed_in(), "{said}");
+    }
+    desk.rig.forget();
+    let outcome = login(&tokens);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    assert!(outcome.stdout.contains("It renews automatically."));
+    assert!(desk.rig.seen("/token").is_empty(), "nothing was asked for");
+    assert!(is_signed_in());
+    let call = other(&["call", "s", "echo", "message=x"]).run();
+    assert_eq!(call.stdout, "Echo: x\n", "{}", call.everything());
+    // The refresh token is used as one that Keyway got itself.
+    desk.rig.reset();
+    let call = other(&["call", "s", "echo", "message=y"]).run();
+    assert_eq!(call.stdout, "Echo: y\n", "{}", call.everything());
+    assert_eq!(desk.rig.refreshes(), 1);
+    assert!(desk.rig.families()[0].is_chain());
+    let printed = outcome.everything();
+    assert!(desk.leaks(&printed, &[]).is_empty(), "{printed}");
+}

@@ -233,6 +233,8 @@ codes! {
             "make a token at the server and set its variable; then keyway doctor --server SERVER"
         TokenRefused "token-refused" TOKEN REFUSED Failed Person NO
             "check `clientId` and the variable behind `clientSecret`, then: keyway login SERVER"
+        TransferRefused "transfer-refused" TRUST UNUSABLE Failed Person NO
+            "make another sign-in for the target: keyway login SERVER --for KEY"
         UnknownServer "unknown-server" FILE UNUSABLE Usage Person NO
             "list them: keyway status; those of another plugin: keyway status --config PATH"
         UnknownSetting "unknown-setting" ANY UNUSABLE Failed Person NO

@@ -2,6 +2,7 @@
 
 mod finding;
 mod loss;
+mod transfer;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -14,6 +15,7 @@ use thiserror::Error;
 pub use self::finding::Finding;
 use self::finding::quoted;
 pub use self::loss::{Loss, Obstacle};
+pub use self::transfer::TransferFault;
 use crate::key_source::{KeyringAbsence, SourceKind};
 
 /// Why a folder, a key or the store cannot be used.
@@ -163,6 +165,9 @@ pub enum VaultError {
     /// Other processes kept the store locked for longer than we wait.
     #[error("the vault is in use by another process")]
     Busy,
+    /// A sign-in is not moved, or not imported.
+    #[error(transparent)]
+    Transfer(#[from] TransferFault),
     /// The database reported something else.
     #[error("the vault cannot {action}")]
     Database {
@@ -209,6 +214,7 @@ impl VaultError {
             Self::Lost { .. } => Code::VaultLost,
             Self::Unwritable { .. } => Code::VaultUnwritable,
             Self::Busy => Code::VaultBusy,
+            Self::Transfer(_) => Code::TransferRefused,
             Self::File { .. }
             | Self::BackupExists { .. }
             | Self::Database { .. }
@@ -269,6 +275,7 @@ impl VaultError {
             Self::BackupExists { .. } => "choose another name; nothing is overwritten".to_owned(),
             Self::Unwritable { why, .. } => why.remedy().to_owned(),
             Self::Busy => BUSY.to_owned(),
+            Self::Transfer(fault) => fault.hint().to_owned(),
             Self::NewerSchema { .. } => "use the newer version of keyway".to_owned(),
             Self::File {
                 action: "create",

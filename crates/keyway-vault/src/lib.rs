@@ -56,6 +56,7 @@
 //! ```
 
 mod error;
+mod fields;
 mod folders;
 mod grants;
 mod key;
@@ -63,12 +64,13 @@ mod key_source;
 mod owner;
 mod seal;
 mod store;
+mod transfer;
 mod unlocked_key;
 mod verify;
 
 pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
 
-pub use self::error::{DatabaseError, Finding, Loss, Obstacle, VaultError};
+pub use self::error::{DatabaseError, Finding, Loss, Obstacle, TransferFault, VaultError};
 pub use self::folders::{Folder, Folders};
 pub use self::key::{
     ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem,
@@ -79,5 +81,6 @@ pub use self::seal::KeyId;
 pub use self::store::{
     Entry, Inspection, Namespace, Record, Rekeyed, Repaired, Restored, Sealed, Statistics, Vault,
 };
+pub use self::transfer::{MOVE_LIFETIME, Move, MovedGrant, SealedGrant, TransferKey};
 pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

@@ -78,6 +78,8 @@ pub struct Diagnosis {
     pub variables: Vec<Variable>,
     /// The stored sign-in, with its expiry.
     pub sign_in: Option<SignIn>,
+    /// The fingerprint of the vault's key that the sign-in was moved to.
+    pub moved_to: Option<String>,
     /// What has to be approved, as far as it was looked up that it is not.
     pub question: Option<Question>,
     /// What its programs are kept from; `None` if it runs none, or it was not looked up.
@@ -160,6 +162,7 @@ impl Diagnosis {
             last_lines: Vec::new(),
             variables: Vec::new(),
             sign_in: None,
+            moved_to: None,
             question: None,
             protection: None,
             offer: None,

@@ -15,6 +15,8 @@ mod child_lines;
 mod connecting;
 mod entry;
 mod error;
+#[cfg(feature = "vault")]
+mod moving;
 mod oauth_settings;
 mod offers;
 #[cfg(feature = "stdio")]

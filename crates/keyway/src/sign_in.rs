@@ -13,13 +13,20 @@ mod turn;
 use std::sync::Arc;
 
 use blake2::{Blake2b256, Digest as _};
+#[cfg(feature = "vault")]
+use keyway_auth::oauth::replaced_tokens_record;
 use keyway_config::resolve::RemoteSpec;
+#[cfg(feature = "vault")]
+use keyway_store::GrantStore as _;
 use keyway_store::{GrantKey, StoreError};
+#[cfg(feature = "vault")]
+use keyway_vault::{MovedGrant, Namespace};
 
 pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
-    AccountPin, ClientIdentity, OAuth, OAuthError, PromptPolicy, Revoked, SignIn, SignInCause,
-    SignInPreview, SignedOut, client_metadata, is_client_address, required_scopes,
+    AccountPin, CheckedTokens, ClientIdentity, GivenTokens, OAuth, OAuthError, PromptPolicy,
+    Revoked, SignIn, SignInCause, SignInPreview, SignedOut, client_metadata, is_client_address,
+    required_scopes,
 };
 pub use keyway_auth::ports::{
     ConsentQuestion, DeviceQuestion, ForeignPage, Interaction, InteractionError,
@@ -36,7 +43,7 @@ pub(crate) use self::orphans::OrphanWatch;
 use crate::in_flight::InFlight;
 use crate::settings;
 #[cfg(feature = "vault")]
-use crate::vault::KeptVault;
+use crate::vault::{KeptVault, Registrations};
 
 /// What signing in needs of the process it runs in.
 #[derive(Debug, Clone)]
@@ -141,6 +148,41 @@ impl Accounts {
             found.required_scopes = required_scopes(&*self.stores.registrations, &key);
             found
         }))
+    }
+}
+
+#[cfg(feature = "vault")]
+impl Accounts {
+    /// Returns where a sign-in went that was moved to another vault; `None` if there is one here.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the store cannot be read.
+    pub fn moved(
+        &self,
+        plugin: &str,
+        server: &str,
+        remote: &RemoteSpec,
+    ) -> Result<Option<MovedGrant>, StoreError> {
+        let key = self.key(plugin, server, remote);
+        let vault = match &self.vault {
+            Some(vault) => vault.existing()?,
+            None => None,
+        };
+        let Some(vault) = vault else {
+            return Ok(None);
+        };
+        if vault.read(&key)?.is_some() {
+            return Ok(None);
+        }
+        Ok(vault.moved_grant(&key)?)
+    }
+
+    /// Returns where the vault keeps what belongs to a sign-in and moves with it.
+    pub(crate) fn beside(&self, key: &GrantKey) -> Result<(Namespace, String), StoreError> {
+        let owner = stores::owner(&self.profile, &self.identity);
+        let name = replaced_tokens_record(key);
+        Ok(Registrations::place(&owner, &name)?)
     }
 }
 

@@ -14,8 +14,9 @@ use keyway_vault::parse_key;
 #[cfg(feature = "keyring")]
 pub use keyway_keyring::{BusAddress, SecretService};
 pub use keyway_vault::{
-    ExplicitKey, Folders, Inspection, KeySources, KeySupplier, Passphrase, PassphraseFile,
-    PassphraseUse, Rekeyed, Repaired, Restored, SourceKind, Vault, VaultError, Verification,
+    ExplicitKey, Folders, Inspection, KeySources, KeySupplier, MovedGrant, Passphrase,
+    PassphraseFile, PassphraseUse, Rekeyed, Repaired, Restored, SealedGrant, SourceKind,
+    TransferFault, TransferKey, Vault, VaultError, Verification,
 };
 
 pub use self::kept::{KeptVault, OpenVault};

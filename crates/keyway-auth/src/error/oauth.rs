@@ -81,6 +81,22 @@ pub enum OAuthError {
         /// What it speaks of.
         found: String,
     },
+    /// Tokens that were handed over come from another issuer than the server names.
+    #[error("the tokens are from `{issuer}`, but the server names `{expected}`")]
+    IssuedByOther {
+        /// Who issued them.
+        issuer: String,
+        /// Whom the server names.
+        expected: String,
+    },
+    /// Tokens that were handed over are for another resource.
+    #[error("the tokens are for `{resource}`, but the server is `{expected}`")]
+    IssuedForOther {
+        /// What they are for.
+        resource: String,
+        /// What the server calls itself.
+        expected: String,
+    },
     /// The metadata of an authorization server is that of another one (RFC 8414 section 3.3).
     #[error("the metadata of `{expected}` names another issuer, `{found}`")]
     IssuerMismatch {

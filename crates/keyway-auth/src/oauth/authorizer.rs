@@ -33,7 +33,7 @@ use super::memory::{Availability, Memory};
 use super::metadata_cache::CachePolicy;
 use super::refresh::Cause;
 use super::settings::Settings;
-use super::sign_in::{SignInPreview, SignInTrigger};
+use super::sign_in::{CheckedTokens, GivenTokens, SignInPreview, SignInTrigger};
 use crate::authorizer::{Authorizer, Challenge, Credential, Verdict};
 use crate::error::AuthError;
 use crate::error::{OAuthError, SignInCause};
@@ -154,6 +154,40 @@ impl OAuth {
             inner.engine.dry_run(&trigger).await
         });
         checked.await.map_err(AuthError::from)
+    }
+
+    /// Compares tokens that another program obtained with the server's issuer and resource. Keeps
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`OAuthError::IssuedByOther`] or [`OAuthError::IssuedForOther`], or why the server's
+    /// metadata cannot be read.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
+    pub async fn check_given(&self, given: GivenTokens) -> Result<CheckedTokens, AuthError> {
+        let checked = self.0.owned(|inner| async move {
+            let trigger = inner.trigger().await;
+            inner.engine.check_given(&trigger, given).await
+        });
+        checked.await.map_err(AuthError::from)
+    }
+
+    /// Stores tokens that were checked, and that the caller has tried.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they cannot be stored; an earlier sign-in stays as it was.
+    ///
+    /// Cancel safety: what was started runs to its end in its own task; a dropped future only does not
+    /// see the result.
+    pub async fn keep_given(&self, checked: &CheckedTokens) -> Result<(), AuthError> {
+        let checked = checked.clone();
+        let kept = self
+            .0
+            .owned(|inner| async move { inner.engine.keep_given(&checked).await });
+        kept.await.map_err(AuthError::from)
     }
 
     /// Says whether the server offers a sign-in that could begin; as [`Self::dry_run`], except that

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocking::BlockingTasks;
 use super::details::Details;
+use super::record_name::record_name;
 use super::secret_serde;
 use super::sign_in_record::SignInRecord;
 use crate::ports::RecordStore;
@@ -65,6 +66,12 @@ impl ReplacedTokens {
     pub(super) async fn clear(&self) {
         self.0.delete().await;
     }
+}
+
+/// Names the record with the replaced refresh tokens of a sign-in.
+#[must_use]
+pub fn replaced_tokens_record(key: &GrantKey) -> String {
+    record_name(KIND, key)
 }
 
 fn decode(stored: Option<Secret<Vec<u8>>>) -> Vec<ReplacedToken> {

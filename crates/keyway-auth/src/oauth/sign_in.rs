@@ -16,10 +16,12 @@
 mod code;
 mod device;
 mod dry_run;
+mod given;
 mod replace;
 mod unattended;
 
 pub use self::dry_run::SignInPreview;
+pub use self::given::{CheckedTokens, GivenTokens};
 
 use keyway_store::{Generation, Tokens};
 use url::Url;

@@ -120,6 +120,14 @@ impl ConnectArgs {
         }
     }
 
+    /// The same flags with another account.
+    pub(crate) fn for_account(&self, account: &str) -> Self {
+        Self {
+            account: Some(account.to_owned()),
+            ..self.clone()
+        }
+    }
+
     fn browser_named(&self, context: &CommandContext) -> Result<Option<String>, CliError> {
         let named = self.browser.clone().or_else(ProcessEnvironment::browser);
         let kept = &context.settings()?.defaults.browser;

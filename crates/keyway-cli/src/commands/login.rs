@@ -1,9 +1,11 @@
 //! `keyway login`: sign in to a server, whatever is stored.
 
+mod given;
+
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use keyway::examination::list_anything;
+use keyway::examination::{list_anything, sign_in_with};
 use keyway::host::SignInOutcome;
 use keyway::sign_in::{PromptPolicy, SignIn, SignInPreview};
 use keyway::{Approved, Error, Host, Plan};
@@ -13,6 +15,7 @@ use serde_json::json;
 
 use super::install::ask;
 use super::tools::Format;
+use super::vault::{confirm, parse_key, print_moved};
 use crate::arguments::connect::{ConnectArgs, SignInChannel, SignInPolicy, plan};
 use crate::arguments::server::{ServerArg, all};
 use crate::context::CommandContext;
@@ -27,6 +30,8 @@ Examples:
   keyway login docs --device
   keyway login docs --force
   keyway login docs --dry-run
+  keyway login docs --from-stdin < tokens.json
+  keyway login docs --for \"$(ssh build keyway vault key)\" > docs.sign-in
   keyway login --all")]
 #[expect(
     clippy::struct_excessive_bools,
@@ -50,6 +55,16 @@ pub(crate) struct Login {
     /// Print the issuer, client, redirect URL and scopes, and do not sign in
     #[arg(long, conflicts_with_all = ["all", "force"])]
     dry_run: bool,
+    /// Store tokens that another program obtained: one JSON object on standard input
+    ///
+    /// With `issuer`, `client_id` and `access_token`, and where there is one `client_secret`,
+    /// `resource`, `scope`, `refresh_token` and `expires_at` (seconds since 1970). They are stored
+    /// once the server has answered a list request with them.
+    #[arg(long, conflicts_with_all = ["all", "dry_run", "device", "no_browser", "scopes", "for_key"])]
+    from_stdin: bool,
+    /// Sign in for another vault: print the sign-in sealed for its public key and store nothing here
+    #[arg(long = "for", id = "for_key", value_name = "KEY", conflicts_with_all = ["all", "dry_run"])]
+    for_key: Option<String>,
     /// Request these scopes instead of the ones that the server names
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     scopes: Option<Vec<String>>,
@@ -72,6 +87,9 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
         insists: true,
     };
     super::block_on(async {
+        if let Some(key) = &login.for_key {
+            return login.sign_in_for(key, context, policy).await;
+        }
         let host = login.reach.host(context, policy)?;
         if login.all {
             return login.every(&host, context).await;
@@ -79,6 +97,12 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
         let approved = login.server.approved(&host, &login.reach).await?;
         if login.dry_run {
             return login.preview(&approved, context).await;
+        }
+        if login.from_stdin {
+            sign_in_with(&approved, given::read()?).await?;
+            let text = login.signed_in(approved.server(), approved.stored_sign_in()?.as_ref());
+            context.print(&text, Exit::Done)?;
+            return Ok(Exit::Done);
         }
         if let Some(kept) = approved.stored_sign_in()?.filter(|kept| !kept.ended)
             && approved.oauth().is_some()
@@ -91,6 +115,25 @@ pub(crate) fn run(login: &Login, context: &CommandContext) -> Result<Exit, CliEr
 }
 
 impl Login {
+    /// Signs in a second time, beside what is stored, and seals that for another vault.
+    async fn sign_in_for(
+        &self,
+        key: &str,
+        context: &CommandContext,
+        policy: SignInPolicy,
+    ) -> Result<Exit, CliError> {
+        let to = parse_key(key)?;
+        // An account of its own until it has left: the sign-in that is here stays.
+        let reach = self.reach.for_account(&format!("for {}", to.fingerprint()));
+        let host = reach.host(context, policy)?;
+        let approved = self.server.approved(&host, &reach).await?;
+        if !confirm(context, &approved, &to)? {
+            return Ok(Exit::Done);
+        }
+        approved.sign_in(self.scopes.clone()).await?;
+        print_moved(context, approved.server(), approved.move_sign_in(&to)?)
+    }
+
     /// Signs in to one server and says so.
     async fn sign_in(
         &self,

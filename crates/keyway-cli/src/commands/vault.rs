@@ -1,6 +1,7 @@
 //! `keyway vault`: how what Keyway keeps is sealed, whether all of it opens, and changing its key.
 
 mod report;
+mod transfer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,12 +14,14 @@ use keyway_code::Exit;
 use keyway_secret::printable;
 
 use self::report::{Changed, Found, Looked, Standing};
+use self::transfer::{ImportArgs, MoveArgs};
+pub(super) use self::transfer::{confirm, parse_key, print_moved};
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::vault::{AskedPassphrase, folders, open_vault, sources};
 
-/// Inspect, copy and restore the encrypted store, and change its key
+/// Inspect, copy, restore and repair the encrypted store, move sign-ins, and change its key
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -78,6 +81,23 @@ Examples:
 Examples:
   keyway vault repair")]
     Repair,
+    /// Print the public key for sign-ins that other vaults hand to this one
+    #[command(after_help = "\
+Examples:
+  keyway vault key")]
+    Key,
+    /// Hand a sign-in to another vault: it leaves this one and is printed, sealed for the other
+    ///
+    /// Asks on a terminal. What is printed opens in the other vault alone, once, within an hour.
+    #[command(after_help = "\
+Examples:
+  keyway vault move docs --to \"$(ssh build keyway vault key)\" > docs.sign-in")]
+    Move(MoveArgs),
+    /// Store a sign-in that `keyway vault move` or `keyway login --for` sealed for this vault
+    #[command(after_help = "\
+Examples:
+  keyway vault import docs --from docs.sign-in")]
+    Import(ImportArgs),
     /// Change the vault's key or where it is stored; running processes continue
     #[command(after_help = "\
 Examples:
@@ -141,6 +161,9 @@ pub(crate) fn run(arguments: &Vault, context: &CommandContext) -> Result<Exit, C
         Action::Backup { file } => backup(context, file),
         Action::Restore { file } => restore(context, file),
         Action::Repair => repair(context),
+        Action::Key => transfer::key(context),
+        Action::Move(arguments) => transfer::move_out(arguments, context),
+        Action::Import(arguments) => transfer::import(arguments, context),
         Action::Rekey { target, output } => rekey(context, target, output.format),
     }
 }

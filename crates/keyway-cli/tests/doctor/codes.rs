@@ -401,6 +401,11 @@ const PROVOKED: &[Row] = &[
         &["vault-lost"],
     ),
     (
+        "keyway-vault/src/transfer/tests.rs",
+        "sealed_sign_in_is_imported_once_before_its_end_and_by_its_vault_alone",
+        &["transfer-refused"],
+    ),
+    (
         "keyway-cli/tests/vault.rs",
         "a_full_or_read_only_disk_leaves_what_is_stored_usable_and_is_named",
         &["vault-unwritable"],

@@ -213,7 +213,7 @@ impl Vault {
     }
 
     /// Ends what a claim reserved; every way out of a claim comes by here.
-    pub(super) fn free_reserve(&self, grant: &GrantKey) {
+    pub(crate) fn free_reserve(&self, grant: &GrantKey) {
         // A handle that never claimed has no owner, and reserved nothing.
         if let Some(me) = self.owner_if_any() {
             reserve::free(self.data(), &me, grant);

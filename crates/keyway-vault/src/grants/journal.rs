@@ -13,6 +13,7 @@ use keyway_store::{Generation, GrantKey, Timestamp, Tokens};
 use zeroize::Zeroizing;
 
 use crate::error::VaultError;
+use crate::fields::{number, put, take};
 use crate::seal::{Context, KeyId};
 use crate::store::{Scope, Vault};
 
@@ -167,31 +168,6 @@ fn context(grant: &GrantKey, generation: Generation) -> Context {
         .number(generation.get().cast_unsigned())
 }
 
-/// Appends a field with its length before it.
-fn put(out: &mut Vec<u8>, field: Option<&[u8]>) {
-    let length = field.map_or(ABSENT, |field| u32::try_from(field.len()).unwrap_or(ABSENT));
-    out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(field.unwrap_or_default());
-}
-
-/// Takes a field off the front; the outer `None` is a file that ends too early.
-fn take<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let (length, after) = rest.split_first_chunk()?;
-    *rest = after;
-    let length = u32::from_le_bytes(*length);
-    if length == ABSENT {
-        return Some(None);
-    }
-    let (field, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-    *rest = after;
-    Some(Some(field))
-}
-
-fn number(field: &[u8]) -> Option<i64> {
-    field.try_into().ok().map(i64::from_le_bytes)
-}
-
 const PREFIX: &str = "journal-";
-const ABSENT: u32 = u32::MAX;
 /// Answers of token endpoints are at most 1 MiB, and details are small.
 const MAX_FILE: u64 = 4 << 20;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyway_store::{
     ChangeFeed, Claim, ClaimId, Commit, Deleted, Fingerprint, Generation, Grant, GrantKey,
     GrantState, GrantStore, GrantSummary, Marked, OrphanedClaim, OwnerId, StoppedUsers, StoreError,
-    Tokens, UseMarker,
+    Timestamp, Tokens, UseMarker,
 };
 
 use crate::error::VaultError;
@@ -173,18 +173,7 @@ impl GrantStore for Vault {
 
     fn put(&self, grant: &GrantKey, tokens: &Tokens) -> Result<Generation, StoreError> {
         grant.check()?;
-        let index = grant.index();
-        let put = |scope: &Scope<'_>| {
-            let listing = row::listing(scope, &index)?;
-            let old = Row::load_listed(scope, &listing, grant)?;
-            if let Some(old) = &old {
-                scope.destroy_data_key(&old.data_key)?;
-            }
-            let key = scope.create_data_key()?;
-            let generation = store(scope, listing, (grant, &key), tokens)?;
-            notify(scope)?;
-            Ok((generation, old.is_some()))
-        };
+        let put = |scope: &Scope<'_>| put_in(scope, grant, tokens);
         let (generation, replaced) =
             self.commit_in_reserve(grant, || self.write_scope("keep a sign-in", put))?;
         if replaced {
@@ -203,18 +192,7 @@ impl GrantStore for Vault {
             if row.is_none() && listing.expected().is_none() {
                 return Ok(false);
             }
-            scope
-                .tx
-                .execute(
-                    "DELETE FROM grants WHERE profile = ?1 AND name = ?2",
-                    [grant.profile(), &grant.name()],
-                )
-                .map_err(VaultError::database("delete a sign-in"))?;
-            if let Some(row) = row {
-                scope.destroy_data_key(&row.data_key)?;
-            }
-            listing.forget(scope)?;
-            notify(scope)?;
+            remove(scope, grant, listing, row)?;
             Ok(true)
         };
         let existed =
@@ -277,6 +255,71 @@ impl Vault {
             Ok(Commit::Committed { generation })
         })
     }
+}
+
+/// Stores a sign-in in place of an earlier one; tells whether there was one.
+pub(crate) fn put_in(
+    scope: &Scope<'_>,
+    grant: &GrantKey,
+    tokens: &Tokens,
+) -> Result<(Generation, bool), VaultError> {
+    let index = grant.index();
+    let listing = row::listing(scope, &index)?;
+    let old = Row::load_listed(scope, &listing, grant)?;
+    if let Some(old) = &old {
+        scope.destroy_data_key(&old.data_key)?;
+    }
+    let key = scope.create_data_key()?;
+    let generation = store(scope, listing, (grant, &key), tokens)?;
+    notify(scope)?;
+    Ok((generation, old.is_some()))
+}
+
+/// Removes a sign-in of this generation and returns its tokens, with the end of the access token.
+pub(crate) fn take_out(
+    scope: &Scope<'_>,
+    grant: &GrantKey,
+    generation: Generation,
+) -> Result<Option<(Tokens, Option<Timestamp>)>, VaultError> {
+    let index = grant.index();
+    let listing = row::listing(scope, &index)?;
+    let row = Row::load_listed(scope, &listing, grant)?;
+    let Some(row) = row.filter(|row| row.generation == generation) else {
+        return Ok(None);
+    };
+    let key = scope.load_data_key(&row.data_key)?;
+    let mut tokens = Tokens::new(row.open_access(grant, &key)?);
+    tokens.refresh = row.open_refresh(grant, &key)?;
+    tokens.details = Some(row.open_details(grant, &key)?);
+    let expires_at = row.expires_at;
+    remove(scope, grant, listing, Some(row))?;
+    Ok(Some((tokens, expires_at)))
+}
+
+/// Says whether there is a sign-in whose refresh token was not rejected.
+pub(crate) fn is_good(scope: &Scope<'_>, grant: &GrantKey) -> Result<bool, VaultError> {
+    let row = Row::load(scope, grant)?;
+    Ok(row.is_some_and(|row| row.state == GrantState::Good))
+}
+
+fn remove(
+    scope: &Scope<'_>,
+    grant: &GrantKey,
+    listing: Listing<'_>,
+    row: Option<Row>,
+) -> Result<(), VaultError> {
+    scope
+        .tx
+        .execute(
+            "DELETE FROM grants WHERE profile = ?1 AND name = ?2",
+            [grant.profile(), &grant.name()],
+        )
+        .map_err(VaultError::database("delete a sign-in"))?;
+    if let Some(row) = row {
+        scope.destroy_data_key(&row.data_key)?;
+    }
+    listing.forget(scope)?;
+    notify(scope)
 }
 
 /// Writes the next generation of a grant, and the list of contents with it.

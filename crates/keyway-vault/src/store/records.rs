@@ -34,18 +34,41 @@ impl<'a> Sealed<'a> {
     /// Returns [`VaultError::Corrupt`] if the row was altered, moved, removed or rolled back.
     pub fn get(&self, key: &str) -> Result<Option<Record>, VaultError> {
         check_key(key)?;
-        self.vault.read_scope("read an entry", |scope| {
-            let row = self.row(scope, key)?;
-            let found = row.as_ref().map(|row| row.generation);
-            scope
-                .listing(self.name(), key)?
-                .check(found, || self.what(key))?;
-            let Some(row) = row else { return Ok(None) };
-            // The time of expiry is part of the seal, so it counts only once the seal is open.
-            let record = self.open(scope, key, row)?;
-            let now = scope.now()?;
-            Ok(Some(record).filter(|record| !has_passed(record.expires_at, now)))
-        })
+        let get = |scope: &Scope<'_>| self.get_in(scope, key);
+        self.vault.read_scope("read an entry", get)
+    }
+
+    /// As [`Sealed::get`], as part of a transaction.
+    pub(crate) fn get_in(
+        &self,
+        scope: &Scope<'_>,
+        key: &str,
+    ) -> Result<Option<Record>, VaultError> {
+        let row = self.row(scope, key)?;
+        let found = row.as_ref().map(|row| row.generation);
+        scope
+            .listing(self.name(), key)?
+            .check(found, || self.what(key))?;
+        let Some(row) = row else { return Ok(None) };
+        // The time of expiry is part of the seal, so it counts only once the seal is open.
+        let record = self.open(scope, key, row)?;
+        let now = scope.now()?;
+        Ok(Some(record).filter(|record| !has_passed(record.expires_at, now)))
+    }
+
+    /// Removes a value, as part of a transaction, and returns it.
+    pub(crate) fn take_out(
+        &self,
+        scope: &Scope<'_>,
+        key: &str,
+    ) -> Result<Option<Secret<Vec<u8>>>, VaultError> {
+        let Some(record) = self.get_in(scope, key)? else {
+            return Ok(None);
+        };
+        let row = self.row(scope, key)?;
+        self.remove(scope, key, row)?;
+        scope.listing(self.name(), key)?.forget(scope)?;
+        Ok(Some(record.value))
     }
 
     /// Keeps `value` under `key` until it is replaced or deleted.
@@ -213,7 +236,7 @@ impl<'a> Sealed<'a> {
     }
 
     /// Writes a row; tells its generation, and whether another one was destroyed.
-    fn put_in(
+    pub(crate) fn put_in(
         &self,
         scope: &Scope<'_>,
         key: &str,

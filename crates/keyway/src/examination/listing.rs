@@ -1,5 +1,6 @@
 //! Connects and makes one list call: an answered `initialize` alone proves nothing.
 
+use keyway_auth::oauth::GivenTokens;
 use keyway_mcp::session::{Era, Session, SessionError};
 use serde_json::value::RawValue;
 
@@ -44,7 +45,38 @@ impl Listing {
 ///
 /// As [`Approved::connect`], and [`Error::Talk`] if nothing can be listed.
 pub async fn list_anything(server: &Approved<Plan>) -> Result<Listing, Error> {
-    let session = server.connect().await?;
+    list_in(server, server.connect().await?).await
+}
+
+/// Signs in with tokens that another program obtained. They are stored once the server has answered
+/// a list request with them.
+///
+/// Cancel safety: nothing is stored before the list request was answered.
+///
+/// # Errors
+///
+/// Returns [`Error::NotOAuth`], [`Error::SignIn`] if the tokens are those of another issuer or for
+/// another resource, and as [`list_anything`] if the server does not accept them. An earlier sign-in
+/// then stays as it was.
+pub async fn sign_in_with(server: &Approved<Plan>, given: GivenTokens) -> Result<(), Error> {
+    let name = || server.server().to_owned();
+    let failed = |error| Error::SignIn {
+        server: name(),
+        error,
+    };
+    let Some(oauth) = server.oauth() else {
+        return Err(Error::NotOAuth {
+            server: name(),
+            method: server.method(),
+        });
+    };
+    let checked = oauth.check_given(given).await.map_err(failed)?;
+    let session = server.connect_with_tokens(&checked).await?;
+    list_in(server, session).await?;
+    oauth.keep_given(&checked).await.map_err(failed)
+}
+
+async fn list_in(server: &Approved<Plan>, session: Session) -> Result<Listing, Error> {
     let listed = list(&session).await;
     session.close().await;
     let (key, items) = listed.map_err(|error| Error::talk(server.spec(), error))?;

@@ -166,6 +166,11 @@ impl Surveyed<'_> {
                 hint: naming(code.hint(), None, &server.name),
             });
         }
+        #[cfg(feature = "vault")]
+        if found.is_none() {
+            let moved = accounts.moved(&self.diagnosis.plugin, &server.name, &remote)?;
+            self.diagnosis.moved_to = moved.map(|moved| moved.fingerprint);
+        }
         self.diagnosis.sign_in = found;
         Ok(())
     }

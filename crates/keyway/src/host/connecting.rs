@@ -98,7 +98,7 @@ impl Host {
         })
     }
 
-    async fn dial(
+    pub(super) async fn dial(
         &self,
         remote: &RemoteSpec,
         transport: Transport,

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keyway_auth::AuthError;
+use http::header::AUTHORIZATION;
 #[cfg(feature = "vault")]
 use keyway_auth::Authorizer;
-use keyway_auth::oauth::{OAuth, SignIn};
+use keyway_auth::oauth::{CheckedTokens, OAuth, SignIn};
+use keyway_auth::{AuthError, Fixed};
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 use keyway_config::resolve::{ServerSpec, SpecEndpoint};
@@ -21,7 +22,9 @@ use super::child_lines::ChildLines;
 use super::error::{ChildOutput, Error};
 use super::plan::Plan;
 use crate::approval::Files;
-use crate::connect::{ConnectError, Connected, ConnectionFingerprint, FingerprintKey, Target};
+use crate::connect::{
+    ConnectError, Connected, ConnectionFingerprint, FingerprintKey, Target, header_values,
+};
 use crate::env_filter::withheld;
 use crate::health::{Checked, Health};
 use crate::sign_in::SignInGate;
@@ -164,6 +167,30 @@ impl Approved<Plan> {
             SpecEndpoint::Remote(remote) => Ok(self.host().authorizer(remote, self.target())?),
             _ => Err(ConnectError::NotConfigured.into()),
         }
+    }
+
+    /// Connects with tokens that are not stored, and initializes a session.
+    ///
+    /// Cancel safety: as [`Self::connect`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::connect`], and [`Error::SignIn`] if the token cannot be sent.
+    pub async fn connect_with_tokens(&self, tokens: &CheckedTokens) -> Result<Session, Error> {
+        let SpecEndpoint::Remote(remote) = &self.spec.endpoint else {
+            return Err(ConnectError::NotConfigured.into());
+        };
+        let authorization = tokens.authorization().map_err(|error| Error::SignIn {
+            server: self.server().to_owned(),
+            error: error.into(),
+        })?;
+        let mut headers = header_values(&remote.headers);
+        headers.push((AUTHORIZATION, authorization));
+        let host = self.host();
+        let authorizer = Arc::new(Fixed::new(headers));
+        let (connection, offer) = host.dial(remote, self.spec.transport, authorizer).await?;
+        let opened = Session::open(connection, host.client.clone(), Arc::new(NoHandler), offer);
+        opened.await.map_err(|error| Error::talk(&self.spec, error))
     }
 
     /// Returns the sign-in of this server; none if it is not by OAuth.

@@ -64,11 +64,7 @@ impl Stores {
         profile: &str,
         identity: &ClientIdentity,
     ) -> Self {
-        let owner = if *identity == ClientIdentity::default() {
-            profile.to_owned()
-        } else {
-            format!("{profile}\n{}", identity.name)
-        };
+        let owner = owner(profile, identity);
         Self {
             grants: Arc::clone(vault) as _,
             registrations: Arc::new(Registrations::new(Arc::clone(vault), &owner)),
@@ -76,6 +72,15 @@ impl Stores {
             tool_lists: Arc::new(ToolLists(Arc::clone(vault))),
         }
     }
+}
+
+/// Names whose registrations they are.
+#[cfg(feature = "vault")]
+pub(super) fn owner(profile: &str, identity: &ClientIdentity) -> String {
+    if *identity == ClientIdentity::default() {
+        return profile.to_owned();
+    }
+    format!("{profile}\n{}", identity.name)
 }
 
 impl fmt::Debug for Stores {

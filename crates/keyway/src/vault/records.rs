@@ -25,7 +25,15 @@ impl Registrations {
     }
 
     fn name(&self, name: &str) -> String {
-        format!("{}:{}{name}", self.profile.len(), self.profile)
+        full_name(&self.profile, name)
+    }
+
+    /// Returns where the vault keeps a record of a profile.
+    pub(crate) fn place(
+        profile: &str,
+        name: &str,
+    ) -> Result<(Namespace, String), keyway_vault::VaultError> {
+        Ok((Namespace::new(NAMESPACE)?, full_name(profile, name)))
     }
 }
 
@@ -52,6 +60,10 @@ impl RecordStore for Registrations {
         records.delete(&self.name(name))?;
         Ok(())
     }
+}
+
+fn full_name(profile: &str, name: &str) -> String {
+    format!("{}:{profile}{name}", profile.len())
 }
 
 /// The discovery documents. Their names say whose they are.

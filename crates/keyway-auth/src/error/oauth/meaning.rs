@@ -30,8 +30,9 @@ impl OAuthError {
             },
             Self::Status { .. } => Code::AuthorizationServerError,
             Self::Document { .. } | Self::Endpoint { .. } => Code::BadMetadata,
-            Self::ResourceMismatch { .. } => Code::ResourceMismatch,
+            Self::ResourceMismatch { .. } | Self::IssuedForOther { .. } => Code::ResourceMismatch,
             Self::IssuerMismatch { .. }
+            | Self::IssuedByOther { .. }
             | Self::MixUp { .. }
             | Self::ForeignPage { .. }
             | Self::ClientOfOther { .. } => Code::IssuerMismatch,
@@ -153,6 +154,8 @@ impl OAuthError {
             | Self::Status { .. }
             | Self::Document { .. }
             | Self::ResourceMismatch { .. }
+            | Self::IssuedByOther { .. }
+            | Self::IssuedForOther { .. }
             | Self::IssuerMismatch { .. }
             | Self::PkceUnsupported { .. }
             | Self::Endpoint { .. }

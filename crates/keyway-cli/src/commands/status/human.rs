@@ -77,7 +77,11 @@ fn table(servers: &[Diagnosis]) -> Table<5> {
 fn sign_ins(servers: &[Diagnosis]) -> String {
     let kept = |listed: &Diagnosis| {
         let name = in_words(&printable(&listed.id()));
-        Some(sign_in::line(&name, listed.sign_in.as_ref()?))
+        match (&listed.sign_in, &listed.moved_to) {
+            (Some(kept), _) => Some(sign_in::line(&name, kept)),
+            (None, Some(to)) => Some(format!("  {name}: moved to the vault {}\n", printable(to))),
+            (None, None) => None,
+        }
     };
     let lines: String = servers.iter().filter_map(kept).collect();
     if lines.is_empty() {

@@ -47,6 +47,8 @@ struct Server<'a> {
     scopes: Option<&'a [String]>,
     required_scopes: Option<&'a [String]>,
     expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<&'a str>,
     protection: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<Approval>,
@@ -121,6 +123,7 @@ impl<'a> Server<'a> {
             scopes: kept.map(|kept| kept.scopes.as_slice()),
             required_scopes: kept.map(|kept| kept.required_scopes.as_slice()),
             expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
+            moved_to: found.moved_to.as_deref(),
             protection: found.protection.as_deref(),
             approval: found.question.as_ref().map(Approval::of),
         }
