@@ -439,7 +439,8 @@ fn obtained(desk: &Desk) -> serde_json::Value {
     desk.sign_in();
     let secrets = desk.rig.secrets();
     let last = |kind: &str| secrets.iter().rfind(|it| it.contains(kind)).unwrap();
-    let client = desk.rig.seen("/token")[0].field("client_id").unwrap();
+    let asked = desk.rig.seen("/token");
+    let client = asked.first().unwrap().field("client_id").unwrap();
     serde_json::json!({
         "issuer": desk.rig.origin(),
         "client_id": client,
