@@ -62,6 +62,8 @@ mod grants;
 mod key;
 mod key_source;
 mod owner;
+mod repair;
+mod restore;
 mod seal;
 mod store;
 mod transfer;
@@ -77,10 +79,10 @@ pub use self::key::{
     Passphrase, PassphraseFile, PassphraseUse, Protection, parse_key,
 };
 pub use self::key_source::{KeyringAbsence, SourceKind};
+pub use self::repair::Repaired;
+pub use self::restore::Restored;
 pub use self::seal::KeyId;
-pub use self::store::{
-    Entry, Inspection, Namespace, Record, Rekeyed, Repaired, Restored, Sealed, Statistics, Vault,
-};
+pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
 pub use self::transfer::{MOVE_LIFETIME, Move, MovedGrant, SealedGrant, TransferKey};
 pub use self::unlocked_key::UnlockedKey;
 pub use self::verify::Verification;

@@ -3,6 +3,7 @@
 mod backup;
 mod connection;
 mod create;
+mod damaged;
 mod data_key;
 mod erase;
 mod header;
@@ -12,7 +13,6 @@ mod manifest;
 mod namespace;
 mod records;
 mod rekey;
-mod repair;
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -33,15 +33,15 @@ use crate::unlocked_key::UnlockedKey;
 use self::connection::Opened;
 use self::header::Header;
 
+pub(crate) use self::backup::{Log, copy_into, swap};
+pub(crate) use self::damaged::{copy_aside, exclude_others, open_damaged};
 pub(crate) use self::data_key::DataKey;
 pub(crate) use self::manifest::{Contents, Listing};
 
-pub use self::backup::Restored;
 pub use self::inspect::Inspection;
 pub use self::namespace::Namespace;
 pub use self::records::{Entry, Record, Sealed};
 pub use self::rekey::Rekeyed;
-pub use self::repair::Repaired;
 
 /// An open vault. Cheap to share by reference between threads; calls take turns.
 #[derive(Debug)]
@@ -87,7 +87,11 @@ impl Vault {
     }
 
     /// Opens a file of the data folder that is not the vault of other processes.
-    fn open_file(folders: &Folders, name: &str, sources: KeySources) -> Result<Self, VaultError> {
+    pub(crate) fn open_file(
+        folders: &Folders,
+        name: &str,
+        sources: KeySources,
+    ) -> Result<Self, VaultError> {
         let data = Folder::open(&folders.data)?;
         let config = Folder::open(&folders.config)?;
         let runtime = Folder::open(&folders.runtime)?;
@@ -98,7 +102,7 @@ impl Vault {
     }
 
     /// Closes the file, so that all of it is written and it can be renamed.
-    fn close_file(self) -> Result<(), VaultError> {
+    pub(crate) fn close_file(self) -> Result<(), VaultError> {
         let inner = self.inner.into_inner();
         create::close(inner.unwrap_or_else(PoisonError::into_inner).connection)
     }

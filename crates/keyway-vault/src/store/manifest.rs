@@ -122,6 +122,11 @@ impl Scope<'_> {
         Ok(self.root()?.keys().map(str::to_owned).collect())
     }
 
+    /// Begins the lists of a vault that has none.
+    pub(crate) fn begin_lists(&self) -> Result<(), VaultError> {
+        initialise(self.tx, &self.keys.index)
+    }
+
     /// Lists the rows of a namespace in place of what was listed before, under a counter of at
     /// least `counter`.
     pub(crate) fn list_anew<'k>(

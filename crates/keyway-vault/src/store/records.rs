@@ -203,7 +203,7 @@ impl<'a> Sealed<'a> {
 
     /// Opens a row that the list of contents does not speak against; tells its generation and the
     /// name of its data key.
-    pub(super) fn open_row(
+    pub(crate) fn open_row(
         &self,
         scope: &Scope<'_>,
         key: &str,
@@ -391,7 +391,7 @@ impl<'a> Sealed<'a> {
         }
     }
 
-    pub(super) fn what(&self, key: &str) -> String {
+    pub(crate) fn what(&self, key: &str) -> String {
         format!(
             "entry `{}` of `{}`",
             keyway_secret::printable(key),
@@ -399,7 +399,7 @@ impl<'a> Sealed<'a> {
         )
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.namespace.as_str()
     }
 }

@@ -4,6 +4,7 @@ use keyway_secret::Secret;
 use keyway_store::{Claim, GrantKey, GrantStore as _, Tokens};
 
 use super::*;
+use crate::Repaired;
 use crate::error::Loss;
 
 fn grant(server: &str) -> GrantKey {

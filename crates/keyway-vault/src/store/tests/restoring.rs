@@ -6,6 +6,7 @@ use keyway_secret::Secret;
 use keyway_store::{Claim, GrantKey, GrantState, GrantStore as _, Tokens};
 
 use super::*;
+use crate::Restored;
 
 fn grant(server: &str) -> GrantKey {
     GrantKey::new("default").server(server)

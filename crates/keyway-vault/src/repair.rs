@@ -9,29 +9,21 @@
 //! generation that it follows, and a backup from before is still told to be older.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use keyway_store::GrantKey;
 use rusqlite::{Connection, params};
-use rustix::fs::{FlockOperation, OFlags};
 
 use crate::Generation;
-use crate::error::{Loss, VaultError};
+use crate::error::VaultError;
 use crate::folders::{Folder, Folders};
 use crate::grants;
 use crate::key::KeySources;
 use crate::seal::KeyId;
-use crate::verify::Verification;
-
-use super::header::Header;
-use super::manifest::Contents;
-use super::{
-    FileIdentity, Inner, Keys, Namespace, Scope, Sealed, Vault, backup, connection, create,
-    data_key, header, manifest, unlock, upgrade, wrap_of,
+use crate::store::{
+    Contents, Log, Namespace, Scope, Sealed, Vault, copy_aside, exclude_others, open_damaged, swap,
 };
+use crate::verify::Verification;
 
 /// What [`Vault::repair`] did.
 #[derive(Debug)]
@@ -65,13 +57,12 @@ impl Vault {
         let _alone = exclude_others(&data)?;
         let id = KeyId::random()?;
         let (copy, draft) = (format!("new-{id}-copy.db"), format!("new-{id}.db"));
-        let repaired = copy_of(&data, &copy)
+        let repaired = copy_aside(&data, &copy)
             .and_then(|()| open_damaged(folders, &copy, sources.clone()))
             .and_then(|damaged| rebuild(folders, sources, &damaged, &draft));
-        for side in connection::SIDE_FILES {
+        for side in ["", "-wal", "-shm", "-journal"] {
             drop(data.remove(&format!("{copy}{side}")));
         }
-        drop(data.remove(&copy));
         let repaired = repaired.and_then(|repaired| match repaired {
             Outcome::Sound(contents) => Ok(Repaired {
                 contents,
@@ -83,7 +74,7 @@ impl Vault {
                 contents,
                 lost: found.lost.into_iter().collect(),
                 unlisted: found.unlisted,
-                previous: backup::swap(&data, &draft, backup::Log::MovesAside)?,
+                previous: swap(&data, &draft, Log::MovesAside)?,
             }),
         });
         if repaired.is_err() {
@@ -114,95 +105,6 @@ struct Listed {
     beyond: i64,
 }
 
-/// Makes sure that no other process has the vault open, or opens it.
-///
-/// A process with an open connection holds a shared lock on the file. The lock ends with the
-/// descriptor, or with any other of this file in this process.
-fn exclude_others(data: &Folder) -> Result<File, VaultError> {
-    let path = data.path().join(connection::NAME);
-    data.inspect(connection::NAME)?;
-    // For writing, because the lock takes that; nothing is written.
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-        .open(&path)
-        .map_err(|source| VaultError::file("open", &path, source))?;
-    match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Err(VaultError::Busy),
-        Err(errno) => Err(VaultError::file("lock", &path, errno)),
-    }
-}
-
-/// Copies the database and its log; through names of their own, so that the lock stays.
-fn copy_of(data: &Folder, copy: &str) -> Result<(), VaultError> {
-    for side in ["", "-wal"] {
-        let from = data.path().join(format!("{}{side}", connection::NAME));
-        let failed = |source| VaultError::file("copy", &from, source);
-        let contents = match std::fs::read(&from) {
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            contents => contents.map_err(failed)?,
-        };
-        let mut target = File::from(data.create_open(&format!("{copy}{side}"))?);
-        std::io::Write::write_all(&mut target, &contents).map_err(failed)?;
-    }
-    Ok(())
-}
-
-/// Opens the copy as far as that takes its header and key, and nothing else.
-fn open_damaged(folders: &Folders, copy: &str, sources: KeySources) -> Result<Vault, VaultError> {
-    let beyond_repair = |error| match error {
-        VaultError::Corrupt { .. } | VaultError::NotAVault { .. } => {
-            create::lost(&folders.data.join(connection::NAME), Loss::Damaged)
-        }
-        error => error,
-    };
-    let data = Folder::open(&folders.data)?;
-    let config = Folder::open(&folders.config)?;
-    let runtime = Folder::open(&folders.runtime)?;
-    let opened = connection::open_alone(&data, copy).map_err(beyond_repair)?;
-    let connection = opened.connection;
-    let keys = keys(&connection, &config, &sources).map_err(beyond_repair)?;
-    let mut inner = Inner {
-        file: FileIdentity::of(data.path().join(copy))?,
-        connection,
-        obstacle: None,
-        keys,
-        sources,
-    };
-    upgrade(&mut inner, (&data, &config)).map_err(beyond_repair)?;
-    Ok(Vault::with(inner, [data, config, runtime]))
-}
-
-/// Fetches the keys; where that of the lists does not open, the lists get a new one.
-fn keys(
-    connection: &Connection,
-    config: &Folder,
-    sources: &KeySources,
-) -> Result<Keys, VaultError> {
-    match unlock(connection, config, sources) {
-        Err(VaultError::Corrupt { .. }) => {
-            let header = header::read(connection)?;
-            let wrap = wrap_of(config, sources, &header)?;
-            let index = data_key::create(connection, &wrap, &header.key.id)?;
-            connection
-                .execute("UPDATE header SET index_key = ?1", [index.id().as_bytes()])
-                .map_err(VaultError::database(ACTION))?;
-            let header = Header {
-                index: *index.id(),
-                ..header
-            };
-            Ok(Keys {
-                header,
-                wrap,
-                index,
-            })
-        }
-        keys => keys,
-    }
-}
-
 /// Writes what opens into a new file and verifies it.
 fn rebuild(
     folders: &Folders,
@@ -214,12 +116,10 @@ fn rebuild(
         Ok(contents) if contents.problems.is_empty() => return Ok(Outcome::Sound(contents)),
         _ => {}
     }
-    drop(damaged.data.create_open(draft)?);
-    create::close(connection::make_tables(&damaged.data, draft)?)?;
-    let found = copy_rows(damaged, draft)?;
+    let found = damaged.salvage(draft, |scope| copy_rows(damaged, scope))?;
     let new = Vault::open_file(folders, draft, sources)?;
     new.write_scope(ACTION, |scope| {
-        manifest::initialise(scope.tx, scope.keys.index())?;
+        scope.begin_lists()?;
         for list in &found.lists {
             let rows = list.rows.iter().map(|(key, it)| (key.as_str(), *it));
             scope.list_anew(&list.namespace, rows, list.beyond)?;
@@ -234,27 +134,12 @@ fn rebuild(
     Ok(Outcome::Rebuilt(contents, found))
 }
 
-/// Copies the header and the rows that open, each with its data key.
-fn copy_rows(damaged: &Vault, draft: &str) -> Result<Found, VaultError> {
-    let path = std::fs::canonicalize(damaged.data.path().join(draft))
-        .map_err(|source| VaultError::file("find", damaged.data.path(), source))?;
-    let path = path
-        .to_str()
-        .ok_or_else(|| VaultError::invalid_name("folder"))?;
-    let inner = damaged.lock();
-    let scope = Scope {
-        tx: &inner.connection,
-        keys: &inner.keys,
-    };
-    let run = |sql: &str, parameters: &[&dyn rusqlite::ToSql]| {
+/// Copies the rows that open, each with its data key.
+fn copy_rows(damaged: &Vault, scope: &Scope<'_>) -> Result<Found, VaultError> {
+    let run = |sql: &str, parameters: [&str; 2]| {
         let done = scope.tx.execute(sql, parameters);
         done.map(drop).map_err(VaultError::database(ACTION))
     };
-    run("ATTACH ?1 AS draft", &[&path])?;
-    run("INSERT INTO draft.header SELECT * FROM header", &[])?;
-    let index = inner.keys.header.index;
-    run(COPY_KEY, &[&index.as_bytes()])?;
-
     let mut found = Found::default();
     let mut names: BTreeSet<String> = scope.namespaces().unwrap_or_default().into_iter().collect();
     names.extend(scan(
@@ -266,29 +151,28 @@ fn copy_rows(damaged: &Vault, draft: &str) -> Result<Found, VaultError> {
         let rows = Sealed::new(damaged, name);
         let what = |key: &str| rows.what(key);
         let named: (&str, &dyn Fn(&str) -> String) = (rows.name(), &what);
-        let keys = record_keys(&scope, rows.name());
-        found.examine(&scope, named, keys, |key, contents| {
-            let Some((generation, data_key)) = rows.open_row(&scope, key, contents)? else {
+        let keys = record_keys(scope, rows.name());
+        found.examine(scope, named, keys, |key, contents| {
+            let Some((generation, data_key)) = rows.open_row(scope, key, contents)? else {
                 return Ok(None);
             };
-            run(COPY_KEY, &[&data_key])?;
-            run(COPY_RECORD, &[&rows.name(), &key])?;
+            scope.copy_data_key(&data_key)?;
+            run(COPY_RECORD, [rows.name(), key])?;
             Ok(Some(generation))
         })?;
     }
     let named: (&str, &dyn Fn(&str) -> String) = (grants::NAMESPACE, &grants::named);
-    found.examine(&scope, named, grants::indexes(&scope), |index, contents| {
+    found.examine(scope, named, grants::indexes(scope), |index, contents| {
         let Some(grant) = GrantKey::parse_index(index) else {
             return Ok(None);
         };
-        let Some((generation, data_key)) = grants::open_row(&scope, &grant, contents)? else {
+        let Some((generation, data_key)) = grants::open_row(scope, &grant, contents)? else {
             return Ok(None);
         };
-        run(COPY_KEY, &[&data_key])?;
-        run(COPY_GRANT, &[&grant.profile(), &grant.name()])?;
+        scope.copy_data_key(&data_key)?;
+        run(COPY_GRANT, [grant.profile(), &grant.name()])?;
         Ok(Some(generation))
     })?;
-    run("DETACH draft", &[])?;
     Ok(found)
 }
 
@@ -373,8 +257,6 @@ fn scan(
 }
 
 const ACTION: &str = "be repaired";
-const COPY_KEY: &str =
-    "INSERT OR IGNORE INTO draft.data_keys SELECT * FROM data_keys WHERE id = ?1";
 const COPY_RECORD: &str =
     "INSERT INTO draft.records SELECT * FROM records WHERE namespace = ?1 AND key = ?2";
 const COPY_GRANT: &str =
