@@ -7,7 +7,7 @@ use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
 use crate::commands::{
     call, check, client_metadata, complete, completions, convert, demo, docs, doctor, embed, env,
-    explain, headers, help, install, login, logout, man, migrate, mtls, open, probe, readme,
+    explain, headers, help, install, login, logout, logs, man, migrate, mtls, open, probe, readme,
     rotate, run, schema, serve, service, status, token, tools, trust, uninstall, vault,
 };
 use crate::context::{CommandContext, Global};
@@ -63,6 +63,7 @@ Examples:
     Login(Later<login::Login>),
     Logout(Later<logout::Logout>),
     Headers(Later<headers::Headers>),
+    Logs(Later<logs::Logs>),
     Install(Later<install::Install>),
     Uninstall(Later<uninstall::Uninstall>),
     Probe(Later<probe::Probe>),
@@ -130,6 +131,7 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Read(read) => call::read(read, context),
         Command::Login(login) => login::run(login, context),
         Command::Logout(logout) => logout::run(logout, context),
+        Command::Logs(logs) => logs::run(logs, context),
         Command::ClientMetadata(arguments) => client_metadata::run(arguments, context),
         Command::Mtls(mtls) => mtls::run(mtls, context),
         Command::Headers(headers) => headers::run(headers, context),

@@ -17,6 +17,7 @@ pub(crate) mod help;
 pub(crate) mod install;
 pub(crate) mod login;
 pub(crate) mod logout;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod mtls;

@@ -17,3 +17,6 @@ pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// For the last answers of a gateway that stops to be written.
 pub(crate) const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How often `keyway logs -f` looks for new lines.
+pub(crate) const LOG_LOOK_INTERVAL: Duration = Duration::from_millis(250);

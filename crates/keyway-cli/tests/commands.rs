@@ -30,6 +30,7 @@ mod leaks;
 #[path = "live/main.rs"]
 mod live;
 mod login;
+mod logs;
 #[cfg(target_os = "linux")]
 mod many_servers;
 mod migrate;

@@ -18,6 +18,7 @@ mod legacy;
 mod list_changed;
 mod metrics;
 mod modern;
+mod open_files;
 mod principal;
 mod reply;
 mod router;
@@ -40,6 +41,7 @@ pub use keyway_transport::{ListenError, Listener, serve};
 
 use self::client_message::{ClientMessage, bounded, tool_name};
 use self::metrics::Metrics;
+pub use self::open_files::expect_many_connections;
 use self::principal::TokenTable;
 use self::reply::{SESSION_ID, VERSION};
 use self::router::Router;

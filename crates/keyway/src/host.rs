@@ -27,6 +27,7 @@ mod process;
 #[cfg(feature = "stdio")]
 mod programs;
 mod server;
+mod server_log;
 mod sign_out;
 mod sign_out_summary;
 mod signing_in;
@@ -96,6 +97,8 @@ pub struct Host {
     pub(crate) variables: VariableSources,
     /// Where lines go that a child prints beside the protocol.
     pub(crate) log: Option<Log>,
+    /// The folder of a log for each server, of the same lines.
+    pub(crate) log_folder: Option<PathBuf>,
     /// The sign-ins to use and whom to ask; absent where nothing is kept.
     pub(crate) accounts: Option<Accounts>,
     /// Where events go.

@@ -202,6 +202,7 @@ impl ConnectArgs {
             .client(CLIENT_NAME, env!("CARGO_PKG_VERSION"))
             .in_flight(in_flight())
             .detached_renewals(true)
+            .server_logs(true)
             .isolation(isolation())
             .events(context.events.clone())
             .own_files(context.written().iter().cloned())

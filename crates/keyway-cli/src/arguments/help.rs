@@ -101,6 +101,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "call",
             "read",
             "probe",
+            "logs",
         ],
     ),
     (
@@ -151,6 +152,7 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     (&["approve", "allow", "grant"], "trust"),
     (&["diagnose", "debug", "why"], "doctor"),
     (&["ping", "health", "test"], "probe"),
+    (&["log", "stderr", "tail"], "logs"),
     (&["secret", "secrets", "set"], "env"),
     (&["completion"], "completions"),
 ];

@@ -13,16 +13,15 @@ use keyway::host::record_places;
 use keyway::vault::Vault;
 use keyway::{Host, Plugin};
 use keyway_code::Exit;
-use keyway_config::names::path_segment;
 use keyway_gateway::control::Control;
 use keyway_gateway::dashboard::Dashboard;
-use keyway_gateway::gateway::{Gateway, ListenError, Listener, ServedServer, TokenStore, serve};
+use keyway_gateway::gateway::{
+    Gateway, ListenError, Listener, ServedServer, TokenStore, expect_many_connections, serve,
+};
 use keyway_gateway::local_backend::LocalBackend;
 use keyway_gateway::served_plugins::{ServedPlugins, Surroundings};
 use keyway_gateway::{SHUTDOWN_TIMEOUT, address, shared_gateway, sharing};
 use keyway_secret::printable;
-use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -70,7 +69,7 @@ pub(crate) struct Serve {
 
 /// Runs the command until it is told to stop.
 pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, CliError> {
-    allow_many_connections();
+    expect_many_connections();
     let context = &with_events(context);
     super::block_on_to_its_end(async {
         let host = arguments.reach.host(context, SignInPolicy::NEVER)?;
@@ -81,7 +80,7 @@ pub(crate) fn run(arguments: &Serve, context: &CommandContext) -> Result<Exit, C
         let mut plugins = ServedPlugins::new(plugins, &backend, surroundings)?;
         backend.set_plugins(plugins.loaded());
         let servers = plugins.servers();
-        let routes: Vec<String> = servers.iter().map(route).collect();
+        let routes: Vec<String> = servers.iter().map(ServedServer::path).collect();
         let reader = TokenStore::reader(Arc::clone(&vault))?;
         let (activity, export) = traces::begin(backend.host())?;
         let activity = Arc::new(activity);
@@ -293,11 +292,6 @@ fn require_names_apart(plugins: &[(PathBuf, Plugin)]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn route(server: &ServedServer) -> String {
-    let (plugin, name) = (path_segment(&server.plugin), path_segment(&server.name));
-    format!("/mcp/{plugin}/{name}")
-}
-
 fn tell(context: &CommandContext, routes: &[String], port: u16) {
     let mut text = String::new();
     for route in routes {
@@ -351,23 +345,3 @@ async fn end_of_input() {
     let mut input = tokio::io::stdin();
     while matches!(input.read(&mut piece).await, Ok(1..)) {}
 }
-
-/// Each client has a connection or two, and so has each server.
-///
-/// The table of open files grows here, where there is one thread. Linux lets a process of several
-/// threads wait at each doubling until all processors have seen it (10 to 30 ms on a busy
-/// machine), and then everybody who opens a session waits.
-fn allow_many_connections() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum.map(|most| most.min(MOST_FILES)),
-        ..limit
-    };
-    // With fewer, fewer clients fit; with a small table, some wait.
-    let _as_before = setrlimit(Resource::Nofile, raised);
-    let _small = fcntl_dupfd_cloexec(std::io::stderr(), LAST_FORESEEN_FILE);
-}
-
-const MOST_FILES: u64 = 65_536;
-/// A thousand clients, each with two connections to the gateway and two from there; 32 KiB.
-const LAST_FORESEEN_FILE: i32 = 4095;

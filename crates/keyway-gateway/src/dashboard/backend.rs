@@ -117,6 +117,8 @@ pub struct ServerView {
     pub consent: Option<Consent>,
     /// The tools that it had when it was last examined.
     pub tools: Arc<[Tool]>,
+    /// The last lines of its log, oldest first.
+    pub log: Vec<String>,
 }
 
 impl ServerView {
@@ -131,6 +133,7 @@ impl ServerView {
             token_lifetime: None,
             consent: None,
             tools: Arc::default(),
+            log: Vec::new(),
         }
     }
 

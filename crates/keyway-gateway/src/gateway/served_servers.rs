@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use keyway_auth::BoxFuture;
+use keyway_config::names::path_segment;
 use keyway_transport::Connection;
 
 use keyway::connect::{ConnectionFingerprint, FingerprintKey};
@@ -51,6 +52,13 @@ impl ServedServer {
     pub const fn with_entry_digest(mut self, entry_digest: [u8; 32]) -> Self {
         self.entry_digest = entry_digest;
         self
+    }
+
+    /// Returns the path at which clients reach it.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let (plugin, name) = (path_segment(&self.plugin), path_segment(&self.name));
+        format!("/mcp/{plugin}/{name}")
     }
 
     /// Says whether connections to one are as good as connections to the other.

@@ -49,6 +49,8 @@ impl LocalBackend {
         let consent = record.consent().cloned();
         let is_open = record.seen.as_ref().is_some_and(|seen| seen.is_open);
         let tools = record.seen.as_ref().map(|seen| seen.tools.clone());
+        let log = self.plugin(&id).ok().and_then(|it| it.log(&id.name));
+        let log = log.and_then(|log| log.last_lines(SHOWN_LOG_LINES).ok());
         let declared = self.worded(&id, declared);
         let diagnosis = together(declared, &record);
         ServerView {
@@ -57,6 +59,7 @@ impl LocalBackend {
             token_lifetime,
             consent,
             tools: tools.unwrap_or_default(),
+            log: log.unwrap_or_default(),
             ..ServerView::new(diagnosis)
         }
     }
@@ -84,3 +87,6 @@ fn together(declared: Diagnosis, record: &ServerRecord) -> Diagnosis {
     }
     found
 }
+
+/// The rest is for `keyway logs`.
+const SHOWN_LOG_LINES: usize = 50;

@@ -56,6 +56,7 @@ pub struct HostBuilder {
     #[cfg(feature = "stdio")]
     isolation: Option<Isolation>,
     log: Option<Log>,
+    server_logs: ServerLogs,
     identity: ClientIdentity,
     redirect_path: Option<String>,
     storage: Storage,
@@ -98,6 +99,22 @@ enum Consent {
     Port(Arc<dyn Interaction>),
     #[cfg(feature = "callback")]
     Presenter(Arc<dyn Presenter>),
+}
+
+/// Whether each server has a log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ServerLogs {
+    #[default]
+    Off,
+    Kept,
+}
+
+impl ServerLogs {
+    /// Returns their folder.
+    fn folder(self, data: Option<PathBuf>) -> Option<PathBuf> {
+        let data = data.filter(|_| self == Self::Kept)?;
+        Some(data.join("logs"))
+    }
 }
 
 impl HostBuilder {
@@ -200,6 +217,17 @@ impl HostBuilder {
     /// Where lines go that a child prints beside the protocol, redacted.
     pub fn log(mut self, log: Option<Log>) -> Self {
         self.log = log;
+        self
+    }
+
+    /// Keeps what the programs of each server print beside the protocol, redacted, in a private log
+    /// of at most 2 MiB below the data folder; read by [`Plugin::log`](super::Plugin::log). Off by
+    /// default.
+    pub const fn server_logs(mut self, are_kept: bool) -> Self {
+        self.server_logs = match are_kept {
+            true => ServerLogs::Kept,
+            false => ServerLogs::Off,
+        };
         self
     }
 

@@ -60,7 +60,7 @@ impl Host {
                 isolation: self.isolation_for(target),
             },
             secrets: declared.into_iter().map(|(_, value)| value).collect(),
-            log: self.child_log(&target.spec.name, Topic::Transport),
+            log: self.child_log(target, Topic::Transport),
             verify: verify(target),
         };
         let observer = self.observer(target);
@@ -112,19 +112,20 @@ impl Host {
             root: Some(target.host.plugin_root.clone()),
             isolation: self.isolation_for(target),
             secrets: declared.into_iter().map(|(_, value)| value).collect(),
-            log: self.child_log(&target.spec.name, Topic::Helper),
+            log: self.child_log(target, Topic::Helper),
             verify: verify(target),
         }
     }
 
-    /// Returns where lines go that a program prints beside the protocol: to the host's log, and to
-    /// the readers of notes about the topic (contract §6).
-    fn child_log(&self, server: &str, topic: Topic) -> Option<Log> {
+    /// Returns where lines go that a program prints beside the protocol: to the host's log, to the
+    /// server's own, and to the readers of notes about the topic (contract §6).
+    fn child_log(&self, target: Target<'_>, topic: Topic) -> Option<Log> {
+        let inner = self.logging(target, self.log.clone());
         if !self.events.wants(topic) {
-            return self.log.clone();
+            return inner;
         }
-        let (events, inner) = (self.events.clone(), self.log.clone());
-        let server = server.to_owned();
+        let events = self.events.clone();
+        let server = target.spec.name.clone();
         Some(Arc::new(move |stream, line| {
             let from = match stream {
                 ChildStream::Error => "stderr",

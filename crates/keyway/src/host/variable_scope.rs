@@ -60,7 +60,7 @@ impl VariableScope {
             #[cfg(feature = "vault")]
             kept: sources.vault.as_ref().map(lazy),
             host: sources.host_variables(&loaded.plugin),
-            owner: owner(&loaded.plugin),
+            owner: owner(&loaded.plugin.name(), &loaded.plugin.root),
         };
         // The name of an env file may hold a variable; what is in the file cannot decide it.
         let (inside, outside) = loaded.named_variables(&scope.scope());
@@ -203,7 +203,7 @@ impl VariableSources {
 
     /// Returns the host's own variables for a plugin.
     fn host_variables(&self, plugin: &Plugin) -> HostVariables {
-        let own = || owner(plugin);
+        let own = || owner(&plugin.name(), &plugin.root);
         let data = self.data.as_ref();
         HostVariables {
             plugin_data: data.map_or_else(PathBuf::new, |data| data.join("plugins").join(own())),
@@ -214,9 +214,9 @@ impl VariableSources {
 }
 
 /// Stands for a plugin, the same after an upgrade.
-fn owner(plugin: &Plugin) -> String {
-    let source = unversioned(&plugin.root);
-    stable_id(&[&plugin.name(), &source.to_string_lossy()])
+pub(super) fn owner(plugin: &str, root: &Path) -> String {
+    let source = unversioned(root);
+    stable_id(&[plugin, &source.to_string_lossy()])
 }
 
 #[cfg(feature = "vault")]

@@ -22,12 +22,13 @@ use url::Url;
 pub(super) fn page(look: &Look, view: &ServerView, browser: &BrowserSession) -> Html {
     html!(
         "<p class=\"path\"><a href=\"{}/\">Servers</a> <span aria-hidden=\"true\">/</span> {}</p>\n\
-         {}\n{}\n<section><h2>Activity</h2>{}</section>",
+         {}\n{}\n<section><h2>Activity</h2>{}</section>\n{}",
         browser.base(),
         view.id.plugin,
         state(look, view, browser),
         tools(view, browser),
         recent(look, view),
+        log(view),
     )
 }
 
@@ -40,6 +41,7 @@ pub(super) fn regions(look: &Look, view: &ServerView, browser: &BrowserSession) 
         region("state", state(look, view, browser)),
         region("tools", tools(view, browser)),
         region("activity", recent(look, view)),
+        region("log", log(view)),
     ]
 }
 
@@ -348,6 +350,19 @@ fn recent(look: &Look, view: &ServerView) -> Html {
     )
 }
 
+/// Shows what the programs of a server printed, if there is anything.
+fn log(view: &ServerView) -> Html {
+    let lines = (!view.log.is_empty()).then(|| {
+        html!(
+            "<section><h2>Log</h2><pre tabindex=\"0\">{}</pre>\
+             <p class=\"hint\">More: <code>keyway logs {}</code></p></section>",
+            Lines(&view.log.join("\n")),
+            view.id.name,
+        )
+    });
+    html!("<div id=\"log\">{}</div>", lines)
+}
+
 const MOST_TOOLS: usize = 500;
 const MOST_WORDS: usize = 300;
 
@@ -378,5 +393,15 @@ mod tests {
         ] {
             assert_eq!(fix(hint).as_str(), written, "{hint}");
         }
+    }
+
+    #[test]
+    fn log_of_a_server_is_shown_escaped_if_there_is_any() {
+        let mut view = ServerView::new(Diagnosis::new("p", "s"));
+        assert_eq!(log(&view).as_str(), "<div id=\"log\"></div>");
+        view.log = vec!["one".to_owned(), "<b>two</b>".to_owned()];
+        let made = log(&view);
+        assert!(made.as_str().contains("one\n&lt;b&gt;two&lt;/b&gt;</pre>"));
+        assert!(made.as_str().contains("keyway logs s"));
     }
 }

@@ -87,6 +87,7 @@ impl HostBuilder {
             .cloned()
             .chain(own_files)
             .collect();
+        let data = self.data.or_else(|| kept.data());
         let environment = self.child_environment;
         let environment = environment.unwrap_or_else(ProcessEnvironment::all);
         let usual = || Arc::new(ProcessEnvironment) as _;
@@ -102,7 +103,7 @@ impl HostBuilder {
                 overrides: self.overrides,
                 environment: self.environment.unwrap_or_else(usual),
                 env_file: self.env_file,
-                data: self.data.or_else(|| kept.data()),
+                data: data.clone(),
                 #[cfg(feature = "vault")]
                 vault: kept.vault,
                 project: self.project.unwrap_or_else(repository_here),
@@ -112,6 +113,7 @@ impl HostBuilder {
             #[cfg(all(feature = "stdio", feature = "vault"))]
             renewals: self.renewals,
             log: self.log,
+            log_folder: self.server_logs.folder(data),
             accounts,
             events: self.events.unwrap_or_else(|| Events::new(Vec::new())),
             redaction_values: None,
