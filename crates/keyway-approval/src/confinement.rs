@@ -95,3 +95,24 @@ impl SandboxMechanism {
         all.into_iter().find(|mechanism| mechanism.as_str() == word)
     }
 }
+
+/// What of a confinement is in force on this system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Protection {
+    /// In words, with what is missing.
+    pub words: String,
+    /// Everything that the profile promises is in force.
+    pub is_complete: bool,
+}
+
+impl Protection {
+    /// Makes one out of what the launcher found.
+    #[must_use]
+    pub fn new(words: impl Into<String>, is_complete: bool) -> Self {
+        Self {
+            words: words.into(),
+            is_complete,
+        }
+    }
+}

@@ -37,6 +37,15 @@ pub(crate) struct Sources<'a> {
     pub(crate) confinement: &'a Confinement,
 }
 
+/// Says whether using an entry starts a program: its own, or a helper.
+#[must_use]
+pub fn runs_program(server: &DeclaredServer) -> bool {
+    match &server.endpoint {
+        Endpoint::Local(_) => true,
+        Endpoint::Remote(remote) => remote.helper.is_some(),
+    }
+}
+
 /// Says whether an entry has to be approved: it runs a program, sends a variable or weakens the
 /// sign-in (contract §7).
 pub fn needs_approval(server: &DeclaredServer) -> bool {
@@ -385,7 +394,7 @@ fn without_query(template: &Template) -> &str {
     text.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn confinement_fact(confinement: &Confinement) -> Fact {
+pub(crate) fn confinement_fact(confinement: &Confinement) -> Fact {
     let Confinement {
         profile,
         // By which means is the person's own affair, and changes nothing of what is kept from it.

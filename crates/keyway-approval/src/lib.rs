@@ -9,6 +9,7 @@
 //!                    └─files──▲                     no: Changes since the last approval, asked
 //! ```
 
+mod answer;
 mod change;
 mod command;
 mod confinement;
@@ -48,11 +49,12 @@ use self::places::Places;
 use self::plan_digest::PlanDigest;
 use self::tree::TreePlace;
 
+pub use self::answer::Answer;
 pub use self::change::Changes;
-pub use self::confinement::{Confinement, SandboxMechanism, SandboxProfile};
+pub use self::confinement::{Confinement, Protection, SandboxMechanism, SandboxProfile};
 pub use self::digest::Digest;
 pub use self::fact::{Fact, FactKind};
-pub use self::facts::needs_approval;
+pub use self::facts::{needs_approval, runs_program};
 pub use self::files::Files;
 #[cfg(feature = "vault")]
 pub use self::ledger::Ledger;
@@ -78,6 +80,13 @@ pub struct Question {
     pub files: Files,
     /// What differs from what was approved; `None` if nothing was, or it was not looked up.
     pub changes: Option<Changes>,
+    /// What of its confinement is in force here; `None` if it runs no program, or it was not looked
+    /// up. No part of what is approved.
+    pub protection: Option<Protection>,
+    /// What its programs are kept from; `None` if it runs none.
+    confinement: Option<Confinement>,
+    /// Confined because the person answered so, whatever `config.toml` says.
+    is_confined_by_answer: bool,
     /// The part that the plugin decides, whatever the person's variables say.
     of_plugin: Digest,
 }
@@ -205,6 +214,9 @@ impl Question {
             facts,
             files,
             changes: None,
+            protection: None,
+            confinement: line.is_some().then(|| confinement.clone()),
+            is_confined_by_answer: false,
         })
     }
 

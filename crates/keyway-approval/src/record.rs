@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confinement::{Confinement, SandboxProfile};
 use crate::digest::VERSION;
 use crate::fact::{Fact, FactKind};
 use crate::hash::{from_hex, to_hex};
@@ -23,6 +24,8 @@ pub struct Approval {
     pub source: String,
     /// More variables that its helper or process may have.
     pub grants: Vec<String>,
+    /// The person answered that its programs are confined, whatever `config.toml` says.
+    pub confined: bool,
     /// What was approved, the latest last; none if an earlier version of Keyway wrote this.
     states: Vec<State>,
 }
@@ -47,6 +50,7 @@ impl Approval {
             server: question.server.clone(),
             source: question.source.to_string_lossy().into_owned(),
             grants: Vec::new(),
+            confined: question.is_confined_by_answer,
             states: vec![State::of(question)],
         }
     }
@@ -66,7 +70,11 @@ impl Approval {
         let surplus = states.len().saturating_sub(MOST_STATES - 1);
         states.drain(..surplus);
         states.append(&mut approval.states);
+        // Asked again, it stays confined: only taking the approval back ends that.
+        let is_confined = |it: &Confinement| it.profile == SandboxProfile::Confine;
+        let stays = before.confined && question.confinement().is_some_and(is_confined);
         Self {
+            confined: approval.confined || stays,
             grants: before.grants,
             states,
             ..approval
@@ -113,6 +121,7 @@ impl Approval {
             server,
             source,
             grants,
+            confined,
             states,
         } = self;
         let stored = Stored {
@@ -120,6 +129,7 @@ impl Approval {
             server: server.clone(),
             source: source.clone(),
             grants: grants.clone(),
+            confined: *confined,
             version: VERSION,
             states: states.iter().map(StoredState::of).collect(),
         };
@@ -136,6 +146,7 @@ impl Approval {
             server,
             source,
             grants,
+            confined,
             version,
             states,
         } = stored;
@@ -150,6 +161,7 @@ impl Approval {
             server,
             source,
             grants,
+            confined,
             states: states
                 .into_iter()
                 .map(StoredState::read)
@@ -178,6 +190,8 @@ struct Stored {
     source: String,
     #[serde(default)]
     grants: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    confined: bool,
     /// Absent in what the first version wrote.
     #[serde(default)]
     version: u32,

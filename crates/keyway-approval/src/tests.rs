@@ -294,6 +294,73 @@ fn e05_whatever_decides_what_runs_asks_again() {
     }
 }
 
+/// The answer `confined` approves the same entry with confined programs, and nothing else.
+#[test]
+fn a_confined_answer_approves_confined_programs_alone_and_stays() {
+    let mut place = Place::new();
+    let fields = r#""command": "node", "args": ["server.js"]"#;
+    place.file("server.js", "1");
+    let question = place.ask(fields);
+    assert!(question.answered(Answer::No).is_none());
+    let agreed = question.answered(Answer::Confined).unwrap();
+    assert_ne!(agreed.digest, question.digest);
+    assert!(agreed.confined().is_none(), "it is confined already");
+    place.store.approve(&agreed).unwrap();
+    assert!(!place.is_approved(fields), "only confined");
+    place.confinement.profile = SandboxProfile::Confine;
+    assert!(place.is_approved(fields), "{:?}", place.changes(fields));
+    let is_confined = |place: &Place| {
+        place
+            .store
+            .find(&place.root, "s")
+            .unwrap()
+            .unwrap()
+            .confined
+    };
+    assert!(is_confined(&place));
+    place.file("server.js", "2");
+    place.approve(fields);
+    assert!(is_confined(&place), "asked again, it stays confined");
+    // Confined by the settings alone: another default later is another question.
+    let other = Place::new();
+    other.approve(fields);
+    assert!(!is_confined(&other));
+}
+
+#[test]
+fn an_entry_without_a_program_has_nothing_to_confine() {
+    let place = Place::new();
+    let fields = r#""type": "http", "url": "https://h.example/", "headers": {"X-A": "${A}"}"#;
+    let question = place.ask(fields);
+    assert!(question.confined().is_none());
+    let agreed = question.answered(Answer::Confined).unwrap();
+    assert_eq!(agreed.digest, question.digest);
+    assert!(!Approval::of(&agreed).confined);
+}
+
+/// What is in force is shown beside what is approved, and is no part of it.
+#[test]
+fn e13_missing_isolation_is_shown_with_a_mark_and_not_counted() {
+    let place = Place::new();
+    let question = place.ask(r#""command": "node""#);
+    let digest = question.digest;
+    let complete = question
+        .clone()
+        .protected_by(Some(Protection::new("all of it", true)));
+    assert!(
+        complete
+            .to_string()
+            .contains("            here: all of it\n")
+    );
+    let reduced = question.protected_by(Some(Protection::new("not isolated", false)));
+    assert!(
+        reduced
+            .to_string()
+            .contains("            !! here: not isolated\n")
+    );
+    assert_eq!([complete.digest, reduced.digest], [digest; 2]);
+}
+
 /// What is the person's own, or the system's, asks nobody.
 #[test]
 fn e05_rotation_another_path_order_and_a_second_client_ask_nobody() {

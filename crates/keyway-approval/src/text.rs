@@ -5,6 +5,7 @@ use std::fmt;
 use keyway_secret::escaped;
 
 use crate::Question;
+use crate::fact::FactKind;
 
 impl fmt::Display for Question {
     /// Writes what is asked, what of it changed, and the digest that an answer is bound to.
@@ -23,6 +24,11 @@ impl fmt::Display for Question {
             writeln!(f, "  {:<9} {}", fact.kind.label(), fact.text())?;
             if let Some(caution) = &fact.caution {
                 writeln!(f, "            !! {}", escaped(caution))?;
+            }
+            let is_confinement = fact.kind == FactKind::Confinement;
+            if let Some(protection) = self.protection.as_ref().filter(|_| is_confinement) {
+                let mark = if protection.is_complete { "" } else { "!! " };
+                writeln!(f, "            {mark}here: {}", escaped(&protection.words))?;
             }
         }
         writeln!(f, "  {:<9} {}", "digest", self.digest)

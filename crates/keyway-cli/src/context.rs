@@ -29,6 +29,8 @@ pub(crate) struct CommandContext {
     color: Option<Color>,
     /// Where changes are recorded.
     pub(crate) events: Events,
+    /// The flags say that events or notes are written somewhere.
+    pub(crate) is_recorded: bool,
     settings: Arc<Result<Settings, SettingsRefusal>>,
     /// The program as clap knows it, for commands that describe it.
     pub(crate) program: fn() -> clap::Command,
@@ -97,6 +99,7 @@ impl CommandContext {
             verbosity,
             color: global.color,
             events: Events::default(),
+            is_recorded: false,
             settings: Arc::new(settings),
             program,
             written: Vec::new(),
@@ -125,9 +128,9 @@ impl CommandContext {
             let about = global.debug.as_deref().unwrap_or_default();
             listeners.push(debug::listener(about, file));
         }
-        if !listeners.is_empty() {
-            self.events = Events::new(listeners);
-        }
+        self.is_recorded = !listeners.is_empty();
+        listeners.push(events::isolation_warning());
+        self.events = Events::new(listeners);
         let written = [&global.events, &global.debug_file];
         self.written = written.into_iter().flatten().cloned().collect();
         Ok(())

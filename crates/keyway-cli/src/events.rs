@@ -1,13 +1,14 @@
 //! `--events FILE`: what changes, as JSON lines. Names and codes only: never a value, an address or
 //! a token.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use keyway::events::{Event, Listener};
+use keyway::events::{Event, Kind, Listener};
 
 /// Opens a file that only its owner may read; what is written is added to its end.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
@@ -18,6 +19,33 @@ pub(crate) fn append(path: &Path) -> io::Result<File> {
 /// Writes events to a file.
 pub(crate) fn to_file(file: File) -> Arc<dyn Listener> {
     Arc::new(Lines(Mutex::new(file)))
+}
+
+/// Warns on standard error of programs that are less isolated than their profile promises (threat
+/// E13), once for each server.
+pub(crate) fn isolation_warning() -> Arc<dyn Listener> {
+    Arc::new(IsolationWarning::default())
+}
+
+#[derive(Debug, Default)]
+struct IsolationWarning(Mutex<HashSet<String>>);
+
+impl Listener for IsolationWarning {
+    fn event(&self, event: &Event) {
+        if event.kind != Kind::IsolationReduced {
+            return;
+        }
+        let name = |name: &Option<Arc<str>>| name.as_deref().unwrap_or_default().to_owned();
+        let id = format!("{}:{}", name(&event.plugin), name(&event.server));
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(id.clone()) {
+            let warning = format!(
+                "warning: `{id}` starts with less isolation than its profile promises; \
+                 `keyway status` says what is missing, `sandbox.require = true` refuses to start it\n"
+            );
+            drop(io::stderr().write_all(warning.as_bytes()));
+        }
+    }
 }
 
 #[derive(Debug)]

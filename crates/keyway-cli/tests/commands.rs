@@ -26,6 +26,7 @@ mod headers;
 mod hidden_input;
 mod host_files;
 mod install;
+mod isolation;
 mod leaks;
 #[path = "live/main.rs"]
 mod live;

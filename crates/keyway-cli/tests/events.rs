@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 
+use keyway::events::Kind;
 use keyway_testkit::rig::{Consent, Settings};
 use keyway_testkit::{Desk, Gateway, Running};
 use serde_json::Value;
@@ -153,7 +154,9 @@ fn each_kind_is_told_where_it_happens_and_none_holds_a_secret() {
         let words = told(desk).into_iter();
         kinds.extend(words.map(|line| line.split(' ').next().unwrap().to_owned()));
     }
-    let all = keyway::events::Kind::ALL.iter();
+    // That one needs a system without isolation: `e13_programs_without_isolation_are_announced_or_refused`.
+    let here = |kind: &&Kind| **kind != Kind::IsolationReduced;
+    let all = Kind::ALL.iter().filter(here);
     let all: BTreeSet<String> = all.map(|kind| kind.as_str().to_owned()).collect();
     assert_eq!(kinds, all);
 }

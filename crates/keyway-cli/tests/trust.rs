@@ -98,7 +98,7 @@ fn e12_on_a_terminal_one_answer_counts_for_all_servers_that_were_shown() {
     for (answer, expected) in [("n\n", 0), ("y\n", 2)] {
         let call = keyway(&folder, &[]);
         let mut terminal = Terminal::start(&call, "exec \"$KEYWAY\" trust grant --all");
-        terminal.answer("Allow all 2 of them? [y/N] ", answer);
+        terminal.answer("Allow all 2 of them? [y/confined/N] ", answer);
         let text = terminal.end();
         assert!(text.contains("prog-a") && text.contains("prog-b"), "{text}");
         assert_eq!(approvals(&folder), expected, "{text}");

@@ -9,6 +9,7 @@ mod views;
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
+use keyway::approval::Answer;
 use keyway::connect::BoxFuture;
 use keyway::diagnosis::Diagnosis;
 use keyway::events::Kind;
@@ -205,7 +206,7 @@ impl LocalBackend {
     }
 
     /// Approves an entry; `false` if it is not what was shown.
-    fn allow(&self, id: &ServerId, digest: &str) -> Result<bool, Error> {
+    fn allow(&self, id: &ServerId, digest: &str, answer: Answer) -> Result<bool, Error> {
         let Some(question) = self.question(id)? else {
             // Approved elsewhere meanwhile.
             return Ok(true);
@@ -213,7 +214,10 @@ impl LocalBackend {
         if question.digest.to_string() != digest {
             return Ok(false);
         }
-        self.host.store_approval(&question)?;
+        let Some(agreed) = question.answered(answer) else {
+            return Ok(true);
+        };
+        self.host.store_approval(&agreed)?;
         let server = Some(id.name.as_str());
         let events = self.host.events().for_plugin(&id.plugin);
         events.emit(Kind::TrustDecided, server, None);
@@ -227,7 +231,18 @@ impl DashboardBackend for LocalBackend {
         Box::pin(async move {
             // It reads files and the vault.
             let survey = tokio::task::spawn_blocking(move || backend?.survey().ok());
-            survey.await.ok().flatten().unwrap_or_default()
+            let found = survey.await.ok().flatten().unwrap_or_default();
+            let mut views = Vec::with_capacity(found.len());
+            for (mut view, confinement) in found {
+                if let Some(confinement) = confinement {
+                    let protection = self.host.protection(&confinement).await;
+                    view.diagnosis.protection = protection.as_ref().map(|it| it.words.clone());
+                    let question = view.diagnosis.question.take();
+                    view.diagnosis.question = question.map(|it| it.protected_by(protection));
+                }
+                views.push(view);
+            }
+            views
         })
     }
 
@@ -330,9 +345,10 @@ impl DashboardBackend for LocalBackend {
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
+        answer: Answer,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
         Box::pin(async move {
-            let allowed = self.allow(server, digest);
+            let allowed = self.allow(server, digest, answer);
             if !allowed.map_err(|error| self.problem(server, &error))? {
                 return Err(changed(server));
             }

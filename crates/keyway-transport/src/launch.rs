@@ -27,9 +27,11 @@ mod stage;
 mod supervisor;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use keyway_secret::Secret;
 use thiserror::Error;
@@ -53,9 +55,22 @@ use crate::times::LAUNCH_TIMEOUT;
 /// The binary that starts children.
 ///
 /// [`Launcher::current`] is the binary of this process, whose `main` calls [`take_over`] first.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Launcher {
     program: PathBuf,
+    on_reduced: Option<OnReduced>,
+}
+
+/// Is told which isolation a program starts with, where that is less than was requested.
+pub type OnReduced = Arc<dyn Fn(&IsolationLevel) + Send + Sync>;
+
+impl fmt::Debug for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Launcher");
+        debug
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Launcher {
@@ -70,14 +85,22 @@ impl Launcher {
         if !init::may_start(&program) {
             return Err(LaunchError::NotInitialized);
         }
-        Ok(Self { program })
+        Ok(Self::new(program))
     }
 
     /// Uses another binary, whose `main` calls [`take_over`] first.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
+            on_reduced: None,
         }
+    }
+
+    /// Tells about every program that starts with less isolation than was requested.
+    #[must_use]
+    pub fn on_reduced(mut self, tell: OnReduced) -> Self {
+        self.on_reduced = Some(tell);
+        self
     }
 
     /// Finds out which isolation is in force here, without starting any program.
@@ -134,7 +157,7 @@ impl Launcher {
         };
         let spec = spec::encode(program, &hidden, mode).ok_or(LaunchError::TooLarge)?;
         let [wanted, fallback] = namespaces(&program.isolation);
-        match self.start_in(wanted, &spec).await {
+        let started = match self.start_in(wanted, &spec).await {
             // Some systems let namespaces be made in which nothing can be mounted.
             Err(LaunchError::Refused {
                 stage: LaunchStage::Namespaces,
@@ -148,7 +171,15 @@ impl Launcher {
                 None => LaunchError::Refused { stage, source },
             },
             other => other,
-        })
+        })?;
+        let is_program = !matches!(mode, LaunchMode::Probe);
+        if let Some(tell) = self.on_reduced.as_ref()
+            && is_program
+            && !started.level.is_complete()
+        {
+            tell(&started.level);
+        }
+        Ok(started)
     }
 
     async fn start_in(

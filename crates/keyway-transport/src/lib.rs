@@ -68,7 +68,7 @@ pub use self::launch::is_started_by_keyway;
 #[cfg(feature = "stdio")]
 pub use self::launch::{
     Isolation, IsolationLevel, IsolationMechanism, IsolationProfile, LaunchError, LaunchStage,
-    Launcher, Program, detached, take_over,
+    Launcher, OnReduced, Program, detached, take_over,
 };
 #[cfg(feature = "sse")]
 pub use self::legacy_sse::connect_sse;

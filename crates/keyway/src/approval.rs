@@ -5,5 +5,6 @@
 #[cfg(feature = "vault")]
 pub use keyway_approval::Ledger;
 pub use keyway_approval::{
-    Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files, Manifest, Question,
+    Answer, Approval, ApprovalStore, Changes, Digest, Fact, FactKind, FileChange, Files, Manifest,
+    Protection, Question,
 };

@@ -37,7 +37,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use keyway_approval::EntryContext;
+use keyway_approval::{EntryContext, runs_program};
 use keyway_auth::ports::{Interaction, Tasks};
 use keyway_config::declared::DeclaredServer;
 use keyway_config::environment::{Environment, Variables};
@@ -68,11 +68,11 @@ pub use keyway_secret::{Clock, SystemClock};
 
 #[cfg(feature = "stdio")]
 use self::programs::Programs;
-use crate::approval::Question;
+use crate::approval::{Protection, Question};
 use crate::events::{EventStream, Events};
 use crate::load::{Loaded, Loader};
 use crate::redaction_values::RedactionValues;
-use crate::settings::{Confinement, Settings};
+use crate::settings::{Confinement, SandboxProfile, Settings};
 use crate::sign_in::{AccountPin, Accounts, PromptPolicy};
 #[cfg(feature = "callback")]
 use crate::sign_in::{Loopback, Presenter};
@@ -335,7 +335,7 @@ impl Host {
             .cloned()
             .chain(read)
             .collect();
-        let confinement = self.confinement(loaded, &server.name);
+        let confinement = self.confinement(loaded, server);
         let (plugin, root) = (loaded.plugin.name(), &loaded.plugin.root);
         let mut context =
             EntryContext::new(&plugin, root, variables.host_variables(), &confinement);
@@ -346,10 +346,40 @@ impl Host {
         Question::about(server, context, &variables.scope())
     }
 
-    /// Returns what the programs of an entry are kept from.
-    pub(crate) fn confinement(&self, loaded: &Loaded, server: &str) -> Confinement {
-        let id = format!("{}:{server}", loaded.plugin.name());
-        self.settings.sandbox.of(&id, &loaded.plugin.root)
+    /// Returns what the programs of an entry are kept from: as `config.toml` says, unless the person
+    /// answered that they are confined.
+    pub(crate) fn confinement(&self, loaded: &Loaded, server: &DeclaredServer) -> Confinement {
+        let root = &loaded.plugin.root;
+        let id = format!("{}:{}", loaded.plugin.name(), server.name);
+        let mut confinement = self.settings.sandbox.of(&id, root);
+        let is_settled = confinement.profile == SandboxProfile::Confine;
+        if !is_settled && runs_program(server) {
+            // A ledger that cannot be read approves nothing, so that nothing starts unconfined.
+            let store = self.approvals.store.as_deref();
+            let approval = store.and_then(|store| store.find(root, &server.name).ok()?);
+            if approval.is_some_and(|approval| approval.confined) {
+                confinement.profile = SandboxProfile::Confine;
+            }
+        }
+        confinement
+    }
+
+    /// Adds to a question what of the confinement is in force here.
+    pub async fn with_protection(&self, question: Question) -> Question {
+        let protection = match question.confinement() {
+            Some(confinement) => self.protection(confinement).await,
+            None => None,
+        };
+        question.protected_by(protection)
+    }
+
+    /// Finds out what of a confinement is in force here, without starting a program of a plugin;
+    /// `None` where programs are not built in. Known from the second time on.
+    pub async fn protection(&self, confinement: &Confinement) -> Option<Protection> {
+        #[cfg(feature = "stdio")]
+        return Some(self.programs.protection(confinement).await);
+        #[cfg(not(feature = "stdio"))]
+        std::future::ready((confinement, None).1).await
     }
 
     /// The same host, which waits differently for a sign-in.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use keyway::approval::Question;
+use keyway::approval::{Answer, Question};
 use keyway::connect::BoxFuture;
 use keyway::sign_in::{ConsentQuestion, InteractionError, Presenter};
 use keyway::{ApprovalPrompt, HostBuilder};
@@ -48,12 +48,12 @@ impl Window {
 }
 
 impl ApprovalPrompt for Window {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, bool> {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             for fact in &question.facts {
                 self.show(format!("{} {}", fact.kind.label(), fact.text()));
             }
-            self.agrees
+            Answer::yes_if(self.agrees)
         })
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Run {
 
 /// Runs the command; standard output carries protocol and nothing else.
 pub(crate) fn run(arguments: &Run, context: &CommandContext) -> Result<Exit, CliError> {
-    let alone = arguments.standalone || !arguments.reach.is_plain() || context.events.is_on();
+    let alone = arguments.standalone || !arguments.reach.is_plain() || context.is_recorded;
     super::block_on(async {
         let policy = SignInPolicy::waiting(PromptPolicy::AtMost(SIGN_IN_TIMEOUT));
         let host = arguments.reach.host(context, policy)?;

@@ -157,10 +157,10 @@ fn look_further(
     host: &Host,
     context: &CommandContext,
 ) -> Result<Option<Kept>, CliError> {
-    protection::look_up(&mut survey.servers, context)?;
+    let settings = Arc::new(context.settings()?.clone());
+    protection::look_up(&mut survey.servers, &host.with_settings(&settings))?;
     let mut kept = Kept::look()?;
     if kept.is_none() {
-        let settings = Arc::new(context.settings()?.clone());
         survey.add_questions(&host.with_settings(&settings));
     }
     if let Some(kept) = kept.as_mut().filter(|_| survey.needs_vault())

@@ -3,13 +3,14 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, Subcommand};
-use keyway::approval::{Approval, Ledger, Question};
+use keyway::approval::{Answer, Approval, Ledger, Question};
 use keyway::events::Kind;
 use keyway::{Error, Host};
 use keyway_code::{Code, Exit};
 use keyway_secret::printable;
 use serde_json::json;
 
+use super::block_on;
 use super::tools::Format;
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask, with_ledger};
 use crate::arguments::hidden;
@@ -74,6 +75,9 @@ Examples:
         /// asking, one for each entry
         #[arg(long = "digest", value_name = "DIGEST")]
         digests: Vec<String>,
+        /// Confine the programs of the entries, as the answer `confined` does
+        #[arg(long)]
+        confined: bool,
         /// Also pass this variable to the entry's helper or process
         #[arg(long = "env", value_name = "NAME")]
         variables: Vec<String>,
@@ -131,6 +135,7 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
             servers,
             all,
             digests,
+            confined,
             variables,
             reach,
         } => {
@@ -138,6 +143,7 @@ pub(crate) fn run(arguments: &Trust, context: &CommandContext) -> Result<Exit, C
                 context,
                 reach,
                 digests,
+                confined: *confined,
                 variables,
             };
             grant.run(servers, *all)
@@ -157,7 +163,13 @@ fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result
         Format::Json => {
             let object = |it: &Approval| {
                 let id = format!("{}:{}", it.plugin, it.server);
-                json!({ "id": id, "source": it.source, "variables": it.grants })
+                let Approval {
+                    source,
+                    grants,
+                    confined,
+                    ..
+                } = it;
+                json!({ "id": id, "source": source, "variables": grants, "confined": confined })
             };
             let approvals: Vec<_> = approvals.iter().map(object).collect();
             let all = json!({ "schema_version": 1, "diagnostics": [], "approvals": approvals });
@@ -165,11 +177,12 @@ fn list(context: &CommandContext, reach: &ConnectArgs, format: Format) -> Result
         }
         Format::Human if approvals.is_empty() => "no approvals\n".to_owned(),
         Format::Human => {
-            let mut table = Table::new(["SERVER", "PLUGIN", "EXTRA VARIABLES"]);
+            let mut table = Table::new(["SERVER", "PLUGIN", "CONFINED", "EXTRA VARIABLES"]);
             for approval in approvals {
                 let id = format!("{}:{}", approval.plugin, approval.server);
                 let (id, source) = (printable(&id), printable(&approval.source));
-                table.push([id, source, approval.grants.join(", ")]);
+                let confined = if approval.confined { "yes" } else { "no" };
+                table.push([id, source, confined.to_owned(), approval.grants.join(", ")]);
             }
             table.render(context.width(), context.head_style())
         }
@@ -183,6 +196,7 @@ struct Grant<'a> {
     context: &'a CommandContext,
     reach: &'a ConnectArgs,
     digests: &'a [String],
+    confined: bool,
     variables: &'a [String],
 }
 
@@ -203,7 +217,11 @@ impl Grant<'_> {
         let mut questions = Vec::new();
         for name in &names {
             match plugin.question(name)? {
-                Some(question) => questions.push(question.compared_with(store)),
+                Some(question) => {
+                    let question = question.compared_with(store);
+                    let question = block_on(async { Ok(host.with_protection(question).await) })?;
+                    questions.push(question);
+                }
                 None => self.context.print_aside(&format!(
                     "`{}` needs no approval: it runs no program and gets no variable\n",
                     printable(name)
@@ -213,11 +231,19 @@ impl Grant<'_> {
         if questions.is_empty() {
             return Ok(Exit::Done);
         }
-        if !self.is_agreed(&questions)? {
+        let answer = match self.answer(&questions)? {
+            Answer::Yes if self.confined => Answer::Confined,
+            answer => answer,
+        };
+        let agreed: Vec<_> = questions
+            .iter()
+            .filter_map(|it| it.answered(answer))
+            .collect();
+        if agreed.is_empty() {
             self.context.print_aside("nothing was approved\n");
             return Ok(Exit::NotTrusted);
         }
-        for question in &questions {
+        for question in &agreed {
             self.store(&host, question)?;
         }
         self.context.print_aside("approved\n");
@@ -225,20 +251,22 @@ impl Grant<'_> {
     }
 
     /// Gets an answer to all questions at once: the digests that were given, or a person's.
-    fn is_agreed(&self, questions: &[Question]) -> Result<bool, CliError> {
-        let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
-        let page = page.join("\n");
+    fn answer(&self, questions: &[Question]) -> Result<Answer, CliError> {
+        let page = || {
+            let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
+            page.join("\n")
+        };
         let fits = |question: &Question| self.digests.contains(&question.digest.to_string());
         if !self.digests.is_empty() {
-            self.context.print_aside(&page);
+            self.context.print_aside(&page());
             if questions.iter().all(fits) {
-                return Ok(true);
+                return Ok(Answer::Yes);
             }
             let what = "`--digest` is not that of what the entry does now; nothing was approved";
             return Err(CliError::Usage { what });
         }
         if !io::stdin().is_terminal() {
-            self.context.print_aside(&page);
+            self.context.print_aside(&page());
             let what = "standard input is not a terminal; read the above, then repeat the command \
                         with `--digest DIGEST` for each entry";
             return Err(CliError::Usage { what });
@@ -247,7 +275,7 @@ impl Grant<'_> {
             1 => "Allow this?".to_owned(),
             count => format!("Allow all {count} of them?"),
         };
-        Ok(ask(self.context, &page, &words))
+        Ok(ask(self.context, questions, &words))
     }
 
     fn store(&self, host: &Host, question: &Question) -> Result<(), CliError> {

@@ -2,6 +2,7 @@
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
+use keyway::approval::Answer;
 use keyway_secret::Secret;
 use keyway_transport::{Inbound, Reply};
 use url::form_urlencoded;
@@ -12,7 +13,7 @@ use super::form::{Fields, MARK, arguments};
 use super::paths::{self, Action, DashboardRoute};
 use super::result::{Called, LastCall};
 use super::sessions::Notice;
-use super::{Dashboard, answers, pages};
+use super::{Dashboard, answers, pages, words};
 use crate::activity::{Outcome, RequestSummary};
 use crate::schema::Schema;
 
@@ -69,8 +70,12 @@ impl Dashboard {
             Action::SignOut => self.backend.sign_out(id).await.map(Some),
             Action::Approve => {
                 let digest = field(fields, "digest").unwrap_or_default();
-                let approved = self.backend.approve(id, digest).await;
-                approved.map(|()| Some("Approved as it is now; a change asks again.".to_owned()))
+                let answer = match field(fields, "answer") {
+                    Some("confined") => Answer::Confined,
+                    _ => Answer::Yes,
+                };
+                let approved = self.backend.approve(id, digest, answer).await;
+                approved.map(|()| Some(words::approved(answer).to_owned()))
             }
         };
         match done {

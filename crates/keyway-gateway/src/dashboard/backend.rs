@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
+use keyway::approval::Answer;
 use keyway::diagnosis::Diagnosis;
 use keyway_auth::BoxFuture;
 use serde_json::value::RawValue;
@@ -58,13 +59,14 @@ pub trait DashboardBackend: Send + Sync + Debug {
         server: &'a ServerId,
     ) -> BoxFuture<'a, Result<String, Box<Diagnosis>>>;
 
-    /// Approves what was shown, if it is still that.
+    /// Approves what was shown, if it is still that, as the person answered.
     ///
     /// Cancel safety: an approval that was stored stays; an examination that was started continues.
     fn approve<'a>(
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
+        answer: Answer,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>>;
 
     /// Calls a tool with arguments that fit its schema.

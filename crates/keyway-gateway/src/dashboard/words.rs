@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use keyway::approval::Answer;
 use keyway_config::declared::Transport;
 use keyway_config::method::Method;
 
@@ -61,6 +62,18 @@ pub(super) const fn why(standing: Standing) -> &'static str {
         (State::Pending, None) => "Connects on first use.",
     }
 }
+
+/// Says what became of an approval.
+pub(super) const fn approved(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Confined => "Approved as it is now, confined; a change asks again.",
+        _ => "Approved as it is now; a change asks again.",
+    }
+}
+
+/// Says what the answer `confined` means.
+pub(super) const CONFINED: &str = "Confined, its programs see system folders, the plugin and its \
+    data, and nothing else of yours unless config.toml grants it.";
 
 /// Says how a server is authenticated to.
 pub(super) const fn method(view: &ServerView) -> &'static str {

@@ -5,6 +5,7 @@ use keyway::approval::Question;
 use keyway::diagnosis::Diagnosis;
 use keyway::examination::Survey;
 use keyway::load::Loaded;
+use keyway::settings::Confinement;
 use keyway_code::{Reason, ServerState, State};
 
 use super::LocalBackend;
@@ -13,26 +14,32 @@ use crate::dashboard::{ServerId, ServerView};
 
 impl LocalBackend {
     /// Looks at files and vault, and adds what is known beyond them.
-    pub(super) fn survey(&self) -> Result<Vec<ServerView>, Error> {
+    /// What its programs are kept from comes with each server that runs any.
+    pub(super) fn survey(&self) -> Result<Vec<(ServerView, Option<Confinement>)>, Error> {
         let found = self.diagnoses()?.into_iter();
-        Ok(found.map(|declared| self.view(declared)).collect())
+        let views = found.map(|(declared, confinement)| (self.view(declared), confinement));
+        Ok(views.collect())
     }
 
     /// Returns what has to be approved of a server.
     pub(super) fn question(&self, id: &ServerId) -> Result<Option<Question>, Error> {
         let mut found = self.diagnoses()?.into_iter();
-        let found = found.find(|one| one.plugin == id.plugin && one.server == id.name);
-        Ok(found.and_then(|one| one.question))
+        let found = found.find(|(one, _)| one.plugin == id.plugin && one.server == id.name);
+        Ok(found.and_then(|(one, _)| one.question))
     }
 
-    fn diagnoses(&self) -> Result<Vec<Diagnosis>, Error> {
+    fn diagnoses(&self) -> Result<Vec<(Diagnosis, Option<Confinement>)>, Error> {
         let plugins = self.plugins();
         let plugins: Vec<&Loaded> = plugins.iter().map(AsRef::as_ref).collect();
         let accounts = self.host.accounts().ok_or(Error::NoHome)?;
         let mut survey = Survey::of(&plugins, &self.host)?;
         survey.add_stored(&self.host, accounts)?;
         let servers = survey.servers.into_iter();
-        Ok(servers.map(|server| server.diagnosis).collect())
+        let found = servers.map(|server| {
+            let confinement = server.confinement(&self.host);
+            (server.diagnosis, confinement)
+        });
+        Ok(found.collect())
     }
 
     fn view(&self, mut declared: Diagnosis) -> ServerView {

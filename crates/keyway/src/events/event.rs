@@ -119,6 +119,8 @@ kinds! {
     HelperRan = "helper.ran",
     /// A helper printed none.
     HelperFailed = "helper.failed",
+    /// A program starts with less isolation than its profile promises.
+    IsolationReduced = "isolation.reduced",
     /// An entry wants to be approved.
     TrustRequested = "trust.requested",
     /// A person approved an entry, or nobody did.

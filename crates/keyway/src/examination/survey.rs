@@ -1,7 +1,7 @@
 //! What is known of servers without a request: files, variables, approvals and stored sign-ins.
 
+use keyway_approval::runs_program;
 use keyway_code::{Code, Reason, ServerState, Stage, State};
-use keyway_config::declared::Endpoint;
 use keyway_config::diagnostic::Diagnostic;
 use keyway_config::method::Method;
 use keyway_config::resolve::{SpecEndpoint, resolve};
@@ -13,7 +13,7 @@ use crate::approval::{ApprovalStore, Question};
 use crate::diagnosis::{Diagnosis, Finding, Variable};
 use crate::host::{Error, Host};
 use crate::load::Loaded;
-use crate::settings::{Confinement, Settings};
+use crate::settings::Confinement;
 use crate::sign_in::Accounts;
 use crate::status::{self, ServerStatus};
 
@@ -105,17 +105,14 @@ impl Surveyed<'_> {
     #[must_use]
     pub fn runs_program(&self) -> bool {
         let server = self.status.entry.server.as_ref();
-        server.is_ok_and(|server| match &server.endpoint {
-            Endpoint::Local(_) => true,
-            Endpoint::Remote(remote) => remote.helper.is_some(),
-        })
+        server.is_ok_and(runs_program)
     }
 
-    /// Returns what its programs are kept from, as the person decided.
+    /// Returns what its programs are kept from, as the person decided; `None` if it runs none.
     #[must_use]
-    pub fn confinement(&self, settings: &Settings) -> Confinement {
-        let root = &self.loaded.plugin.root;
-        settings.sandbox.of(&self.diagnosis.id(), root)
+    pub fn confinement(&self, host: &Host) -> Option<Confinement> {
+        let server = self.status.entry.server.as_ref().ok()?;
+        runs_program(server).then(|| host.confinement(self.loaded, server))
     }
 
     fn waits_for_approval(&self) -> bool {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use keyway_auth::BoxFuture;
 use keyway_store::StoreError;
 
-use crate::approval::{Approval, ApprovalStore, Digest, Question};
+use crate::approval::{Answer, Approval, ApprovalStore, Digest, Question};
 #[cfg(feature = "vault")]
 use crate::approval::{Ledger, Manifest};
 #[cfg(feature = "vault")]
@@ -18,11 +18,11 @@ use crate::vault::KeptVault;
 
 /// Asks a person whether an entry may be used.
 pub trait ApprovalPrompt: Send + Sync + fmt::Debug {
-    /// Shows the question and returns the answer; `false` where no person can be asked.
+    /// Shows the question and returns the answer; [`Answer::No`] where no person can be asked.
     ///
     /// Cancel safety: dropped with the future that prepares the plan. The question must no longer
     /// be shown then, and an answer that comes later counts for nothing.
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, bool>;
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
 }
 
 /// What was approved for the life of a host, and no longer: the digests that were seen when the

@@ -13,7 +13,7 @@ use super::Host;
 use super::approved::Approved;
 use super::error::Error;
 use super::variable_scope::VariableScope;
-use crate::approval::Question;
+use crate::approval::{Answer, Question};
 use crate::events::{Events, Kind, Topic};
 use crate::load::Loaded;
 use crate::settings::Confinement;
@@ -50,7 +50,7 @@ pub struct Plan {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     plugin: String,
     server: String,
@@ -77,7 +77,7 @@ impl Plan {
         let inner = Inner {
             server: server.name.clone(),
             question,
-            confinement: host.confinement(loaded, &server.name),
+            confinement: host.confinement(loaded, server),
             transport: server.transport,
             method: Method::declared(server),
             summary: summary(server, &resolved, &scope.scope()),
@@ -187,17 +187,21 @@ impl Plan {
         };
         let store = self.host.approvals.store.as_deref().ok_or(Error::NoHome)?;
         let question = question.clone().compared_with(store);
-        let agrees = match &self.host.approvals.prompt {
-            Some(prompt) => prompt.ask(&question).await,
-            None => false,
+        let (question, answer) = match &self.host.approvals.prompt {
+            Some(prompt) => {
+                let question = self.host.with_protection(question).await;
+                let answer = prompt.ask(&question).await;
+                (question, answer)
+            }
+            None => (question, Answer::No),
         };
-        if !agrees {
+        let Some(agreed) = question.answered(answer) else {
             return refused(Error::not_approved(question));
-        }
-        store.approve(&question)?;
+        };
+        store.approve(&agreed)?;
         events.emit(Kind::TrustDecided, server, None);
-        let grants = self.granted(&question)?;
-        self.approved(grants.unwrap_or_default())
+        let grants = self.granted(&agreed)?;
+        self.under(&agreed).approved(grants.unwrap_or_default())
     }
 
     /// The same where nobody is asked: what is not in the ledger is refused.
@@ -252,6 +256,22 @@ impl Plan {
     pub fn dangerous_approve_unasked(&self) -> Result<Approved<Self>, Error> {
         let granted = self.question().and_then(|it| self.granted(it).ok()?);
         self.approved(granted.unwrap_or_default())
+    }
+
+    /// The same plan with the confinement that was agreed to.
+    fn under(&self, agreed: &Question) -> Self {
+        let Some(confinement) = agreed.confinement() else {
+            return self.clone();
+        };
+        let inner = Inner {
+            question: Some(agreed.clone()),
+            confinement: confinement.clone(),
+            ..Inner::clone(&self.inner)
+        };
+        Self {
+            host: self.host.clone(),
+            inner: Arc::new(inner),
+        }
     }
 
     fn events(&self) -> Events {

@@ -3,23 +3,26 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keyway_approval::program_start::{redirections, start_folder, with_host_variables};
 use keyway_auth::Topic;
+use keyway_code::Code;
 use keyway_config::declared::{Field, Helper as DeclaredHelper, HelperCommand as Declared};
 use keyway_config::resolve::{LocalSpec, RemoteSpec};
 use keyway_mcp::session::OfferedEras;
 use keyway_secret::{Secret, printable};
 use keyway_transport::{
-    ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, Launcher, Log, Program,
-    StdioServer, TransportError, Verify, VerifyMoment,
+    ChildKind, ChildStream, Helper, HelperCommand, HostEnv, Isolation, IsolationLevel, Launcher,
+    Log, Program, StdioServer, TransportError, Verify, VerifyMoment,
 };
 
 use super::Host;
+use crate::approval::Protection;
 use crate::connect::{ConnectError, Connected, Target, child_env, exposed, host_env};
-use crate::settings;
+use crate::events::Kind;
+use crate::settings::{self, Confinement};
 
 /// What starts programs.
 #[derive(Debug, Clone)]
@@ -28,6 +31,46 @@ pub(crate) struct Programs {
     pub(crate) launcher: Launcher,
     /// What children are kept from.
     pub(crate) isolation: Isolation,
+    /// What was found to be in force.
+    pub(crate) levels: Levels,
+}
+
+impl Programs {
+    /// Finds out what of a confinement is in force: the system does not change under a process that
+    /// runs, so that each is looked up once.
+    pub(super) async fn protection(&self, confinement: &Confinement) -> Protection {
+        if let Some(known) = self.levels.find(confinement) {
+            return known;
+        }
+        let mut isolation = settings::isolation(confinement, &self.isolation);
+        // A folder that is hidden would be made first, and looking makes nothing.
+        isolation.hidden.retain(|folder| folder.exists());
+        isolation.require = false;
+        let found = match self.launcher.probe(&isolation).await {
+            Ok(level) => Protection::new(level.to_string(), level.is_complete()),
+            Err(error) => Protection::new(format!("not known: {error}"), false),
+        };
+        self.levels.keep(confinement, &found);
+        found
+    }
+}
+
+/// What is in force of each confinement that was looked up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Levels(Arc<Mutex<Vec<(Confinement, Protection)>>>);
+
+impl Levels {
+    fn find(&self, confinement: &Confinement) -> Option<Protection> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = known.iter();
+        let (_, found) = known.find(|(one, _)| one == confinement)?;
+        Some(found.clone())
+    }
+
+    fn keep(&self, confinement: &Confinement, found: &Protection) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push((confinement.clone(), found.clone()));
+    }
 }
 
 impl Host {
@@ -70,7 +113,7 @@ impl Host {
             let (label, names) = (&server.label, names.join(", "));
             format!("starting `{label}` with the variables {names}")
         });
-        let (connection, level) = server.open(&self.programs.launcher).await?;
+        let (connection, level) = server.open(&self.launcher_for(target)).await?;
         observer.note(Topic::Transport, || format!("started; isolation: {level}"));
         let offer = OfferedEras::Both { probe: STDIO_PROBE };
         Ok(Connected {
@@ -100,7 +143,7 @@ impl Host {
             Declared::Program(field) => HelperCommand::Program(filled(field)),
         };
         Helper {
-            launcher: self.programs.launcher.clone(),
+            launcher: self.launcher_for(target),
             command,
             env: child_env(
                 &self.environment,
@@ -138,6 +181,18 @@ impl Host {
                 log(stream, line);
             }
         }))
+    }
+
+    /// Returns the launcher for one server, which tells when a program starts with less isolation
+    /// than its profile promises (threat E13).
+    fn launcher_for(&self, target: Target<'_>) -> Launcher {
+        let events = self.events.for_plugin(target.plugin);
+        let server = target.spec.name.clone();
+        let tell = move |_: &IsolationLevel| {
+            let code = Some(Code::IsolationUnavailable);
+            events.emit(Kind::IsolationReduced, Some(&server), code);
+        };
+        self.programs.launcher.clone().on_reduced(Arc::new(tell))
     }
 
     fn isolation_for(&self, target: Target<'_>) -> Isolation {

@@ -10,14 +10,14 @@ use keyway_testkit::Folder;
 use keyway_testkit::rig::{Rig, Settings};
 
 use super::*;
-use crate::approval::Question;
+use crate::approval::{Answer, Question};
 
 #[derive(Debug)]
 struct Agreeing;
 
 impl ApprovalPrompt for Agreeing {
-    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, bool> {
-        Box::pin(std::future::ready(true))
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(Answer::Yes))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use keyway::ApprovalPrompt;
-use keyway::approval::Question;
+use keyway::approval::{Answer, Question};
 use keyway::connect::BoxFuture;
 use tokio::task::spawn_blocking;
 
@@ -24,25 +24,37 @@ impl Prompt {
 }
 
 impl ApprovalPrompt for Prompt {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, bool> {
-        let (context, text) = (self.context.clone(), question.to_string());
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        let context = self.context.clone();
+        let question = [question.clone()];
         Box::pin(async move {
             if !io::stdin().is_terminal() {
-                return false;
+                return Answer::No;
             }
             // Reading from a terminal blocks, and other servers go on meanwhile.
-            let asked = spawn_blocking(move || ask(&context, &text, "Allow this?"));
-            asked.await.unwrap_or(false)
+            let asked = spawn_blocking(move || ask(&context, &question, "Allow this?"));
+            asked.await.unwrap_or(Answer::No)
         })
     }
 }
 
-/// Shows a text and asks whether what it says is allowed.
-pub(crate) fn ask(context: &CommandContext, text: &str, words: &str) -> bool {
-    context.print_aside(text);
-    context.print_aside(&format!("{words} [y/N] "));
+/// Shows questions on one page, and gets one answer to all of them.
+pub(crate) fn ask(context: &CommandContext, questions: &[Question], words: &str) -> Answer {
+    let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
+    context.print_aside(&page.join("\n"));
+    let can_confine = questions.iter().any(|it| it.confined().is_some());
+    context.print_aside(&if can_confine {
+        format!("{CONFINED}\n{words} [y/confined/N] ")
+    } else {
+        format!("{words} [y/N] ")
+    });
     let _lost = io::stderr().flush();
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(_) => Answer::from_text(&line),
+        Err(_) => Answer::No,
+    }
 }
+
+const CONFINED: &str = "`confined` allows it with programs that see system folders, the plugin and \
+                        its data, and nothing else of yours unless config.toml grants it";

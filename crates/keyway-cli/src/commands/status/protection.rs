@@ -2,25 +2,23 @@
 //!
 //! Found out by a launcher that shuts itself in and ends; no program of a plugin is started.
 
+use keyway::Host;
 use keyway::connect::{Isolation, Launcher};
 use keyway::examination::Surveyed;
 use keyway::settings::{Confinement, isolation as isolation_of};
 
 use crate::arguments::connect;
 use crate::commands::block_on;
-use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::vault::folders;
 
 /// Fills in the protection of every server that runs a program.
-pub(super) fn look_up(
-    servers: &mut [Surveyed<'_>],
-    context: &CommandContext,
-) -> Result<(), CliError> {
-    let settings = context.settings()?;
+pub(super) fn look_up(servers: &mut [Surveyed<'_>], host: &Host) -> Result<(), CliError> {
     let mut known: Vec<(Confinement, String)> = Vec::new();
-    for server in servers.iter_mut().filter(|server| server.runs_program()) {
-        let asked = server.confinement(settings);
+    for server in servers.iter_mut() {
+        let Some(asked) = server.confinement(host) else {
+            continue;
+        };
         let words = match known.iter().find(|(confinement, _)| *confinement == asked) {
             Some((_, words)) => words.clone(),
             None => {

@@ -14,7 +14,7 @@ use crate::dashboard::browser_session::BrowserSession;
 use crate::dashboard::html::{Html, Lines, Link, Ticked, html};
 use crate::dashboard::paths::{self, Action};
 use crate::dashboard::words;
-use keyway::approval::{Changes, Fact, Question};
+use keyway::approval::{Changes, Fact, FactKind, Protection, Question};
 use keyway_mcp::states::State;
 use keyway_secret::escaped;
 use url::Url;
@@ -143,7 +143,10 @@ fn scopes(all: &[String], new: &[String]) -> Html {
 }
 
 fn question(view: &ServerView, question: &Question, browser: &BrowserSession) -> Html {
-    let facts: Html = question.facts.iter().map(fact).collect();
+    let protection = question.protection.as_ref();
+    let facts = question.facts.iter().map(|it| fact(it, protection));
+    let facts: Html = facts.collect();
+    let can_confine = question.confined().is_some();
     html!(
         "<section class=\"panel ask\"><h2>Approve what it does</h2>\
          <p>A plugin isn't trusted just because it's there. This entry, in <code>{}</code>:</p>\
@@ -151,7 +154,7 @@ fn question(view: &ServerView, question: &Question, browser: &BrowserSession) ->
          <table class=\"facts\"><tbody>{}</tbody></table></div>\
          <form method=\"post\" action=\"{}\" class=\"buttons\">{}\
          <input type=\"hidden\" name=\"digest\" value=\"{}\">\
-         <button class=\"main\" id=\"approve\">Approve</button></form>\
+         <button class=\"main\" id=\"approve\" name=\"answer\" value=\"yes\">Approve</button>{}</form>{}\
          <p class=\"hint\">The approval holds for exactly this; a change asks again.</p></section>\n",
         escaped(&question.source.to_string_lossy()),
         question.changes.as_ref().map(changes),
@@ -159,17 +162,28 @@ fn question(view: &ServerView, question: &Question, browser: &BrowserSession) ->
         paths::act(browser.base(), &view.id, Action::Approve),
         mark(browser),
         question.digest.to_string(),
+        can_confine.then(|| html!(
+            "<button class=\"plain\" id=\"approve-confined\" name=\"answer\" \
+             value=\"confined\">Approve, confined</button>"
+        )),
+        can_confine.then(|| html!("<p class=\"hint\">{}</p>", words::CONFINED)),
     )
 }
 
 /// One line of what is approved; it is hashed as it is shown.
-fn fact(fact: &Fact) -> Html {
+fn fact(fact: &Fact, protection: Option<&Protection>) -> Html {
     let caution = fact.caution.as_ref();
+    let protection = protection.filter(|_| fact.kind == FactKind::Confinement);
     html!(
-        "<tr><th scope=\"row\">{}</th><td><code>{}</code>{}</td></tr>",
+        "<tr><th scope=\"row\">{}</th><td><code>{}</code>{}{}</td></tr>",
         fact.kind.label(),
         fact.text(),
         caution.map(|caution| html!("<p class=\"bad\">{}</p>", Ticked(&escaped(caution)))),
+        protection.map(|it| html!(
+            "<p class=\"{}\">here: {}</p>",
+            if it.is_complete { "soft" } else { "bad" },
+            escaped(&it.words),
+        )),
     )
 }
 
@@ -293,12 +307,16 @@ fn declared(view: &ServerView) -> Html {
     });
     html!(
         "<section class=\"panel\"><h2>Declared</h2><dl><dt>In</dt><dd><code>{}</code></dd>\
-         <dt>Reached by</dt><dd>{}</dd><dt>Authenticates by</dt><dd>{}</dd>{}{}</dl></section>\n",
+         <dt>Reached by</dt><dd>{}</dd><dt>Authenticates by</dt><dd>{}</dd>{}{}{}</dl></section>\n",
         view.place(),
         words::transport(view.diagnosis.transport),
         words::method(view),
         view.offers()
             .map(|offers| html!("<dt>Offers</dt><dd>{}</dd>", offers)),
+        view.diagnosis
+            .protection
+            .as_ref()
+            .map(|words| html!("<dt>Isolation</dt><dd id=\"isolation\">{}</dd>", words)),
         variables,
     )
 }

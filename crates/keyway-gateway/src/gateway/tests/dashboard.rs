@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use keyway::approval::Answer;
 use keyway::diagnosis::{Diagnosis, Offer, Variable};
 use keyway_auth::BoxFuture;
 use keyway_code::{Code, Stage};
@@ -111,8 +112,9 @@ impl DashboardBackend for Noting {
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
+        answer: Answer,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
-        self.note(format!("approve {} {digest}", server.name));
+        self.note(format!("approve {} {digest} {answer:?}", server.name));
         Box::pin(async { Ok(()) })
     }
 
@@ -360,7 +362,7 @@ async fn c10_a_form_counts_only_from_our_own_page_with_the_mark_of_its_session()
     house
         .post(&pass.at("/s/p/s/approve"), &headers, &body)
         .await;
-    assert_eq!(house.done(), ["approve s abc"]);
+    assert_eq!(house.done(), ["approve s abc Yes"]);
     // What is not there is not touched, and looking changes nothing.
     let unknown = house
         .post(&pass.at("/s/p/none/check"), &headers, &right)

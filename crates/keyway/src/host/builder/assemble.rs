@@ -28,7 +28,7 @@ use crate::host::process::ProcessEnvironment;
 #[cfg(feature = "vault")]
 use crate::host::process::keyway_folders;
 #[cfg(feature = "stdio")]
-use crate::host::programs::Programs;
+use crate::host::programs::{Levels, Programs};
 use crate::host::{Approvals, Host, VariableSources};
 use crate::identity::Keeper;
 use crate::in_flight::InFlight;
@@ -97,6 +97,7 @@ impl HostBuilder {
             programs: Programs {
                 launcher: self.launcher.unwrap_or_else(this_program),
                 isolation: hiding(self.isolation.unwrap_or_default(), &kept),
+                levels: Levels::default(),
             },
             environment: environment.into(),
             variables: VariableSources {

@@ -1,0 +1,99 @@
+//! What a person answers to a question, and what that approves.
+
+use crate::confinement::{Confinement, SandboxProfile};
+use crate::fact::{FactKind, Which};
+use crate::facts::confinement_fact;
+use crate::plan_digest::PlanDigest;
+use crate::{Protection, Question};
+
+/// What a person answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// What was shown may be used, as it was shown.
+    Yes,
+    /// It may be used, with its programs confined to system folders, the plugin and what
+    /// `config.toml` grants.
+    Confined,
+    /// It may not be used.
+    No,
+}
+
+impl Answer {
+    /// Reads what a person typed. What is neither of the agreeing words is a no.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Self::Yes,
+            "c" | "confined" => Self::Confined,
+            _ => Self::No,
+        }
+    }
+
+    /// Returns yes or no, for a question that offers nothing else.
+    #[must_use]
+    pub const fn yes_if(agrees: bool) -> Self {
+        if agrees { Self::Yes } else { Self::No }
+    }
+}
+
+impl Question {
+    /// Returns what an answer approves; `None` for a no.
+    #[must_use]
+    pub fn answered(&self, answer: Answer) -> Option<Self> {
+        match answer {
+            Answer::No => None,
+            Answer::Yes => Some(self.clone()),
+            // An entry without a program has nothing to confine.
+            Answer::Confined => Some(self.confined().unwrap_or_else(|| self.clone())),
+        }
+    }
+
+    /// Returns the same question for confined programs; `None` if the entry runs none, or they are
+    /// confined already.
+    #[must_use]
+    pub fn confined(&self) -> Option<Self> {
+        let before = self.confinement.as_ref()?;
+        if before.profile == SandboxProfile::Confine {
+            return None;
+        }
+        let confinement = Confinement {
+            profile: SandboxProfile::Confine,
+            ..before.clone()
+        };
+        let mut confined = self.clone();
+        for fact in &mut confined.facts {
+            if fact.kind == FactKind::Confinement {
+                *fact = confinement_fact(&confinement);
+            }
+        }
+        let digest = PlanDigest {
+            plugin: &confined.plugin,
+            server: &confined.server,
+            facts: &confined.facts,
+            files: &confined.files,
+        };
+        let (all, of_plugin) = (digest.of(Which::All), digest.of(Which::OfPlugin));
+        confined.digest = all;
+        confined.of_plugin = of_plugin;
+        confined.confinement = Some(confinement);
+        confined.is_confined_by_answer = true;
+        // It was about the other profile.
+        confined.protection = None;
+        Some(confined)
+    }
+
+    /// Returns what the programs of the entry are kept from; `None` if it runs none.
+    #[must_use]
+    pub const fn confinement(&self) -> Option<&Confinement> {
+        self.confinement.as_ref()
+    }
+
+    /// The same with what of the confinement is in force on this system, for a person to read: it is
+    /// not part of what is approved.
+    #[must_use]
+    pub fn protected_by(mut self, protection: Option<Protection>) -> Self {
+        self.protection = protection;
+        self
+    }
+}
