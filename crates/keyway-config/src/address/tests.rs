@@ -340,9 +340,9 @@ fn errors_never_contain_a_value() {
     }
 }
 
-/// Contract, section 3: a line break in a value is an error, not `%0A`.
+/// Contract, section 3, and threat E16: a line break in a value is an error, not `%0A`.
 #[test]
-fn a_line_break_in_a_path_or_a_query_is_refused() {
+fn e16_a_line_break_in_a_path_or_a_query_is_refused() {
     for template in ["https://h.example/${T}", "https://h.example/?q=${T}"] {
         for value in ["a\nb", "a\r", "a\0b"] {
             let error = resolve(template, &[("T", value)]).unwrap_err();

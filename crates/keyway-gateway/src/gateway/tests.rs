@@ -630,8 +630,9 @@ async fn a_refusal_says_how_to_get_a_token_and_not_which_servers_exist() {
     assert_eq!(foreign.body, "forbidden\n");
 }
 
+/// Threat E16.
 #[tokio::test]
-async fn metrics_need_a_token_that_opens_every_server() {
+async fn e16_metrics_need_a_token_that_opens_every_server() {
     let running = Running::start(&[]);
     for (token, status) in [("all", 200), ("only-a", 403)] {
         let client = running.client().await.token(token);

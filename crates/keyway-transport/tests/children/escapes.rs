@@ -113,7 +113,7 @@ async fn play(trick: &'static Trick, setting: Setting) -> Option<bool> {
 }
 
 #[tokio::test]
-async fn every_trick_of_the_catalogue_ends_as_promised() {
+async fn e1_to_e4_every_trick_of_the_catalogue_ends_as_promised() {
     harden_self().unwrap();
     let mut surprises = Vec::new();
     for trick in TRICKS {

@@ -12,6 +12,9 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use keyway_secret::{Clock as _, SystemClock};
 
 use super::process::ProcessEnvironment;
 
@@ -90,9 +93,11 @@ fn record(folder: &Path, places: &[&PathBuf]) -> io::Result<()> {
         .create(folder)?;
     let known = recorded(folder);
     for place in places.iter().filter(|place| !known.contains(place)) {
+        // One that is there already is of this place, before it was made.
         let mut file = OpenOptions::new()
             .write(true)
-            .create_new(true)
+            .create(true)
+            .truncate(true)
             .mode(0o600)
             .open(folder.join(name_of(place)))?;
         file.write_all(place.as_os_str().as_bytes())?;
@@ -107,22 +112,37 @@ fn name_of(place: &Path) -> String {
 }
 
 /// Reads the records; one of a place that is gone is removed.
+///
+/// A gateway records a place before it makes it, so that no other process starts a child in between:
+/// a young record of a place that is not there is of one that is about to be.
 fn recorded(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let places = files.take(MAX_RECORDS).filter_map(|file| {
+    let places = files.take(MAX_FILES).filter_map(|file| {
         let bytes = fs::read(file.path()).ok()?;
         let place = PathBuf::from(OsStr::from_bytes(&bytes));
         if place.is_absolute() && place.exists() {
             return Some(place);
         }
-        drop(fs::remove_file(file.path()));
+        if is_old(&file.path()) {
+            drop(fs::remove_file(file.path()));
+        }
         None
     });
-    places.collect()
+    places.take(MAX_RECORDS).collect()
+}
+
+fn is_old(file: &Path) -> bool {
+    let written = fs::metadata(file).and_then(|found| found.modified());
+    let age = written.map(|written| SystemClock.wall().duration_since(written));
+    age.is_ok_and(|age| age.is_ok_and(|age| age > GONE_AFTER))
 }
 
 /// Far more than anybody runs gateways; each costs a mount.
-const MAX_RECORDS: usize = 32;
+const MAX_RECORDS: usize = 256;
+/// Records that are looked at, those of places that are gone included.
+const MAX_FILES: usize = 1024;
+/// How long a gateway has to make what it recorded.
+const GONE_AFTER: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
 mod tests {
@@ -141,8 +161,42 @@ mod tests {
             assert_eq!(recorded(&folder).len(), 2);
         }
         fs::remove_dir(&gone).unwrap();
+        assert_eq!(recorded(&folder), [&*kept]);
+        age(&folder);
         assert_eq!(recorded(&folder), [kept]);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    /// A process that looks while a gateway starts does not make it forgotten.
+    #[test]
+    fn e2_a_place_that_is_recorded_before_it_is_made_is_not_forgotten() {
+        let home = tempfile::TempDir::new().unwrap();
+        let (folder, socket) = (records(home.path()), home.path().join("gateway.sock"));
+        record(&folder, &[&socket]).unwrap();
+        assert_eq!(recorded(&folder), [] as [&Path; 0]);
+        fs::create_dir(&socket).unwrap();
+        assert_eq!(recorded(&folder), [socket]);
+    }
+
+    /// Places that are gone take none of the room of those that are there.
+    #[test]
+    fn e2_records_of_places_that_are_gone_do_not_push_out_others() {
+        let home = tempfile::TempDir::new().unwrap();
+        let folder = records(home.path());
+        let gone: Vec<_> = (0..100)
+            .map(|at| home.path().join(at.to_string()))
+            .collect();
+        record(&folder, &gone.iter().collect::<Vec<_>>()).unwrap();
+        let kept = home.path().to_path_buf();
+        record(&folder, &[&kept]).unwrap();
+        assert_eq!(recorded(&folder), [kept]);
+    }
+
+    fn age(folder: &Path) {
+        for file in fs::read_dir(folder).unwrap().flatten() {
+            let file = OpenOptions::new().write(true).open(file.path()).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        }
     }
 
     #[test]

@@ -196,8 +196,9 @@ fn words_of_a_token_endpoint_that_refuses_are_carried_and_printable() {
     assert!(description.chars().count() <= 201);
 }
 
+/// Threats B10 and E16.
 #[test]
-fn b10_scopes_that_were_granted_but_not_asked_for_are_told() {
+fn b10_e16_scopes_that_were_granted_but_not_asked_for_are_told() {
     let kit = Kit::new();
     kit.signed_in();
     let of = |kit: &Kit| SignIn::of(&kit.stored().unwrap()).unwrap();
