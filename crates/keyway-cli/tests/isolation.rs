@@ -52,8 +52,11 @@ fn grant_with(folder: &Folder, answer: &str) -> String {
 fn protection(folder: &Folder) -> String {
     let status = done(keyway(folder, &["status", "--format", "json"]));
     let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
-    let words = status["servers"][0]["protection"].as_str();
-    words.unwrap_or_default().to_owned()
+    let words = status.pointer("/servers/0/protection");
+    words
+        .and_then(|it| it.as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[test]

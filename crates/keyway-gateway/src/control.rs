@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::header::AUTHORIZATION;
+use keyway::approval::Answer;
 use keyway::diagnosis::Diagnosis;
 use keyway::events::Events;
 use keyway_transport::{Inbound, Peer, Reply};
@@ -131,13 +132,18 @@ impl Control {
         let Ok(body) = request.body().await else {
             return answers::problem(StatusCode::BAD_REQUEST, "the body could not be read");
         };
-        let Ok(ApproveRequest { digest }) = serde_json::from_slice(&body) else {
+        let Ok(ApproveRequest { digest, confined }) = serde_json::from_slice(&body) else {
             return answers::problem(StatusCode::BAD_REQUEST, NO_DIGEST);
+        };
+        let answer = if confined {
+            Answer::Confined
+        } else {
+            Answer::Yes
         };
         let Some(view) = self.find(id).await else {
             return answers::unknown_server();
         };
-        let approved = self.backend.approve(&view.id, &digest).await;
+        let approved = self.backend.approve(&view.id, &digest, answer).await;
         self.done(&view.id, approved.map(|()| None)).await
     }
 
@@ -190,6 +196,9 @@ impl Control {
 #[derive(Deserialize)]
 struct ApproveRequest {
     digest: String,
+    /// With its programs confined.
+    #[serde(default)]
+    confined: bool,
 }
 
 /// How many hosts may read events at once.

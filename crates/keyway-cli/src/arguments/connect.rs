@@ -26,7 +26,7 @@ use crate::runtime::in_flight;
 use crate::settings;
 use crate::vault::{open_vault, sources};
 
-pub(crate) use self::approval_prompt::ask;
+pub(crate) use self::approval_prompt::{ask, ask_about};
 pub(crate) use self::setting_prompt::ask_for_settings;
 pub(crate) use self::skipped_entries::{no_server, tell_skipped};
 

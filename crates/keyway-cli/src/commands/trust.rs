@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::block_on;
 use super::tools::Format;
-use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask, with_ledger};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy, ask_about, with_ledger};
 use crate::arguments::hidden;
 use crate::arguments::server::{self, ServerArgs, named};
 use crate::context::CommandContext;
@@ -275,7 +275,7 @@ impl Grant<'_> {
             1 => "Allow this?".to_owned(),
             count => format!("Allow all {count} of them?"),
         };
-        Ok(ask(self.context, questions, &words))
+        Ok(ask_about(self.context, questions, &words))
     }
 
     fn store(&self, host: &Host, question: &Question) -> Result<(), CliError> {

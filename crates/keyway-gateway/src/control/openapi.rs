@@ -163,7 +163,8 @@ fn schemas() -> Value {
             ("name", text()), ("title", optional()), ("description", optional()),
             ("input_schema", json!({})),
         ]),
-        "ApproveRequest": object(&[("digest", text())]),
+        "ApproveRequest": { "type": "object", "required": ["digest"], "additionalProperties": false,
+            "properties": { "digest": text(), "confined": { "type": "boolean" } } },
         "Problem": object(&[
             ("title", text()), ("status", json!({ "type": "integer" })), ("detail", text()),
             ("code", optional()), ("hint", optional()), ("fixable_by", optional()),

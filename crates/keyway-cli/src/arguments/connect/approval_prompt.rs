@@ -32,14 +32,14 @@ impl ApprovalPrompt for Prompt {
                 return Answer::No;
             }
             // Reading from a terminal blocks, and other servers go on meanwhile.
-            let asked = spawn_blocking(move || ask(&context, &question, "Allow this?"));
+            let asked = spawn_blocking(move || ask_about(&context, &question, "Allow this?"));
             asked.await.unwrap_or(Answer::No)
         })
     }
 }
 
 /// Shows questions on one page, and gets one answer to all of them.
-pub(crate) fn ask(context: &CommandContext, questions: &[Question], words: &str) -> Answer {
+pub(crate) fn ask_about(context: &CommandContext, questions: &[Question], words: &str) -> Answer {
     let page: Vec<String> = questions.iter().map(ToString::to_string).collect();
     context.print_aside(&page.join("\n"));
     let can_confine = questions.iter().any(|it| it.confined().is_some());
@@ -48,6 +48,17 @@ pub(crate) fn ask(context: &CommandContext, questions: &[Question], words: &str)
     } else {
         format!("{words} [y/N] ")
     });
+    typed()
+}
+
+/// Shows a text and asks whether what it says is allowed.
+pub(crate) fn ask(context: &CommandContext, text: &str, words: &str) -> bool {
+    context.print_aside(text);
+    context.print_aside(&format!("{words} [y/N] "));
+    typed() == Answer::Yes
+}
+
+fn typed() -> Answer {
     let _lost = io::stderr().flush();
     let mut line = String::new();
     match io::stdin().lock().read_line(&mut line) {

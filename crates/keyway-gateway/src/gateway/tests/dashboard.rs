@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use keyway::approval::Answer;
+use keyway::approval::Answer as Agreed;
 use keyway::diagnosis::{Diagnosis, Offer, Variable};
 use keyway_auth::BoxFuture;
 use keyway_code::{Code, Stage};
@@ -112,7 +112,7 @@ impl DashboardBackend for Noting {
         &'a self,
         server: &'a ServerId,
         digest: &'a str,
-        answer: Answer,
+        answer: Agreed,
     ) -> BoxFuture<'a, Result<(), Box<Diagnosis>>> {
         self.note(format!("approve {} {digest} {answer:?}", server.name));
         Box::pin(async { Ok(()) })
