@@ -264,7 +264,9 @@ fn e07_the_approval_of_the_nastiest_plugin_hides_nothing() {
             None => line,
         });
     let text: Vec<&str> = text.filter(|line| !line.contains("here: ")).collect();
-    insta::assert_snapshot!(text.join("\n"));
+    let name = folder.path().file_name().unwrap().to_string_lossy();
+    let text = text.join("\n").replace(&*name, "[PLUGIN]");
+    insta::assert_snapshot!(text);
 }
 
 const NASTY: &str = r##"{"mcpServers": {
