@@ -6,9 +6,10 @@ use keyway_code::Exit;
 use crate::arguments::Later;
 use crate::arguments::help::WIDEST;
 use crate::commands::{
-    call, check, client_metadata, complete, completions, convert, demo, docs, doctor, embed, env,
-    explain, headers, help, install, login, logout, logs, man, migrate, mtls, open, probe, readme,
-    rotate, run, schema, serve, service, status, token, tools, trust, uninstall, vault,
+    add, adopt, call, check, client_metadata, clients, complete, completions, convert, demo, docs,
+    doctor, embed, env, explain, headers, help, install, login, logout, logs, man, migrate, mtls,
+    open, probe, purge, readme, remove, rotate, run, schema, serve, service, status, token, tools,
+    trust, uninstall, vault,
 };
 use crate::context::{CommandContext, Global};
 use crate::error::CliError;
@@ -62,6 +63,11 @@ Examples:
     Read(Later<call::Read>),
     Login(Later<login::Login>),
     Logout(Later<logout::Logout>),
+    Add(Later<add::Add>),
+    Remove(Later<remove::Remove>),
+    Adopt(Later<adopt::Adopt>),
+    Clients(Later<clients::Clients>),
+    Purge(Later<purge::Purge>),
     Headers(Later<headers::Headers>),
     Logs(Later<logs::Logs>),
     Install(Later<install::Install>),
@@ -105,6 +111,7 @@ impl Command {
             Self::Token(token) => token.format(),
             Self::Trust(trust) => trust.format(),
             Self::Doctor(doctor) => doctor.format,
+            Self::Clients(clients) => clients.format,
             _ => return false,
         };
         format == tools::Format::Json
@@ -134,6 +141,11 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Logs(logs) => logs::run(logs, context),
         Command::ClientMetadata(arguments) => client_metadata::run(arguments, context),
         Command::Mtls(mtls) => mtls::run(mtls, context),
+        Command::Add(add) => add::run(add, context),
+        Command::Remove(remove) => remove::run(remove, context),
+        Command::Adopt(adopt) => adopt::run(adopt, context),
+        Command::Clients(clients) => clients::run(clients, context),
+        Command::Purge(purge) => purge::run(purge, context),
         Command::Headers(headers) => headers::run(headers, context),
         Command::Install(install) => install::run(install, context),
         Command::Uninstall(uninstall) => uninstall::run(uninstall, context),

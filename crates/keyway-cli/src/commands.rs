@@ -1,8 +1,12 @@
 //! One file per command: its flags, and a `run` that gets them together with the [`CommandContext`].
 
+pub(crate) mod add;
+pub(crate) mod adopt;
 pub(crate) mod call;
 pub(crate) mod check;
+mod client_entry;
 pub(crate) mod client_metadata;
+pub(crate) mod clients;
 pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -23,7 +27,9 @@ pub(crate) mod migrate;
 pub(crate) mod mtls;
 pub(crate) mod open;
 pub(crate) mod probe;
+pub(crate) mod purge;
 pub(crate) mod readme;
+pub(crate) mod remove;
 pub(crate) mod rotate;
 pub(crate) mod run;
 pub(crate) mod schema;

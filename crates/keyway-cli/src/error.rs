@@ -42,6 +42,9 @@ pub(crate) enum CliError {
     /// The client has an entry of that name, which is not ours.
     #[error("{client} already has an entry `{name}`")]
     NameTaken { name: String, client: &'static str },
+    /// The client has an entry of that name, which is ours and of another plugin.
+    #[error("{client} already has an entry `{name}` for a server of another plugin")]
+    OtherPluginsName { name: String, client: &'static str },
     /// A word is the name of a server here, and a folder or file with servers of its own.
     #[error("`{word}` is a server of this plugin, and a plugin of its own")]
     ServerOrPath { word: String },
@@ -273,6 +276,7 @@ impl CliError {
             | Self::Migrate(_)
             | Self::Install(_)
             | Self::NameTaken { .. }
+            | Self::OtherPluginsName { .. }
             | Self::Listen(_)
             | Self::Service(_)
             | Self::Manager { .. }
@@ -373,8 +377,8 @@ impl CliError {
             Self::DuplicatePlugin { .. } => Some("name it once".to_owned()),
             Self::UnknownCode { .. } => Some("list them: keyway explain".to_owned()),
             Self::Absent { list, .. } => Some(format!("list them: {list}")),
-            Self::NameTaken { .. } => Some(
-                "use `--replace` to replace it; `keyway uninstall` restores it".to_owned(),
+            Self::NameTaken { .. } | Self::OtherPluginsName { .. } => Some(
+                "use `--as NAME`, or `--replace`; `keyway uninstall` restores it".to_owned(),
             ),
             Self::Install(InstallError::Changed { .. }) => {
                 Some("it was edited; remove it by hand".to_owned())

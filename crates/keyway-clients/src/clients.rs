@@ -5,10 +5,20 @@
 
 mod claude_code;
 mod claude_desktop;
+mod cline;
 mod codex;
+mod continue_dev;
+mod copilot_cli;
 mod cursor;
 mod gemini_cli;
+mod goose;
+mod jetbrains;
+mod lm_studio;
+mod opencode;
+mod roo;
 mod vs_code;
+mod windsurf;
+mod zed;
 
 use std::path::PathBuf;
 
@@ -18,10 +28,20 @@ use keyway_config::environment::Environment;
 pub static CLIENTS: &[&Client] = &[
     &claude_code::CLIENT,
     &claude_desktop::CLIENT,
+    &cline::CLIENT,
     &codex::CLIENT,
+    &continue_dev::CLIENT,
+    &copilot_cli::CLIENT,
     &cursor::CLIENT,
     &gemini_cli::CLIENT,
+    &goose::CLIENT,
+    &jetbrains::CLIENT,
+    &lm_studio::CLIENT,
+    &opencode::CLIENT,
+    &roo::CLIENT,
     &vs_code::CLIENT,
+    &windsurf::CLIENT,
+    &zed::CLIENT,
 ];
 
 /// What is known of a client.
@@ -42,8 +62,12 @@ pub struct Client {
     pub syntax: Syntax,
     /// The key or table that holds the servers.
     pub key: &'static str,
-    /// Whether an entry says `"type": "stdio"`.
-    pub says_type: bool,
+    /// How an entry that starts a program is written.
+    pub form: Form,
+    /// The field that names a program which prints headers; not every client has one.
+    pub helper: Option<&'static str>,
+    /// A path by which `keyway_config` knows the file for this host's.
+    pub read_as: &'static str,
     /// What the person has to do before the client sees a change.
     pub afterwards: &'static str,
     /// Where the facts are from.
@@ -58,6 +82,26 @@ pub enum Syntax {
     Json(Tolerance),
     /// TOML.
     Toml,
+    /// YAML.
+    Yaml,
+}
+
+/// How an entry that starts a program is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// `command` and `args`.
+    Plain,
+    /// The same, and a word for the transport.
+    Typed(&'static str),
+    /// opencode's: the program and its arguments in one array.
+    CommandArray,
+    /// Copilot's: the tools have to be named.
+    WithTools,
+    /// Goose's: `cmd`, and the name once more.
+    Goose,
+    /// Continue's: an item of a list, which has a `name`.
+    Named,
 }
 
 /// What a client's JSON may hold besides JSON.
@@ -93,7 +137,7 @@ impl Client {
 
 impl Homes<'_> {
     /// Returns the folder that a variable names, if it is set and absolute.
-    fn named(&self, variable: &str) -> Option<PathBuf> {
+    pub(crate) fn named(&self, variable: &str) -> Option<PathBuf> {
         let folder = PathBuf::from(self.variables.get(variable)?.expose().clone());
         folder.is_absolute().then_some(folder)
     }

@@ -6,14 +6,21 @@
 //! starts `keyway run`: it names a server, and never holds a credential.
 
 mod adopt;
+mod bridges;
+mod entry;
 mod error;
 mod json;
-mod mcp_remote;
+mod meaning;
+mod native;
 mod receipts;
 mod toml;
+mod value;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 
+use keyway_config::document::{Document, DocumentKind};
+use keyway_config::json::{Node, Tree, Value as Json};
 use keyway_config::source::{MAX_BYTES, Source};
 use keyway_secret::Secret;
 
@@ -23,50 +30,20 @@ use keyway::{read, write};
 
 pub use self::adopt::{Adoption, Home};
 pub use self::error::InstallError;
-pub use self::mcp_remote::{Recognised, Remote, recognise};
-pub use self::receipts::{Receipt, Receipts};
-
-/// What a client shall start: a program and its arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
-    /// The program, absolute.
-    pub program: String,
-    /// Its arguments.
-    pub args: Vec<String>,
-}
-
-/// An entry that stands in a client's file.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    /// Its name.
-    pub name: String,
-    /// What it starts; `None` for an entry of another kind.
-    pub program: Option<String>,
-    /// The arguments, which may hold a credential.
-    pub args: Vec<Secret<String>>,
-    /// The variables that it sets.
-    pub env: Vec<(String, Secret<String>)>,
-}
-
-impl Listed {
-    /// Says whether the entry starts `command` and nothing else.
-    #[must_use]
-    pub fn is(&self, command: &Command) -> bool {
-        self.program.as_deref() == Some(command.program.as_str())
-            && self.args.len() == command.args.len()
-            && self
-                .args
-                .iter()
-                .zip(&command.args)
-                .all(|(a, b)| a.expose() == b)
-    }
-}
+pub use self::bridges::recognise;
+pub use self::entry::{Command, HelperEntry, Listed, OwnEntry};
+pub use self::native::{Recognised, Remote, recognise_declared};
+use self::entry::{dialect_of, kept_members};
+use self::meaning::Meaning;
+pub use self::receipts::{Receipt, Receipts, StandsFor};
 
 /// A client's file as it was read. Its text may hold a secret, so `Debug` leaves it out.
 #[derive(Clone)]
 pub struct ClientFile {
     client: &'static Client,
     path: PathBuf,
+    /// The keys that lead to the entries.
+    keys: Vec<String>,
     /// `None` if there is no such file.
     before: Option<String>,
     /// The text with all patches so far.
@@ -109,6 +86,7 @@ impl ClientFile {
         let file = Self {
             client,
             path,
+            keys: vec![client.key.to_owned()],
             before,
             text,
         };
@@ -140,36 +118,73 @@ impl ClientFile {
         self.before.as_deref() != Some(&self.text)
     }
 
+    /// Looks at other entries of the same file from now on: those below `keys`.
+    pub fn turn_to(&mut self, keys: &[&str]) {
+        self.keys = keys.iter().map(|key| (*key).to_owned()).collect();
+    }
+
+    /// Looks at the entries again that the client reads everywhere.
+    pub fn turn_back(&mut self) {
+        self.turn_to(&[self.client.key]);
+    }
+
+    /// Returns the keys that lead to the entries.
+    #[must_use]
+    pub fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
     /// Returns the entries of the file.
     ///
     /// # Errors
     ///
     /// Returns an [`InstallError`] if the text is not what the client reads.
     pub fn entries(&self) -> Result<Vec<Listed>, InstallError> {
-        let source = self.source();
-        match self.client.syntax {
-            Syntax::Json(tolerance) => json::entries(&source, self.client.key, tolerance),
-            Syntax::Toml => toml::entries(&source, self.client.key),
-        }
+        let tree = self.tree()?;
+        let dialect = dialect_of(self.client);
+        let Some(servers) = self.servers(&tree)? else {
+            return Ok(Vec::new());
+        };
+        Ok(match &servers.value {
+            Json::Object(map) => {
+                let members = map.members.iter();
+                let listed = members.map(|it| Listed::of(dialect, &it.key, &it.value));
+                listed.collect()
+            }
+            Json::Array(items) => {
+                let named = items.iter().filter_map(|it| Some((yaml::item_name(it)?, it)));
+                named.map(|(name, it)| Listed::of(dialect, name, it)).collect()
+            }
+            _ => Vec::new(),
+        })
     }
 
-    /// Adds an entry, or puts it in the place of one of the same name.
+    /// Returns the file as its host reads it, for what its entries mean.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        Document::parse_at(self.client.read_as, self.source(), DocumentKind::Entries)
+    }
+
+    /// Adds an entry, or puts it in the place of one of the same name. What the person says in that
+    /// one about switches, limits and tools stays.
     ///
     /// # Errors
     ///
     /// Returns an [`InstallError`] if the text has no place for it; nothing is changed then.
-    pub fn put(&mut self, name: &str, command: &Command) -> Result<Patch, InstallError> {
+    pub fn put(&mut self, name: &str, entry: &OwnEntry) -> Result<Patch, InstallError> {
         let source = self.source();
+        let tree = self.tree()?;
+        let there = self.node(&tree, name)?;
+        let kept = there.map(|node| kept_members(&source, dialect_of(self.client), node));
+        let value = entry.value(self.client, name, kept.unwrap_or_default());
         let patch = match self.client.syntax {
-            Syntax::Json(tolerance) => {
-                let value = json::Value::of(command, self.client.says_type);
-                json::put(&source, (self.client.key, tolerance), name, &value)
-            }
-            Syntax::Toml => toml::put(&source, self.client.key, name, command),
+            Syntax::Json(tolerance) => json::put(&source, (&self.keys, tolerance), name, &value),
+            Syntax::Toml => toml::put(&source, self.client.key, name, &value),
+            Syntax::Yaml => yaml::put(&source, self.client.key, name, &value),
         }?;
-        self.accept(&patch, |listed| {
-            let found = listed.iter().find(|entry| entry.name == name);
-            found.is_some_and(|entry| entry.is(command))
+        self.accept(name, &patch, |listed| {
+            let found = listed.iter().find(|listed| listed.name == name);
+            found.is_some_and(|listed| listed.is(entry))
         })?;
         Ok(patch)
     }
@@ -184,11 +199,12 @@ impl ClientFile {
     /// Returns [`InstallError::Changed`] if somebody changed the entry since.
     pub fn undo(&mut self, receipt: &Receipt) -> Result<bool, InstallError> {
         let name = receipt.name.as_str();
+        self.keys.clone_from(&receipt.keys);
         let entries = self.entries()?;
         let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
             return Ok(false);
         };
-        if !entry.is(&receipt.command) {
+        if !entry.is(&receipt.entry) {
             let (name, path) = (name.to_owned(), read::shown(&self.path));
             return Err(InstallError::Changed { name, path });
         }
@@ -203,15 +219,16 @@ impl ClientFile {
             _ => {
                 let back = receipt.is_replacement.then_some(&receipt.replaced);
                 match self.client.syntax {
-                    Syntax::Json(_) => json::take(&self.source(), self.client.key, name, back),
+                    Syntax::Json(_) => json::take(&self.source(), &self.keys, name, back),
                     Syntax::Toml => toml::take(&self.source(), self.client.key, name, back),
+                    Syntax::Yaml => yaml::take(&self.source(), self.client.key, name, back),
                 }?
             }
         };
-        let command = &receipt.command;
-        self.accept(&patch, |listed| {
+        let own = &receipt.entry;
+        self.accept(name, &patch, |listed| {
             let mut found = listed.iter().filter(|entry| entry.name == name);
-            found.all(|entry| !entry.is(command))
+            found.all(|entry| !entry.is(own))
         })?;
         Ok(true)
     }
@@ -245,25 +262,82 @@ impl ClientFile {
         }
     }
 
-    /// Takes a patch over if the text is then still whole: the others are as before, and `is_right`.
+    /// Takes a patch over if the text is then still whole: everything but the entry means what it
+    /// meant, and `is_right`.
     fn accept(
         &mut self,
+        name: &str,
         patch: &Patch,
         is_right: impl FnOnce(&[Listed]) -> bool,
     ) -> Result<(), InstallError> {
-        let before = self.entries()?;
         let mut after = self.clone();
         after.text = patch.apply(&self.text);
         let refused = || InstallError::NoPlace {
             path: read::shown(&self.path),
         };
         let listed = after.entries().map_err(|_| refused())?;
-        let is_kept = before.len().abs_diff(listed.len()) <= 1;
+        let is_kept = match (self.others(name), after.others(name)) {
+            (Ok(before), Ok(after)) => before == after,
+            _ => false,
+        };
         if !is_kept || !is_right(&listed) {
             return Err(refused());
         }
         self.text = after.text;
         Ok(())
+    }
+
+    /// Returns what the file means without one entry and without the objects that only it needs.
+    fn others(&self, name: &str) -> Result<Option<Meaning>, InstallError> {
+        let tree = self.tree()?;
+        let root = tree.root.as_ref().map(Meaning::of);
+        Ok(root.and_then(|root| root.without(&self.keys, name)))
+    }
+
+    fn tree(&self) -> Result<Tree, InstallError> {
+        let source = self.source();
+        match self.client.syntax {
+            Syntax::Json(tolerance) => json::read(&source, tolerance),
+            Syntax::Toml => toml::read(&source),
+            Syntax::Yaml => yaml::read(&source),
+        }
+    }
+
+    /// Returns what stands under the keys.
+    fn servers<'a>(&self, tree: &'a Tree) -> Result<Option<&'a Node>, InstallError> {
+        let Some(mut node) = tree.root.as_ref() else {
+            return Ok(None);
+        };
+        for key in &self.keys {
+            let Some(found) = node.as_object().and_then(|it| it.get(key)) else {
+                return Ok(None);
+            };
+            node = &found.value;
+        }
+        let is_whole = match &node.value {
+            Json::Object(map) => map.repeated().is_empty(),
+            Json::Array(_) | Json::Null => self.client.syntax == Syntax::Yaml,
+            _ => false,
+        };
+        if is_whole {
+            return Ok(Some(node));
+        }
+        let place = self.source().position(node.span.start);
+        Err(InstallError::NotServers {
+            path: read::shown(&self.path),
+            key: self.keys.last().cloned().unwrap_or_default(),
+            line: place.line,
+            column: place.column,
+        })
+    }
+
+    fn node<'a>(&self, tree: &'a Tree, name: &str) -> Result<Option<&'a Node>, InstallError> {
+        let servers = self.servers(tree)?;
+        Ok(servers.and_then(|servers| match &servers.value {
+            Json::Object(map) => Some(&map.get(name)?.value),
+            Json::Array(items) => items.iter().find(|it| yaml::item_name(it) == Some(name)),
+            _ => None,
+        }))
     }
 
     fn source(&self) -> Source {

@@ -1,7 +1,9 @@
 //! Other programs' files: where each MCP client keeps its servers, what Keyway writes there, how that is
 //! undone, and the unit files of the gateway's service.
 
+pub mod claude_code;
 pub mod clients;
 pub mod host_pages;
 pub mod install;
 pub mod service;
+pub mod survey;

@@ -79,7 +79,7 @@ fn line(program: &Command, name: &str, width: usize) -> String {
 const SHORT: &[(&str, &[&str])] = &[(
     "Commands",
     &[
-        "demo", "status", "login", "tools", "call", "doctor", "install", "serve", "trust", "check",
+        "add", "adopt", "status", "login", "tools", "call", "doctor", "serve", "trust", "check",
     ],
 )];
 
@@ -89,7 +89,7 @@ Run `keyway help --all` for all commands, `keyway help COMMAND` for one with exa
 
 /// Every command that is shown, in one group each.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Get started", &["demo", "status", "doctor", "explain"]),
+    ("Get started", &["add", "adopt", "demo", "status", "doctor", "explain"]),
     (
         "Use servers",
         &[
@@ -110,6 +110,8 @@ const GROUPS: &[(&str, &[&str])] = &[
             "run",
             "install",
             "uninstall",
+            "clients",
+            "remove",
             "headers",
             "serve",
             "open",
@@ -135,7 +137,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "client-metadata",
         ],
     ),
-    ("More", &["completions", "man", "help"]),
+    ("More", &["completions", "man", "purge", "help"]),
 ];
 
 /// What other programs call what these commands do.
@@ -143,8 +145,10 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     (&["list", "ls", "servers", "show", "ps", "info"], "status"),
     (&["auth", "signin", "sign-in", "connect"], "login"),
     (&["signout", "sign-out"], "logout"),
-    (&["add", "setup"], "install"),
-    (&["remove", "rm", "delete"], "uninstall"),
+    (&["setup"], "install"),
+    (&["rm", "delete"], "remove"),
+    (&["import", "migrate-clients"], "adopt"),
+    (&["reset", "wipe"], "purge"),
     (&["exec", "invoke"], "call"),
     (&["start", "gateway", "daemon", "up"], "serve"),
     (&["dashboard", "ui", "web"], "open"),
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_other_programs_call_it_leads_to_the_command_that_does_it() {
-        for (word, meant) in [("list", "status"), ("add", "install"), ("signin", "login")] {
+        for (word, meant) in [("list", "status"), ("setup", "install"), ("signin", "login")] {
             let error = Arguments::command().try_get_matches_from(["keyway", word]);
             let tip = with_tip(error.unwrap_err()).to_string();
             assert!(tip.contains(&format!("'{meant}'")), "{tip}");

@@ -15,14 +15,15 @@ use clap::builder::PossibleValuesParser;
 use keyway::load::Loaded;
 use keyway::{Error, Plugin};
 use keyway_clients::clients::{CLIENTS, Syntax};
-use keyway_clients::install::{ClientFile, Command};
+use keyway_clients::install::{ClientFile, Command, OwnEntry};
 use keyway_code::Exit;
+use keyway_config::dialect::{KnownPath, host_file};
 use keyway_config::json::quote;
 use keyway_config::source::Source;
 use keyway_secret::{printable, shell_word};
 
 use self::bridges::Bridges;
-pub(super) use self::work::{Work, user_file};
+pub(super) use self::work::{Work, entry_name, user_file};
 use crate::arguments::connect::{ConnectArgs, SignInPolicy, reading_host, tell_skipped};
 use crate::arguments::server::{self, Chosen, ServerArgs, named};
 use crate::context::CommandContext;
@@ -74,6 +75,12 @@ struct Which {
     /// Install every server of the plugin, one entry each
     #[arg(long)]
     all: bool,
+    /// Install every server of the plugin as one entry of this name
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["all", "name"])]
+    together: Option<String>,
+    /// Name of the entry [default: the server's name]
+    #[arg(long = "as", value_name = "NAME")]
+    name: Option<String>,
 }
 
 /// Which entries of the client's file ours may take the place of.
@@ -128,10 +135,7 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
         if arguments.which.all {
             tell_skipped(context, plugin.loaded());
         }
-        for server in arguments.servers(plugin, &chosen.names)? {
-            let command = arguments.command(plugin.root(), &server)?;
-            work.put((&server, &command), arguments.instead.replace)?;
-        }
+        arguments.put(&mut work, plugin, &chosen.names)?;
     }
     bridges.offer(context, arguments)?;
     bridges.replace(&mut work, chosen.path.as_deref())?;
@@ -140,12 +144,8 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
         return Ok(Exit::Done);
     }
     let mut shown = bridges.diff();
-    let commands: Vec<&Command> = work
-        .receipts
-        .iter()
-        .map(|receipt| &receipt.command)
-        .collect();
-    shown.push_str(&diff(&work.file, &commands));
+    let own: Vec<&OwnEntry> = work.receipts.iter().map(|it| &it.entry).collect();
+    shown.push_str(&diff(&work.file, &own));
     if !arguments.consent.agreed(context, &shown)? {
         return Ok(arguments.consent.refused());
     }
@@ -206,9 +206,41 @@ impl Install {
         }
     }
 
-    /// Returns what the client shall start for a server of the plugin at `root`.
-    fn command(&self, root: &Path, server: &str) -> Result<Command, CliError> {
-        let mut command = started(absolute(root)?, server)?;
+    /// Puts an entry for each server that is meant, or one for all of them.
+    fn put(&self, work: &mut Work, plugin: &Plugin, given: &[String]) -> Result<(), CliError> {
+        let replace = self.instead.replace;
+        if let Some(name) = &self.which.together {
+            let entry = OwnEntry::Run(self.command(plugin.root(), None, work)?);
+            return work.put((name, &entry), replace);
+        }
+        let servers = self.servers(plugin, given)?;
+        if self.which.name.is_some() && servers.len() != 1 {
+            let what = "`--as` names the entry of one server";
+            return Err(CliError::Usage { what });
+        }
+        for server in servers {
+            let entry = OwnEntry::Run(self.command(plugin.root(), Some(&server), work)?);
+            let name = self.which.name.as_ref().unwrap_or(&server);
+            work.put((name, &entry), replace)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what the client shall start for a server of the plugin at `root`, or for all.
+    fn command(
+        &self,
+        root: &Path,
+        server: Option<&str>,
+        work: &Work,
+    ) -> Result<Command, CliError> {
+        let mut command = match self.target.project {
+            true => portable(root, server, work)?,
+            false => all_or_one(absolute(root)?, server)?,
+        };
+        if self.target.project && self.passed.env_file.is_some() {
+            let what = "a project's file names no env file, which is only true on this machine";
+            return Err(CliError::Usage { what });
+        }
         if let Some(file) = &self.passed.env_file {
             command
                 .args
@@ -258,23 +290,33 @@ impl Consent {
 /// Asks a question that is answered by yes or no.
 pub(super) fn ask(context: &CommandContext, question: &str) -> bool {
     context.print_aside(&format!("{question} [y/N] "));
+    matches!(read_line().as_str(), "y" | "yes")
+}
+
+/// Reads a line of the answer to a question.
+pub(super) fn read_line() -> String {
     let _lost = io::stderr().flush();
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(_) => line.trim().to_ascii_lowercase(),
+        Err(_) => String::new(),
+    }
 }
 
 /// Shows what would change in a client's file.
-pub(super) fn diff(file: &ClientFile, commands: &[&Command]) -> String {
+pub(super) fn diff(file: &ClientFile, own: &[&OwnEntry]) -> String {
     let kind = match file.client().syntax {
         Syntax::Json(_) => Kind::Document,
         _ => Kind::Prose,
     };
     let (before, after) = file.texts();
     // Masked, nobody could see what would be started.
-    let ours = commands.iter().flat_map(|command| {
-        let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
-        [quote(&command.program), args.join(", ")]
+    let ours = own.iter().flat_map(|own| match own {
+        OwnEntry::Run(command) => {
+            let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
+            vec![quote(&command.program), args.join(", ")]
+        }
+        other => other.texts().iter().map(|text| quote(text)).collect(),
     });
     let ours: Vec<String> = ours.collect();
     difference(file.path(), (before, after), kind, &ours)
@@ -337,16 +379,46 @@ fn approvals(
     Ok(text)
 }
 
-/// Returns what a client starts: this program, by its absolute path.
-fn started(root: String, server: &str) -> Result<Command, CliError> {
+/// Returns what a client starts for one server: this program, by its absolute path.
+pub(super) fn started(root: String, server: &str) -> Result<Command, CliError> {
+    all_or_one(root, Some(server))
+}
+
+fn all_or_one(root: String, server: Option<&str>) -> Result<Command, CliError> {
     let program = ProcessEnvironment::program().ok_or(CliError::Usage {
         what: "cannot find the path of this program",
     })?;
-    let args = ["run", "--server", server, "--config"].map(str::to_owned);
-    let mut args = args.to_vec();
-    args.push(root);
     let program = absolute(&program)?;
-    Ok(Command { program, args })
+    Ok(words(program, root, server))
+}
+
+fn words(program: String, root: String, server: Option<&str>) -> Command {
+    let mut args = vec!["run".to_owned()];
+    args.extend(server.into_iter().flat_map(|it| ["--server".to_owned(), it.to_owned()]));
+    args.extend(["--config".to_owned(), root]);
+    Command { program, args }
+}
+
+/// Returns what a client of anybody who works on the project starts: nothing in it is only true on
+/// this machine.
+fn portable(root: &Path, server: Option<&str>, work: &Work) -> Result<Command, CliError> {
+    let here = ProcessEnvironment::current_folder();
+    let project = keyway::load::repository_of(&here).unwrap_or(here);
+    let (root, project) = (PathBuf::from(absolute(root)?), absolute(&project)?);
+    let below = root.strip_prefix(&project).map_err(|_| CliError::Usage {
+        what: "the plugin lies outside of the project, so its path is only true on this machine",
+    })?;
+    let below = below.to_string_lossy();
+    let dialect = host_file(work.file.client().read_as).map(|(dialect, _)| dialect);
+    let folder = match dialect.and_then(KnownPath::of) {
+        Some(KnownPath(name)) => format!("${{{name}}}"),
+        None => ".".to_owned(),
+    };
+    let root = match below.as_ref() {
+        "" => folder,
+        below => format!("{folder}/{below}"),
+    };
+    Ok(words("keyway".to_owned(), root, server))
 }
 
 /// Returns the absolute path of something that is there, as text.
@@ -369,4 +441,4 @@ pub(super) fn lines(verb: &str, files: &[PathBuf]) -> String {
 }
 
 const OWN_FILE: &str = "the client already reads this file, because it is the plugin's own; an entry in it would start itself";
-const NO_HOME: &str = "no home folder: set `HOME`";
+pub(super) const NO_HOME: &str = "no home folder: set `HOME`";

@@ -104,9 +104,13 @@ impl Install {
         drop(open_vault()?);
         let written = files.write()?;
         context.print(&lines("wrote", &written), Exit::Done)?;
-        manager.switch_on()?;
+        if let Err(error) = manager.switch_on() {
+            context.print_aside(NO_SESSION);
+            return Err(error);
+        }
         if context.verbosity != Verbosity::Quiet {
             context.print_aside(&variables(&plugins));
+            context.print_aside(manager.without_login());
         }
         let standing = manager.standing();
         context.print_aside(&format!("{}\n", standing.sentence()));
@@ -204,16 +208,34 @@ fn uninstall(context: &CommandContext, consent: &Consent) -> Result<Exit, CliErr
     if !consent.agreed(context, &shown)? {
         return Ok(consent.refused());
     }
-    manager.switch_off()?;
-    for path in &found {
+    remove(context, &found)?;
+    Ok(Exit::Done)
+}
+
+/// Returns the files of the service that are there.
+pub(super) fn installed() -> Result<Vec<PathBuf>, CliError> {
+    files::installed(Manager::here())
+}
+
+/// Stops the service and removes its files. Without a session there is nothing that could be
+/// stopped by its manager, and the files go all the same.
+pub(super) fn remove(context: &CommandContext, found: &[PathBuf]) -> Result<(), CliError> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let manager = Manager::here();
+    if let Err(error) = manager.switch_off() {
+        let error = printable(&error.to_string());
+        context.print_aside(&format!("note: {error}; removing the files all the same\n"));
+    }
+    for path in found {
         std::fs::remove_file(path).map_err(|source| CliError::Generate {
             path: path.clone(),
             source,
         })?;
     }
     manager.look_again();
-    context.print(&lines("removed", &found), Exit::Done)?;
-    Ok(Exit::Done)
+    context.print(&lines("removed", found), Exit::Done)
 }
 
 #[derive(Serialize)]
@@ -268,3 +290,5 @@ fn status(context: &CommandContext, format: Format) -> Result<Exit, CliError> {
     }
     Ok(exit)
 }
+
+const NO_SESSION: &str = "the files are written, and the service starts with your next session; `keyway service uninstall` removes them\n";

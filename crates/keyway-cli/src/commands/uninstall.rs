@@ -7,6 +7,7 @@ use keyway_clients::install::Receipt;
 use keyway_code::Exit;
 use keyway_secret::printable;
 
+use super::adopt::undo;
 use super::install::{Consent, Target, Work, diff, lines};
 use crate::context::CommandContext;
 use crate::error::CliError;
@@ -16,10 +17,14 @@ use crate::error::CliError;
 #[command(after_help = "\
 Examples:
   keyway uninstall claude-code
-  keyway uninstall codex docs --dry-run")]
+  keyway uninstall codex docs --dry-run
+  keyway uninstall --all")]
 pub(crate) struct Uninstall {
     #[command(flatten)]
-    target: Target,
+    target: Option<Target>,
+    /// Remove Keyway's entries from every client
+    #[arg(long, conflicts_with_all = ["client", "project", "servers"])]
+    all: bool,
     /// Entries to remove [default: all that Keyway wrote]
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
@@ -32,7 +37,13 @@ pub(crate) struct Uninstall {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Uninstall, context: &CommandContext) -> Result<Exit, CliError> {
-    let mut work = Work::open(&arguments.target)?;
+    if arguments.all {
+        return undo::run(context, &arguments.consent, |_| true);
+    }
+    let target = arguments.target.as_ref().ok_or(CliError::Usage {
+        what: "name a client, or use `--all`",
+    })?;
+    let mut work = Work::open(target)?;
     let path = work.file.path().to_path_buf();
     let wanted: Vec<&String> = arguments.servers.iter().chain(&arguments.named).collect();
     let is_meant = |receipt: &Receipt| {

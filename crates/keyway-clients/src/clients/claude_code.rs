@@ -5,7 +5,7 @@
 //! 2.1.197: `CLAUDE_CONFIG_DIR` names the folder of `.claude.json`; a comment in it is an error,
 //! after which the client puts the file aside; and the client writes the file anew itself.
 
-use super::{Client, Syntax, Tolerance};
+use super::{Client, Form, Syntax, Tolerance};
 
 pub(super) static CLIENT: Client = Client {
     name: "claude-code",
@@ -20,7 +20,9 @@ pub(super) static CLIENT: Client = Client {
     project: Some(".mcp.json"),
     syntax: Syntax::Json(Tolerance::Strict),
     key: "mcpServers",
-    says_type: true,
+    form: Form::Typed("stdio"),
+    helper: Some("headersHelper"),
+    read_as: ".claude.json",
     afterwards: "`claude mcp list` shows it",
     source: "https://code.claude.com/docs/en/mcp",
 };

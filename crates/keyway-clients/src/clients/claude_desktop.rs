@@ -5,7 +5,7 @@
 //! taken to be where its framework keeps settings, `Claude` in `XDG_CONFIG_HOME`; no official page
 //! says so. That the file is strict JSON is what its users report. Never watched here.
 
-use super::{Client, Syntax, Tolerance};
+use super::{Client, Form, Syntax, Tolerance};
 
 pub(super) static CLIENT: Client = Client {
     name: "claude-desktop",
@@ -15,7 +15,9 @@ pub(super) static CLIENT: Client = Client {
     project: None,
     syntax: Syntax::Json(Tolerance::Strict),
     key: "mcpServers",
-    says_type: false,
+    form: Form::Plain,
+    helper: None,
+    read_as: "claude_desktop_config.json",
     afterwards: "restart Claude Desktop",
     source: "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
 };

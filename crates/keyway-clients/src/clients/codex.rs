@@ -4,7 +4,7 @@
 //! in `~/.codex/config.toml`, or in `.codex/config.toml` of a project that is trusted. `CODEX_HOME`
 //! names another folder than `~/.codex`. Watched with 0.166.0.
 
-use super::{Client, Syntax};
+use super::{Client, Form, Syntax};
 
 pub(super) static CLIENT: Client = Client {
     name: "codex",
@@ -19,7 +19,9 @@ pub(super) static CLIENT: Client = Client {
     project: Some(".codex/config.toml"),
     syntax: Syntax::Toml,
     key: "mcp_servers",
-    says_type: false,
+    form: Form::Plain,
+    helper: Some("http_headers_helper"),
+    read_as: ".codex/config.toml",
     afterwards: "`codex mcp list` shows it",
     source: "https://developers.openai.com/codex/mcp",
 };

@@ -4,7 +4,7 @@
 //! `.cursor/mcp.json` of one. The page says nothing about comments; a file that has some is taken
 //! for one that works, and they are kept.
 
-use super::{Client, Syntax, Tolerance};
+use super::{Client, Form, Syntax, Tolerance};
 
 pub(super) static CLIENT: Client = Client {
     name: "cursor",
@@ -14,7 +14,9 @@ pub(super) static CLIENT: Client = Client {
     project: Some(".cursor/mcp.json"),
     syntax: Syntax::Json(Tolerance::Commas),
     key: "mcpServers",
-    says_type: true,
+    form: Form::Typed("stdio"),
+    helper: None,
+    read_as: ".cursor/mcp.json",
     afterwards: "enable it in Cursor's settings",
     source: "https://cursor.com/docs/mcp",
 };

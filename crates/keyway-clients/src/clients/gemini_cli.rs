@@ -5,7 +5,7 @@
 //! comma is an error, `GEMINI_CLI_HOME` is taken for the home, and in a folder that is not trusted
 //! no server is started.
 
-use super::{Client, Syntax, Tolerance};
+use super::{Client, Form, Syntax, Tolerance};
 
 pub(super) static CLIENT: Client = Client {
     name: "gemini-cli",
@@ -19,7 +19,9 @@ pub(super) static CLIENT: Client = Client {
     project: Some(".gemini/settings.json"),
     syntax: Syntax::Json(Tolerance::Comments),
     key: "mcpServers",
-    says_type: false,
+    form: Form::Plain,
+    helper: None,
+    read_as: ".gemini/settings.json",
     afterwards: "`gemini mcp list` shows it in a folder that it trusts",
     source: "https://geminicli.com/docs/tools/mcp-server",
 };

@@ -5,7 +5,7 @@
 //! the profile's folder; the default one is taken to be `Code/User` in the folder for settings, as
 //! for the editor's own. Its settings are JSON with comments and trailing commas. Never watched here.
 
-use super::{Client, Syntax, Tolerance};
+use super::{Client, Form, Syntax, Tolerance};
 
 pub(super) static CLIENT: Client = Client {
     name: "vs-code",
@@ -15,7 +15,9 @@ pub(super) static CLIENT: Client = Client {
     project: Some(".vscode/mcp.json"),
     syntax: Syntax::Json(Tolerance::Commas),
     key: "servers",
-    says_type: true,
+    form: Form::Typed("stdio"),
+    helper: None,
+    read_as: ".vscode/mcp.json",
     afterwards: "start it in the MCP servers view",
     source: "https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
 };

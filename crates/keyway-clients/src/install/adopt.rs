@@ -1,14 +1,17 @@
-//! The plugin folder that takes over servers from `mcp-remote`.
+//! The plugin folder that takes over servers from clients' files.
 //!
-//! Every header that stood on a command line becomes a variable whose value is kept in a private,
-//! ignored `.env`, and so does a credential inside the address. Nothing of it is in `.mcp.json`.
+//! The value of every header becomes a variable, and so does a credential inside the address. The
+//! values are for the vault: the caller keeps them there before the file is written, and nothing of
+//! them is in `.mcp.json`.
 
 mod values;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::document::{Document, DocumentKind, Wrapper};
+use keyway_config::env_file;
 use keyway_config::environment::Environment;
 use keyway_config::plugin::Plugin;
 use keyway_config::source::{MAX_BYTES, Source};
@@ -18,19 +21,20 @@ use keyway_lint::migrate::{PluginFiles, Selection, VariableNaming};
 use keyway_secret::Secret;
 
 use self::values::Values;
-use super::json::Value;
+use super::value::Value;
 use super::receipts::make;
-use super::{InstallError, OWNER_ONLY, Patch, Remote, json};
+use super::{Command, InstallError, Patch, Remote, json};
 use crate::clients::Tolerance;
 use keyway::error::{LoadError, WriteError};
-use keyway::{migrate, read, write};
+use keyway::{read, write};
 
 /// A plugin folder that servers are moved to. `Debug` leaves texts out.
 pub struct Home {
     folder: PathBuf,
+    /// `.mcp.json`, before and after.
     document: (Option<String>, String),
-    env: (Option<Secret<String>>, Option<Secret<String>>),
-    ignore: Option<String>,
+    /// What goes to the vault, as lines of an env file: a form that both ends know.
+    values: Option<Secret<String>>,
 }
 
 /// What became of one server.
@@ -50,12 +54,10 @@ impl Home {
     /// Returns an [`InstallError`] for files that cannot be added to.
     pub fn open(folder: &Path) -> Result<Self, InstallError> {
         let document = text(&folder.join(DOCUMENT))?;
-        let env = text(&folder.join(ENV))?.map(Secret::new);
         Ok(Self {
             folder: folder.to_path_buf(),
             document: (document.clone(), document.unwrap_or_default()),
-            env: (env.clone(), env),
-            ignore: text(&folder.join(IGNORE))?,
+            values: None,
         })
     }
 
@@ -65,10 +67,15 @@ impl Home {
         &self.folder
     }
 
-    /// Returns the file that holds the values.
+    /// Returns the values that the vault has to keep, by the names of their variables.
     #[must_use]
-    pub fn env_file(&self) -> PathBuf {
-        self.folder.join(ENV)
+    pub fn values(&self) -> Vec<(String, Secret<String>)> {
+        let text = self.values.as_ref().map_or("", |values| values.expose());
+        let values = env_file::parse(text);
+        let names = values.names().into_iter();
+        names
+            .filter_map(|name| Some((name.clone(), values.get(&name)?)))
+            .collect()
     }
 
     /// Returns the file that holds the entries, its text as it was and as it will be.
@@ -91,9 +98,8 @@ impl Home {
     ) -> Result<Adoption, InstallError> {
         let mut values = Values {
             server: name,
-            path: self.env_file(),
             environment,
-            env: self.env.1.clone(),
+            env: self.values.clone(),
             variables: Vec::new(),
         };
         let mut headers = Vec::new();
@@ -101,6 +107,7 @@ impl Home {
             headers.push((header.clone(), Value::Text(values.header(header, value)?)));
         }
         let url = values.address(remote.url.expose())?;
+        let oauth = oauth(remote, &mut values)?;
         let Values {
             env, mut variables, ..
         } = values;
@@ -111,77 +118,86 @@ impl Home {
         if !headers.is_empty() {
             members.push(("headers".to_owned(), Value::Members(headers)));
         }
+        if !oauth.is_empty() {
+            members.push(("oauth".to_owned(), Value::Members(oauth)));
+        }
         let (server, text) = self.with_entry(name, &Value::Members(members))?;
         let (text, env) = moved(&server, text, env, environment, &mut variables)?;
         self.document.1 = text;
-        self.env.1 = env;
+        self.values = env;
         Ok(Adoption { server, variables })
     }
 
-    /// Writes the folder: first what keeps the values out of version control, then the values,
-    /// then the entries. Returns the files that were written.
+    /// Adds an entry that starts a program.
     ///
     /// # Errors
     ///
-    /// Returns an [`InstallError`] at the first file that cannot be written.
+    /// As [`Self::adopt`].
+    pub fn add_program(&mut self, name: &str, command: &Command) -> Result<String, InstallError> {
+        let members = vec![
+            ("type".to_owned(), Value::Text("stdio".to_owned())),
+            ("command".to_owned(), Value::Text(command.program.clone())),
+            ("args".to_owned(), Value::Texts(command.args.clone())),
+        ];
+        let (server, text) = self.with_entry(name, &Value::Members(members))?;
+        self.document.1 = text;
+        Ok(server)
+    }
+
+    /// Removes an entry; says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InstallError::NoPlace`] if it cannot be cut out alone.
+    pub fn remove(&mut self, name: &str) -> Result<bool, InstallError> {
+        let source = Source::new(DOCUMENT, self.document.1.as_bytes());
+        if !self.names().iter().any(|own| own == name) {
+            return Ok(false);
+        }
+        let keys = ["mcpServers".to_owned()];
+        let patch = json::take(&source, &keys, name, None)?;
+        self.document.1 = patch.apply(source.text());
+        Ok(true)
+    }
+
+    /// Returns the names of the entries.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let source = Source::new(DOCUMENT, self.document.1.as_bytes());
+        let document = Document::parse(source, DocumentKind::Entries);
+        document.entries.into_iter().map(|entry| entry.name).collect()
+    }
+
+    /// Returns the name of an entry for an address, if there is one.
+    #[must_use]
+    pub fn name_at(&self, url: &str) -> Option<String> {
+        let source = Source::new(DOCUMENT, self.document.1.as_bytes());
+        let document = Document::parse(source, DocumentKind::Entries);
+        let mut servers = document.servers();
+        let is_it = |server: &&DeclaredServer| match &server.endpoint {
+            Endpoint::Remote(remote) => remote.url.template.as_str() == url,
+            Endpoint::Local(_) => false,
+        };
+        Some(servers.find(is_it)?.name.clone())
+    }
+
+    /// Writes the entries. Returns the files that were written.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`InstallError`] if the file cannot be written.
     pub fn write(&self) -> Result<Vec<PathBuf>, InstallError> {
         make(&self.folder)?;
-        let mut written = Vec::new();
-        let (env_before, env_after) = &self.env;
-        if let Some(after) = env_after {
-            self.write_ignore(&mut written)?;
-            let path = self.env_file();
-            let bytes = after.expose().as_bytes();
-            match env_before {
-                Some(before) => write::replace_private(&path, before.expose().as_bytes(), bytes)?,
-                None => write::create(&path, bytes, OWNER_ONLY)?,
-            }
-            written.push(path);
-        }
         let path = self.folder.join(DOCUMENT);
         let (before, after) = &self.document;
         match before {
-            Some(before) if before == after => return Ok(written),
+            Some(before) if before == after => return Ok(Vec::new()),
             Some(before) => write::replace(&path, before.as_bytes(), after.as_bytes())?,
             None => write::create(&path, after.as_bytes(), READABLE)?,
         }
-        written.push(path);
-        Ok(written)
+        Ok(vec![path])
     }
 
-    /// Makes sure that `.env` is ignored, and is a file that may be written.
-    fn write_ignore(&self, written: &mut Vec<PathBuf>) -> Result<(), InstallError> {
-        let not_kept = || InstallError::NotKept {
-            name: ENV.to_owned(),
-            path: read::shown(&self.folder),
-        };
-        if migrate::env_obstacle(&self.folder).is_some() {
-            return Err(not_kept());
-        }
-        if migrate::is_ignored(&self.folder) {
-            return Ok(());
-        }
-        let path = self.folder.join(IGNORE);
-        match &self.ignore {
-            None => write::create(&path, IGNORED.as_bytes(), READABLE)?,
-            Some(before) => {
-                let end = if before.is_empty() || before.ends_with('\n') {
-                    ""
-                } else {
-                    "\n"
-                };
-                let after = format!("{before}{end}{IGNORED}");
-                write::replace(&path, before.as_bytes(), after.as_bytes())?;
-            }
-        }
-        written.push(path);
-        if migrate::is_ignored(&self.folder) {
-            return Ok(());
-        }
-        Err(not_kept())
-    }
-
-    /// Returns the document with one more entry, and the name that was free.
     fn with_entry(&self, name: &str, entry: &Value) -> Result<(String, String), InstallError> {
         let source = Source::new(DOCUMENT, self.document.1.as_bytes());
         let document = Document::parse(source.clone(), DocumentKind::Entries);
@@ -195,10 +211,32 @@ impl Home {
         let mut names = std::iter::once(name.to_owned()).chain(numbered);
         let name = names.find(|name| !is_taken(name));
         let name = name.unwrap_or_default();
-        let place = ("mcpServers", Tolerance::Strict);
-        let patch: Patch = json::put(&source, place, &name, entry)?;
+        let keys = ["mcpServers".to_owned()];
+        let patch: Patch = json::put(&source, (&keys, Tolerance::Strict), &name, entry)?;
         Ok((name, patch.apply(source.text())))
     }
+}
+
+/// Writes the settings of OAuth; a client's secret becomes a variable.
+fn oauth(
+    remote: &Remote,
+    values: &mut Values<'_>,
+) -> Result<Vec<(String, Value)>, InstallError> {
+    let mut members = Vec::new();
+    for (key, value) in &remote.oauth {
+        let text = match key.as_str() {
+            "clientSecret" => values.header("CLIENT_SECRET", value)?,
+            _ => value.expose().clone(),
+        };
+        members.push((key.clone(), Value::Text(text)));
+    }
+    if !remote.scopes.is_empty() {
+        members.push(("scopes".to_owned(), Value::Text(remote.scopes.join(" "))));
+    }
+    if let Some(port) = remote.callback_port {
+        members.push(("callbackPort".to_owned(), Value::Raw(port.to_string())));
+    }
+    Ok(members)
 }
 
 impl std::fmt::Debug for Home {
@@ -275,8 +313,5 @@ fn text(path: &Path) -> Result<Option<String>, InstallError> {
 }
 
 const DOCUMENT: &str = ".mcp.json";
-const ENV: &str = ".env";
-const IGNORE: &str = ".gitignore";
-const IGNORED: &str = ".env\n";
 const READABLE: u32 = 0o644;
 const MOST_NAMES: u32 = 1000;

@@ -63,7 +63,7 @@ pub enum InstallError {
         /// What the system says.
         source: io::Error,
     },
-    /// A value cannot be kept in `.env`.
+    /// A value cannot be kept.
     #[error("cannot store `{name}` in `{path}`")]
     NotKept {
         /// The variable.

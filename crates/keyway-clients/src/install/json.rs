@@ -1,98 +1,18 @@
 //! Entries in JSON, where comments, indentation and line ends stay as they are.
 
 use keyway_config::edit::Edit;
-use keyway_config::json::{self, FaultKind, Node, Object, quote};
+use keyway_config::json::{self, FaultKind, Node, Tree};
 use keyway_config::source::{BYTE_ORDER_MARK, Source, Span};
 use keyway_secret::Secret;
 
-use super::{Command, InstallError, Listed, Patch};
+use super::value::{Layout, Value, member};
+use super::{InstallError, Patch};
 use crate::clients::Tolerance;
-
-/// A JSON value that can be laid out anywhere.
-#[derive(Debug, Clone)]
-pub(super) enum Value {
-    Text(String),
-    Texts(Vec<String>),
-    Members(Vec<(String, Self)>),
-}
-
-impl Value {
-    /// Returns the entry that starts a command.
-    pub(super) fn of(command: &Command, says_type: bool) -> Self {
-        let mut members = Vec::new();
-        if says_type {
-            members.push(("type".to_owned(), Self::Text("stdio".to_owned())));
-        }
-        let program = Self::Text(command.program.clone());
-        members.push(("command".to_owned(), program));
-        members.push(("args".to_owned(), Self::Texts(command.args.clone())));
-        Self::Members(members)
-    }
-
-    /// Returns an object with one member.
-    fn wrapped(key: &str, value: Self) -> Self {
-        Self::Members(vec![(key.to_owned(), value)])
-    }
-
-    fn render(&self, layout: &Layout<'_>, depth: usize) -> String {
-        let members: Vec<String> = match self {
-            Self::Text(text) => return quote(text),
-            Self::Texts(texts) => {
-                let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
-                return format!("[{}]", texts.join(", "));
-            }
-            Self::Members(members) => members
-                .iter()
-                .map(|(key, value)| member(key, &value.render(layout, depth + 1)))
-                .collect(),
-        };
-        if layout.is_flat {
-            return format!("{{{}}}", members.join(", "));
-        }
-        let (inner, outer) = (layout.line(depth + 1), layout.line(depth));
-        let separator = format!(",{inner}");
-        format!("{{{inner}{}{outer}}}", members.join(&separator))
-    }
-}
-
-/// How new text is laid out.
-struct Layout<'a> {
-    newline: &'static str,
-    unit: &'a str,
-    /// The indentation that everything is below.
-    base: &'a str,
-    is_flat: bool,
-}
-
-impl Layout<'_> {
-    fn line(&self, depth: usize) -> String {
-        format!("{}{}{}", self.newline, self.base, self.unit.repeat(depth))
-    }
-}
-
-/// Lists the entries under `key`.
-pub(super) fn entries(
-    source: &Source,
-    key: &str,
-    tolerance: Tolerance,
-) -> Result<Vec<Listed>, InstallError> {
-    let Some(root) = root(source, tolerance)? else {
-        return Ok(Vec::new());
-    };
-    let Some(servers) = servers(source, &root, key)? else {
-        return Ok(Vec::new());
-    };
-    let object = servers.as_object().map(|object| &object.members);
-    let members = object.into_iter().flatten();
-    Ok(members
-        .map(|member| listed(&member.key, &member.value))
-        .collect())
-}
 
 /// Adds an entry behind the others, or replaces the value of one.
 pub(super) fn put(
     source: &Source,
-    (key, tolerance): (&str, Tolerance),
+    (keys, tolerance): (&[String], Tolerance),
     name: &str,
     value: &Value,
 ) -> Result<Patch, InstallError> {
@@ -106,7 +26,7 @@ pub(super) fn put(
             is_flat: false,
         };
         let at = mark(text);
-        let whole = Value::wrapped(key, Value::wrapped(name, value.clone()));
+        let whole = nested(keys, Value::wrapped(name, value.clone()));
         return Ok(Patch {
             at,
             replaced: Secret::new(text.get(at..).unwrap_or_default().to_owned()),
@@ -125,10 +45,11 @@ pub(super) fn put(
         base,
         is_flat,
     };
-    let Some(servers) = servers(source, &root, key)? else {
-        let entry = Value::wrapped(name, value.clone());
-        return insert(source, &root, (key, &entry), layout);
-    };
+    let (servers, missing) = deepest(source, &root, keys)?;
+    if let Some((key, rest)) = missing.split_first() {
+        let entry = nested(rest, Value::wrapped(name, value.clone()));
+        return insert(source, servers, (key, &entry), layout);
+    }
     let there = servers.as_object().and_then(|object| object.get(name));
     match there {
         Some(there) => {
@@ -149,7 +70,7 @@ pub(super) fn put(
 /// Removes an entry, or puts back the text that it had replaced.
 pub(super) fn take(
     source: &Source,
-    key: &str,
+    keys: &[String],
     name: &str,
     back: Option<&Secret<String>>,
 ) -> Result<Patch, InstallError> {
@@ -157,7 +78,8 @@ pub(super) fn take(
         path: source.path().to_owned(),
     };
     let root = json::read(source.text()).root.ok_or_else(refused)?;
-    let servers = servers(source, &root, key)?.and_then(Node::as_object);
+    let (servers, missing) = deepest(source, &root, keys)?;
+    let servers = servers.as_object().filter(|_| missing.is_empty());
     let servers = servers.ok_or_else(refused)?;
     let mut places = servers.members.iter();
     let index = places.position(|member| member.key == name);
@@ -236,6 +158,15 @@ fn insert<'a>(
     })
 }
 
+/// Reads the text as the client would.
+pub(super) fn read(source: &Source, tolerance: Tolerance) -> Result<Tree, InstallError> {
+    let root = root(source, tolerance)?;
+    Ok(Tree {
+        root,
+        faults: Vec::new(),
+    })
+}
+
 /// Reads the text as the client would; `None` if there is nothing in it.
 fn root(source: &Source, tolerance: Tolerance) -> Result<Option<Node>, InstallError> {
     let text = source.text();
@@ -271,58 +202,35 @@ fn root(source: &Source, tolerance: Tolerance) -> Result<Option<Node>, InstallEr
     }
 }
 
-fn servers<'a>(
+/// Follows keys as far as they lead; returns those that are not there yet as well.
+fn deepest<'a, 'k>(
     source: &Source,
     root: &'a Node,
-    key: &str,
-) -> Result<Option<&'a Node>, InstallError> {
-    let found = root.as_object().and_then(|root| root.get(key));
-    let Some(found) = found else {
-        return Ok(None);
-    };
-    if found
-        .value
-        .as_object()
-        .is_some_and(|servers| servers.repeated().is_empty())
-    {
-        return Ok(Some(&found.value));
+    keys: &'k [String],
+) -> Result<(&'a Node, &'k [String]), InstallError> {
+    let mut node = root;
+    for (at, key) in keys.iter().enumerate() {
+        let Some(found) = node.as_object().and_then(|it| it.get(key)) else {
+            return Ok((node, keys.get(at..).unwrap_or_default()));
+        };
+        let is_whole = |it: &json::Object| it.repeated().is_empty();
+        if !found.value.as_object().is_some_and(is_whole) {
+            let place = source.position(found.value.span.start);
+            return Err(InstallError::NotServers {
+                path: source.path().to_owned(),
+                key: key.clone(),
+                line: place.line,
+                column: place.column,
+            });
+        }
+        node = &found.value;
     }
-    let place = source.position(found.value.span.start);
-    Err(InstallError::NotServers {
-        path: source.path().to_owned(),
-        key: key.to_owned(),
-        line: place.line,
-        column: place.column,
-    })
+    Ok((node, &[]))
 }
 
-fn listed(name: &str, value: &Node) -> Listed {
-    let object = value.as_object().cloned().unwrap_or_default();
-    let field = |key: &str| object.get(key).map(|member| &member.value);
-    let args = match field("args").map(|node| &node.value) {
-        Some(json::Value::Array(items)) => items.iter().filter_map(Node::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let env = field("env").and_then(Node::as_object);
-    let env = env.into_iter().flat_map(|env: &Object| &env.members);
-    Listed {
-        name: name.to_owned(),
-        program: field("command").and_then(Node::as_str).map(str::to_owned),
-        args: args
-            .into_iter()
-            .map(|arg: &str| Secret::new(arg.to_owned()))
-            .collect(),
-        env: env
-            .filter_map(|member| {
-                let value = member.value.as_str()?.to_owned();
-                Some((member.key.clone(), Secret::new(value)))
-            })
-            .collect(),
-    }
-}
-
-fn member(key: &str, value: &str) -> String {
-    format!("{}: {value}", quote(key))
+fn nested(keys: &[String], value: Value) -> Value {
+    let wrap = |value, key: &String| Value::wrapped(key, value);
+    keys.iter().rev().fold(value, wrap)
 }
 
 /// Finds the comma between two members, those in comments left out.

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use keyway_secret::Secret;
 use serde_json::{Value, json};
 
-use super::{ClientFile, Command, InstallError, OWNER_ONLY, Patch};
+use super::{ClientFile, Command, HelperEntry, InstallError, OWNER_ONLY, OwnEntry, Patch};
+use crate::clients::Client;
 use keyway::{read, write};
 
 /// The record of everything that is installed.
@@ -33,8 +34,14 @@ pub struct Receipt {
     pub file: PathBuf,
     /// The entry.
     pub name: String,
-    /// What it starts.
-    pub command: Command,
+    /// What it is.
+    pub entry: OwnEntry,
+    /// The keys that lead to the entries it stands among.
+    pub keys: Vec<String>,
+    /// The server of the person's own plugin that was taken from the entry, or made for it.
+    pub own_server: Option<String>,
+    /// The plugin of the client that the entry stands in for, and the digest of its declaration.
+    pub stands_for: Option<StandsFor>,
     /// Whether the file was not there before.
     pub is_new_file: bool,
     pub(super) inserted: String,
@@ -42,15 +49,27 @@ pub struct Receipt {
     pub(super) is_replacement: bool,
 }
 
+/// A server of a client's plugin in whose place an entry of ours stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandsFor {
+    /// The plugin, as the client names it.
+    pub plugin: String,
+    /// The server's address when the entry was written.
+    pub url: String,
+}
+
 impl Receipt {
     /// Makes a receipt for a patch that is about to be written.
     #[must_use]
-    pub fn new(file: &ClientFile, (name, command): (&str, &Command), patch: &Patch) -> Self {
+    pub fn new(file: &ClientFile, (name, entry): (&str, &OwnEntry), patch: &Patch) -> Self {
         Self {
             client: file.client.name.to_owned(),
             file: file.path.clone(),
             name: name.to_owned(),
-            command: command.clone(),
+            entry: entry.clone(),
+            keys: file.keys.clone(),
+            own_server: None,
+            stands_for: None,
             is_new_file: file.before.is_none(),
             inserted: patch.inserted.clone(),
             replaced: patch.replaced.clone(),
@@ -147,31 +166,66 @@ impl Receipts {
 
 impl Receipt {
     fn to_json(&self) -> Value {
-        json!({
+        let mut object = json!({
             "client": self.client,
             "file": self.file.to_string_lossy(),
             "name": self.name,
-            "program": self.command.program,
-            "args": self.command.args,
+            "keys": self.keys,
+            "own_server": self.own_server,
             "is_new_file": self.is_new_file,
             "is_replacement": self.is_replacement,
             "inserted": self.inserted,
             "replaced": self.replaced.expose(),
-        })
+        });
+        let more = match &self.entry {
+            OwnEntry::Run(command) => json!({ "program": command.program, "args": command.args }),
+            OwnEntry::Helper(entry) => json!({
+                "transport": entry.transport, "url": entry.url, "helper": entry.helper,
+            }),
+        };
+        let stands_for = self.stands_for.as_ref();
+        let plugin = stands_for.map(|it| json!({ "plugin": it.plugin, "url": it.url }));
+        if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+            object.extend(more);
+            object.extend(plugin.map(|it| ("stands_for".to_owned(), it)));
+        }
+        object
     }
 
     fn from_json(value: &Value) -> Option<Self> {
         let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
-        let args = value.get("args")?.as_array()?.iter();
-        let args: Option<Vec<String>> = args.map(|arg| Some(arg.as_str()?.to_owned())).collect();
+        let texts = |key: &str| -> Option<Vec<String>> {
+            let items = value.get(key)?.as_array()?.iter();
+            items.map(|item| Some(item.as_str()?.to_owned())).collect()
+        };
+        let entry = match text("program") {
+            Some(program) => OwnEntry::Run(Command {
+                program,
+                args: texts("args")?,
+            }),
+            None => OwnEntry::Helper(HelperEntry {
+                transport: text("transport")?,
+                url: text("url")?,
+                helper: text("helper")?,
+            }),
+        };
+        let client = text("client")?;
+        // Earlier versions wrote below one key alone.
+        let usual = || Some(vec![Client::by_name(&client)?.key.to_owned()]);
+        let stands_for = value.get("stands_for").and_then(|it| {
+            Some(StandsFor {
+                plugin: it.get("plugin")?.as_str()?.to_owned(),
+                url: it.get("url")?.as_str()?.to_owned(),
+            })
+        });
         Some(Self {
-            client: text("client")?,
+            keys: texts("keys").or_else(usual)?,
+            client,
             file: text("file")?.into(),
             name: text("name")?,
-            command: Command {
-                program: text("program")?,
-                args: args?,
-            },
+            entry,
+            own_server: text("own_server"),
+            stands_for,
             is_new_file: value.get("is_new_file")?.as_bool()?,
             inserted: text("inserted").filter(|inserted| !inserted.is_empty())?,
             replaced: Secret::new(text("replaced")?),

@@ -3,30 +3,19 @@
 //! Text is cut at lines that are headers. Whether that was right is not guessed: the caller reads
 //! the result again, and here everything but the entry must mean what it meant before.
 
+use keyway_config::json::Tree;
 use keyway_config::source::{BYTE_ORDER_MARK, Source};
 use keyway_secret::Secret;
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::{Command, InstallError, Listed, Patch};
+use super::value::{Value as Entry, toml_text};
+use super::{InstallError, Patch};
 
-/// Lists the tables below `key`.
-pub(super) fn entries(source: &Source, key: &str) -> Result<Vec<Listed>, InstallError> {
-    let root = parse(source)?;
-    let Some(servers) = root.get(key) else {
-        return Ok(Vec::new());
-    };
-    let Some(servers) = servers.as_object() else {
-        let at = source.text().find(key).unwrap_or_default();
-        let place = source.position(u32::try_from(at).unwrap_or_default());
-        return Err(InstallError::NotServers {
-            path: source.path().to_owned(),
-            key: key.to_owned(),
-            line: place.line,
-            column: place.column,
-        });
-    };
-    Ok(servers.iter().map(listed).collect())
+/// Reads the text.
+pub(super) fn read(source: &Source) -> Result<Tree, InstallError> {
+    parse(source)?;
+    Ok(keyway_config::toml::read(source.text()))
 }
 
 /// Adds a table at the end, or replaces the one of that name with those below it.
@@ -34,11 +23,11 @@ pub(super) fn put(
     source: &Source,
     key: &str,
     name: &str,
-    command: &Command,
+    value: &Entry,
 ) -> Result<Patch, InstallError> {
     let text = source.text();
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let table = table(key, name, command, newline);
+    let table = table(key, name, value, newline);
     let root = parse(source)?;
     let is_there = root
         .get(key)
@@ -207,26 +196,17 @@ fn without_blanks(text: &str) -> (&str, &str) {
         .unwrap_or((text, ""))
 }
 
-fn table(key: &str, name: &str, command: &Command, newline: &str) -> String {
+fn table(key: &str, name: &str, value: &Entry, newline: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name = if !name.is_empty() && name.chars().all(is_bare) {
         name.to_owned()
     } else {
-        quote(name)
+        toml_text(&keyway_config::json::quote(name))
     };
-    let args: Vec<String> = command.args.iter().map(|arg| quote(arg)).collect();
-    [
-        format!("[{key}.{name}]"),
-        format!("command = {}", quote(&command.program)),
-        format!("args = [{}]", args.join(", ")),
-        String::new(),
-    ]
-    .join(newline)
-}
-
-/// Writes a basic string, whose escapes are those of JSON but for one character.
-fn quote(text: &str) -> String {
-    keyway_config::json::quote(text).replace('\u{7f}', "\\u007f")
+    let mut lines = vec![format!("[{key}.{name}]")];
+    lines.extend(value.toml_lines());
+    lines.push(String::new());
+    lines.join(newline)
 }
 
 fn parse(source: &Source) -> Result<Map<String, Value>, InstallError> {
@@ -264,29 +244,5 @@ fn json(value: &DeValue<'_>) -> Value {
         }
         // Numbers and dates are only ever compared with themselves.
         other => Value::String(format!("{other:?}")),
-    }
-}
-
-fn listed((name, value): (&String, &Value)) -> Listed {
-    let texts = |value: Option<&Value>| -> Vec<String> {
-        let items = value.and_then(Value::as_array).into_iter().flatten();
-        items
-            .filter_map(|item| item.as_str().map(str::to_owned))
-            .collect()
-    };
-    let env = value.get("env").and_then(Value::as_object);
-    let env = env.into_iter().flatten().filter_map(|(name, value)| {
-        let value = value.as_str()?.to_owned();
-        Some((name.clone(), Secret::new(value)))
-    });
-    let program = value.get("command").and_then(Value::as_str);
-    Listed {
-        name: name.clone(),
-        program: program.map(str::to_owned),
-        args: texts(value.get("args"))
-            .into_iter()
-            .map(Secret::new)
-            .collect(),
-        env: env.collect(),
     }
 }

@@ -4,16 +4,19 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use keyway::Host;
-use keyway_clients::install::{ClientFile, Home, Recognised, Remote, recognise};
-use keyway_secret::printable;
+use keyway::variables::KeptVariables;
+use keyway_clients::install::{ClientFile, Home, OwnEntry, Recognised, Remote, recognise};
+use keyway_secret::{Clock as _, SystemClock, printable};
 
 use super::work::entry_name;
 use super::{Install, Work, approvals, ask, difference, is_same_file, started};
+use crate::arguments::own_plugin;
 use crate::context::CommandContext;
 use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
-use crate::report::diff::{Kind, render_added};
+use crate::report::diff::Kind;
+use crate::vault::open_vault;
 
 /// The bridges of a client's file.
 #[derive(Debug)]
@@ -63,7 +66,7 @@ impl Bridges {
             for (name, option) in &self.unsupported {
                 let (name, option) = (printable(name), printable(option));
                 context.print_aside(&format!(
-                    "`{name}` runs `mcp-remote` with `{option}`, which Keyway does not have; keeping it\n"
+                    "`{name}` runs a bridge with `{option}`, which Keyway does not have; keeping it\n"
                 ));
             }
         }
@@ -107,7 +110,7 @@ impl Bridges {
                 .ok_or(CliError::Usage {
                     what: super::NO_HOME,
                 })?
-                .join("adopted"),
+                .join(own_plugin::NAME),
         };
         let folder = std::path::absolute(&folder).unwrap_or(folder);
         let root = folder.clone().into_os_string().into_string();
@@ -121,12 +124,8 @@ impl Bridges {
         }
         for (name, remote) in &self.found {
             let adopted = home.adopt(&entry_name(name), remote, &ProcessEnvironment)?;
-            let mut command = started(root.clone(), &adopted.server)?;
-            if !adopted.variables.is_empty() {
-                let file = home.env_file().to_string_lossy().into_owned();
-                command.args.extend(["--env-file".to_owned(), file]);
-            }
-            work.put_in_place(name, &command)?;
+            let entry = OwnEntry::Run(started(root.clone(), &adopted.server)?);
+            work.put_in_place(name, &entry)?;
             self.variables.extend(adopted.variables);
             self.servers.push(adopted.server);
         }
@@ -140,15 +139,8 @@ impl Bridges {
             return String::new();
         };
         let mut text = String::new();
-        if !self.variables.is_empty() {
-            let added = self.variables.iter().map(|name| format!("{name}=…"));
-            let added: Vec<String> = added.collect();
-            let file = home.env_file();
-            text.push_str(&render_added(
-                &file.to_string_lossy(),
-                file.exists(),
-                &added,
-            ));
+        for name in &self.variables {
+            text.push_str(&format!("the value of `{name}` goes to the vault\n"));
         }
         let (path, before, after) = home.document();
         text.push_str(&difference(&path, (before, after), Kind::Document, &[]));
@@ -158,7 +150,14 @@ impl Bridges {
     /// Writes the plugin folder.
     pub(super) fn write(&self) -> Result<Vec<PathBuf>, CliError> {
         match &self.home {
-            Some(home) => Ok(home.write()?),
+            Some(home) => {
+                let vault = open_vault()?;
+                let kept = KeptVariables::new(&vault)?;
+                for (name, value) in home.values() {
+                    kept.set(&name, &value, SystemClock.wall())?;
+                }
+                Ok(home.write()?)
+            }
             None => Ok(Vec::new()),
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use keyway::load;
 use keyway_clients::clients::{Client, Homes};
-use keyway_clients::install::{ClientFile, Command, Receipt, Receipts};
+use keyway_clients::install::{ClientFile, OwnEntry, Receipt, Receipts};
 
 use super::{NO_HOME, Target};
 use crate::environment::ProcessEnvironment;
@@ -39,29 +39,31 @@ impl Work {
     /// Adds an entry for a server, unless it is there.
     pub(super) fn put(
         &mut self,
-        (server, command): (&str, &Command),
+        (server, entry): (&str, &OwnEntry),
         replace: bool,
     ) -> Result<(), CliError> {
         let name = entry_name(server);
         let entries = self.file.entries()?;
         let mut is_new_file = false;
         if let Some(there) = entries.iter().find(|entry| entry.name == name) {
-            if there.is(command) {
+            if there.is(entry) {
                 return Ok(());
             }
-            let is_ours = self.records.all.iter().any(|receipt| {
-                receipt.file == self.file.path()
-                    && receipt.name == name
-                    && there.is(&receipt.command)
+            let ours = self.records.all.iter().rev().find(|receipt| {
+                receipt.file == self.file.path() && receipt.name == name && there.is(&receipt.entry)
             });
-            if is_ours {
+            // Another plugin's server of the same name keeps its place.
+            if ours.is_some_and(|ours| replace || plugin_of(&ours.entry) == plugin_of(entry)) {
                 is_new_file = self.forget(&name)?;
+            } else if ours.is_some() {
+                let client = self.file.client().title;
+                return Err(CliError::OtherPluginsName { name, client });
             } else if !replace {
                 let client = self.file.client().title;
                 return Err(CliError::NameTaken { name, client });
             }
         }
-        self.put_in_place(&name, command)?;
+        self.put_in_place(&name, entry)?;
         if let Some(last) = self.receipts.last_mut() {
             last.is_new_file |= is_new_file;
         }
@@ -69,9 +71,9 @@ impl Work {
     }
 
     /// Puts an entry in the place of one that the person wants replaced.
-    pub(super) fn put_in_place(&mut self, name: &str, command: &Command) -> Result<(), CliError> {
-        let patch = self.file.put(name, command)?;
-        let receipt = Receipt::new(&self.file, (name, command), &patch);
+    pub(super) fn put_in_place(&mut self, name: &str, entry: &OwnEntry) -> Result<(), CliError> {
+        let patch = self.file.put(name, entry)?;
+        let receipt = Receipt::new(&self.file, (name, entry), &patch);
         self.receipts.push(receipt);
         Ok(())
     }
@@ -102,7 +104,7 @@ impl Work {
 }
 
 /// Returns the name under which clients list a server: some take letters, digits, `-` and `_` only.
-pub(super) fn entry_name(server: &str) -> String {
+pub(crate) fn entry_name(server: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     server
         .chars()
@@ -130,4 +132,13 @@ pub(in crate::commands) fn user_file(client: &Client) -> Result<PathBuf, CliErro
         config,
         variables: &ProcessEnvironment,
     }))
+}
+
+/// Returns the plugin that an entry of ours is about.
+fn plugin_of(entry: &OwnEntry) -> Option<&str> {
+    let OwnEntry::Run(command) = entry else {
+        return None;
+    };
+    let at = command.args.iter().position(|arg| arg == "--config")?;
+    Some(command.args.get(at + 1)?)
 }

@@ -63,6 +63,14 @@ impl Standing {
 }
 
 impl Manager {
+    /// Says what a service needs to run while nobody is logged in.
+    pub(super) const fn without_login(self) -> &'static str {
+        match self {
+            Self::Systemd => "to keep it running while you are logged out: loginctl enable-linger\n",
+            _ => "",
+        }
+    }
+
     /// Returns where the files of a service manager are.
     pub(super) fn folder(self) -> Result<PathBuf, CliError> {
         let home = ProcessEnvironment::home();

@@ -1,9 +1,7 @@
 //! Which variable a value of an adopted server moves to.
 //!
-//! Every name begins with the server's: the shell's environment goes before `.env`, and a plain
+//! Every name begins with the server's: the shell's environment goes before the vault, and a plain
 //! `API_KEY` there is another service's.
-
-use std::path::PathBuf;
 
 use keyway_config::env_file;
 use keyway_config::environment::Environment;
@@ -13,16 +11,13 @@ use keyway_secret::Secret;
 use percent_encoding::percent_decode_str;
 
 use super::{InstallError, MOST_NAMES};
-use keyway::read;
 
-/// The values of one server, as they move to `.env`.
+/// The values of one server, as they move to the vault.
 pub(super) struct Values<'a> {
     pub(super) server: &'a str,
-    /// Where `.env` is.
-    pub(super) path: PathBuf,
     /// The person's shell.
     pub(super) environment: &'a dyn Environment,
-    /// The text of `.env`.
+    /// What moves, as lines of an env file.
     pub(super) env: Option<Secret<String>>,
     /// The variables that hold something now.
     pub(super) variables: Vec<String>,
@@ -87,7 +82,7 @@ impl Values<'_> {
         self.keep(field, &value)
     }
 
-    /// Returns the variable that holds a value, which `.env` has afterwards.
+    /// Returns the variable that holds a value from now on.
     fn keep(&mut self, end: &str, value: &Secret<String>) -> Result<String, InstallError> {
         let base = shouted(&format!("{}_{end}", self.server));
         let known = env_file::parse(self.env.as_ref().map_or("", |env| env.expose()));
@@ -100,7 +95,7 @@ impl Values<'_> {
         let mut names = std::iter::once(base.clone()).chain(numbered);
         let not_kept = || InstallError::NotKept {
             name: base.clone(),
-            path: read::shown(&self.path),
+            path: VAULT.to_owned(),
         };
         let name = names.find(is_usable).ok_or_else(not_kept)?;
         if known.get(&name).is_none() {
@@ -132,3 +127,5 @@ fn shouted(name: &str) -> String {
     }
     shouted
 }
+
+const VAULT: &str = "the vault";

@@ -5,37 +5,11 @@
 
 use keyway_secret::Secret;
 
-use super::Listed;
-
-/// What an entry turned out to be.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Recognised {
-    /// Something else.
-    Other,
-    /// A bridge that can be replaced.
-    Remote(Remote),
-    /// A bridge with an option that has no counterpart.
-    Unsupported {
-        /// The option.
-        option: String,
-    },
-}
-
-/// A server behind `mcp-remote`.
-#[derive(Debug, Clone)]
-pub struct Remote {
-    /// Its address, which may hold a credential.
-    pub(super) url: Secret<String>,
-    /// The headers that were given.
-    pub(super) headers: Vec<(String, Secret<String>)>,
-    /// The transport, in the words of our own entries.
-    pub(super) transport: &'static str,
-}
+use super::super::Listed;
+use super::super::native::{Recognised, Remote};
 
 /// Looks at an entry of a client's file.
-#[must_use]
-pub fn recognise(entry: &Listed) -> Recognised {
+pub(super) fn recognise(entry: &Listed) -> Recognised {
     let Some(program) = &entry.program else {
         return Recognised::Other;
     };
@@ -61,15 +35,12 @@ pub fn recognise(entry: &Listed) -> Recognised {
 
 fn read(entry: &Listed, words: &[&str], address: usize) -> Recognised {
     let url = words.get(address).copied().unwrap_or_default();
-    let mut remote = Remote {
-        url: Secret::new(url.to_owned()),
-        headers: Vec::new(),
-        transport: if url.trim_end_matches('/').ends_with("/sse") {
-            "sse"
-        } else {
-            "http"
-        },
+    let transport = if url.trim_end_matches('/').ends_with("/sse") {
+        "sse"
+    } else {
+        "http"
     };
+    let mut remote = Remote::new(url, transport);
     let mut options = words.iter().enumerate();
     while let Some((at, word)) = options.next() {
         let unsupported = |option: &str| Recognised::Unsupported {
@@ -157,6 +128,7 @@ mod tests {
                 .iter()
                 .map(|(n, v)| ((*n).to_owned(), Secret::new((*v).to_owned())))
                 .collect(),
+            ..Listed::default()
         }
     }
 

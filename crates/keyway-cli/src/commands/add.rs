@@ -1,0 +1,330 @@
+//! `keyway add`: a server of the person's own, from nothing to signed in, and into clients.
+
+use std::io::{self, IsTerminal as _};
+
+use clap::Args;
+use keyway::host::SignInOutcome;
+use keyway::sign_in::PromptPolicy;
+use keyway::variables::KeptVariables;
+use keyway::{Approved, Host, Plan};
+use keyway_clients::clients::{CLIENTS, Client};
+use keyway_clients::install::{
+    ClientFile, Command, Home, OwnEntry, Receipt, Receipts, Remote,
+};
+use keyway_code::Exit;
+use keyway_config::environment::Variables;
+use keyway_secret::{Clock as _, Secret, SystemClock, printable};
+use url::Url;
+
+use super::adopt::machine;
+use super::client_entry::{self, Via};
+use super::install::{NO_HOME, ask, entry_name, lines};
+use crate::arguments::connect::{ConnectArgs, SignInPolicy};
+use crate::arguments::own_plugin;
+use crate::arguments::server::address;
+use crate::context::CommandContext;
+use crate::environment::ProcessEnvironment;
+use crate::error::CliError;
+use crate::report::Verbosity;
+use crate::vault::open_vault;
+
+/// Add a server of your own, sign in to it, and add it to MCP clients
+///
+/// The entry is kept in a plugin of your own. Its servers are called `own:NAME` from anywhere.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway add https://mcp.example.com/mcp
+  keyway add docs https://mcp.example.com/mcp --client claude-code
+  keyway add search https://api.example.com/mcp --header X-API-Key
+  keyway add time -- uvx mcp-server-time")]
+pub(crate) struct Add {
+    /// Name and URL; the name is taken from the URL or the command if it is left out
+    #[arg(value_name = "NAME|URL", num_args = 0..=2)]
+    words: Vec<String>,
+    /// Command to start instead of a URL
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Send this header, whose value is asked for or read from standard input
+    #[arg(long, value_name = "NAME")]
+    header: Option<String>,
+    /// Add it to this client too, or to `all` found here [default: asks on a terminal]
+    #[arg(long = "client", value_name = "CLIENT")]
+    clients: Vec<String>,
+    /// How clients with a `headersHelper` reach the server [default: run]
+    #[arg(long, value_enum, value_name = "WAY")]
+    via: Option<Via>,
+    /// Do not sign in now
+    #[arg(long)]
+    no_login: bool,
+    #[command(flatten)]
+    reach: ConnectArgs,
+}
+
+/// What is added.
+enum Wanted {
+    Remote(Url),
+    Program(Command),
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, CliError> {
+    let (name, wanted) = arguments.wanted()?;
+    if arguments.via == Some(Via::Direct) {
+        return Err(CliError::Usage {
+            what: "a new server gets `--via direct` by `keyway headers NAME --direct`, which asks",
+        });
+    }
+    let clients = arguments.chosen_clients(context)?;
+    let mut home = Home::open(&own_plugin::folder()?)?;
+    if home.names().contains(&name) {
+        return Err(CliError::NameTaken {
+            name,
+            client: "your own plugin",
+        });
+    }
+    let (server, remote) = match &wanted {
+        Wanted::Program(command) => (home.add_program(&name, command)?, None),
+        Wanted::Remote(url) => {
+            let remote = arguments.remote(url)?;
+            let adopted = home.adopt(&name, &remote, &Variables::default())?;
+            (adopted.server, Some(remote))
+        }
+    };
+    let vault = open_vault()?;
+    let kept = KeptVariables::new(&vault)?;
+    for (name, value) in home.values() {
+        kept.set(&name, &value, SystemClock.wall())?;
+    }
+    home.write()?;
+    context.print_aside(&format!("added `own:{}`\n", printable(&server)));
+    let remote = remote.unwrap_or_else(|| Remote::new("", "stdio"));
+    let via = arguments.via.filter(|_| matches!(wanted, Wanted::Remote(_)));
+    let written = install(&clients, &server, (via, &remote))?;
+    context.print(&lines("wrote", &written), Exit::Done)?;
+    for client in &clients {
+        if context.verbosity != Verbosity::Quiet {
+            context.print_aside(&format!("{}: {}\n", client.title, client.afterwards));
+        }
+    }
+    arguments.sign_in(context, &server)
+}
+
+impl Add {
+    fn wanted(&self) -> Result<(String, Wanted), CliError> {
+        let usage = |what| Err(CliError::Usage { what });
+        if let Some((program, args)) = self.command.split_first() {
+            let command = Command {
+                program: program.clone(),
+                args: args.to_vec(),
+            };
+            return match self.words.as_slice() {
+                [] => Ok((name_of_command(&self.command), Wanted::Program(command))),
+                [name] if address(name).is_none() => {
+                    Ok((entry_name(name), Wanted::Program(command)))
+                }
+                _ => usage("give a URL, or a command after `--`, not both"),
+            };
+        }
+        match self.words.as_slice() {
+            [url] => match address(url) {
+                Some(url) => Ok((name_of_url(&url), Wanted::Remote(url))),
+                None => usage("give the server's URL, or its command after `--`"),
+            },
+            [name, url] => match address(url) {
+                Some(url) => Ok((entry_name(name), Wanted::Remote(url))),
+                None => usage("the second argument is the server's URL"),
+            },
+            _ => usage("give the server's URL, or its command after `--`"),
+        }
+    }
+
+    fn remote(&self, url: &Url) -> Result<Remote, CliError> {
+        let word = match url.scheme() {
+            "ws" | "wss" => "ws",
+            _ if url.path().trim_end_matches('/').ends_with("/sse") => "sse",
+            _ => "http",
+        };
+        let mut remote = Remote::new(url.as_str(), word);
+        if let Some(header) = &self.header {
+            let value = super::env::read_value(header)?;
+            let value = value.ok_or(CliError::Usage {
+                what: "the header needs a value",
+            })?;
+            let is_bare = header.eq_ignore_ascii_case("authorization")
+                && !value.expose().trim().contains(' ');
+            let value = if is_bare {
+                Secret::new(format!("Bearer {}", value.expose().trim()))
+            } else {
+                value
+            };
+            remote = remote.header(header.clone(), value);
+        }
+        Ok(remote)
+    }
+
+    /// Returns the clients to write to: those that are named, or that a person at a terminal picks.
+    fn chosen_clients(&self, context: &CommandContext) -> Result<Vec<&'static Client>, CliError> {
+        let here = || -> Result<Vec<&'static Client>, CliError> {
+            let found = machine()?.survey().into_iter().filter(|it| it.is_here);
+            Ok(found.map(|it| it.client).collect())
+        };
+        if self.clients.iter().any(|name| name == "all") {
+            return here();
+        }
+        if self.clients.is_empty() {
+            if !io::stdin().is_terminal() || self.header.is_some() {
+                return Ok(Vec::new());
+            }
+            let mut chosen = here()?;
+            chosen.retain(|client| ask(context, &format!("Add it to {}?", client.title)));
+            return Ok(chosen);
+        }
+        let mut chosen = Vec::new();
+        for name in &self.clients {
+            let client = CLIENTS.iter().find(|client| client.name == *name);
+            chosen.push(*client.ok_or(CliError::Usage {
+                what: "no such client; `keyway clients` lists those found here",
+            })?);
+        }
+        Ok(chosen)
+    }
+
+    /// Approves what the person typed, and signs in where that is asked for.
+    fn sign_in(&self, context: &CommandContext, server: &str) -> Result<Exit, CliError> {
+        super::block_on(async {
+            let policy = SignInPolicy {
+                insists: true,
+                ..SignInPolicy::waiting(PromptPolicy::WhenNeeded)
+            };
+            let host = self.reach.host(context, policy)?;
+            let approved = approve(&host, server)?;
+            if self.no_login || approved.oauth().is_none() {
+                return Ok(Exit::Done);
+            }
+            let name = printable(server);
+            match approved.sign_in(None).await {
+                Ok(SignInOutcome::Unneeded) => {
+                    context.print_aside("no sign-in is needed\n");
+                    Ok(Exit::Done)
+                }
+                Ok(_) => {
+                    context.print_aside(&format!("signed in to `own:{name}`\n"));
+                    Ok(Exit::Done)
+                }
+                Err(_) if approved.is_open().await => Ok(Exit::Done),
+                Err(error) => {
+                    context.print_aside(&format!(
+                        "the server is added; sign in later: keyway login own:{name}\n\
+                         for a server that takes a key: keyway remove {name}, then keyway add {name} URL --header NAME\n"
+                    ));
+                    Err(error.into())
+                }
+            }
+        })
+    }
+}
+
+/// Approves a server that the person has just typed.
+fn approve(host: &Host, server: &str) -> Result<Approved<Plan>, CliError> {
+    let plugin = own_plugin::load(host)?;
+    let plan = plugin.plan(server)?;
+    if let Some(question) = plan.question() {
+        host.store_approval(question)?;
+    }
+    Ok(plugin.plan(server)?.approved_before()?)
+}
+
+/// Writes the server into clients' files; a name that a client has already is an error there.
+fn install(
+    clients: &[&'static Client],
+    server: &str,
+    (via, remote): (Option<Via>, &Remote),
+) -> Result<Vec<std::path::PathBuf>, CliError> {
+    let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;
+    let machine = machine()?;
+    let mut written = Vec::new();
+    let mut records = Receipts::open(&data)?;
+    for client in clients {
+        let own = match via {
+            Some(_) => client_entry::of(client, server, (via, remote))?,
+            None => client_entry::run(server)?,
+        };
+        let mut file = ClientFile::read(client, (client.user)(&machine.homes))?;
+        if file.entries()?.iter().any(|entry| entry.name == server) {
+            let (name, client) = (server.to_owned(), client.title);
+            return Err(CliError::NameTaken { name, client });
+        }
+        let patch = file.put(server, &own)?;
+        let mut receipt = Receipt::new(&file, (server, &own), &patch);
+        receipt.own_server = Some(server.to_owned());
+        records.back_up(&file)?;
+        records.all.push(receipt);
+        records.save()?;
+        file.write(false)?;
+        written.push(file.path().to_path_buf());
+        debug_assert!(matches!(own, OwnEntry::Run(_) | OwnEntry::Helper(_)));
+    }
+    Ok(written)
+}
+
+/// Takes the name of a server from its host: `linear` for `mcp.linear.app`.
+fn name_of_url(url: &Url) -> String {
+    let host = url.host_str().unwrap_or("server");
+    if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) {
+        return entry_name(host.trim_matches(['[', ']']));
+    }
+    let mut labels: Vec<&str> = host.split('.').collect();
+    if labels.len() > 1 {
+        labels.pop();
+    }
+    let is_plain = |label: &&&str| !matches!(**label, "mcp" | "www" | "api" | "co" | "com");
+    let label = labels.iter().rev().find(is_plain);
+    entry_name(label.unwrap_or(&host))
+}
+
+/// Takes the name of a server from its command: the package that a runner runs, else the program.
+fn name_of_command(words: &[String]) -> String {
+    let base = |word: &str| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        let name = name.split('@').find(|part| !part.is_empty()).unwrap_or(name);
+        let name = name.strip_prefix("mcp-server-").unwrap_or(name);
+        let name = name.strip_prefix("server-").unwrap_or(name);
+        entry_name(name.trim_end_matches("-mcp"))
+    };
+    let is_runner = |word: &str| matches!(word, "npx" | "uvx" | "bunx" | "pnpx" | "pipx");
+    let mut rest = words.iter().map(String::as_str);
+    let program = rest.next().unwrap_or("server");
+    let package = rest.find(|word| !word.starts_with('-'));
+    match package.filter(|_| is_runner(program)) {
+        Some(package) => base(package),
+        None => base(program),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_a_person_would_say() {
+        for (url, name) in [
+            ("https://mcp.linear.app/mcp", "linear"),
+            ("https://linear.app", "linear"),
+            ("https://api.example.co.uk/mcp", "example"),
+            ("https://mcp.example.com:8443/sse", "example"),
+            ("http://127.0.0.1:8000/mcp", "127-0-0-1"),
+            ("http://localhost:1/mcp", "localhost"),
+        ] {
+            assert_eq!(name_of_url(&Url::parse(url).unwrap()), name, "{url}");
+        }
+        for (line, name) in [
+            ("uvx mcp-server-time", "time"),
+            ("npx -y @modelcontextprotocol/server-everything@1.0", "everything"),
+            ("/opt/bin/wiki --stdio", "wiki"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(name_of_command(&words), name, "{line}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `keyway purge`: everything of Keyway's goes, after it was shown.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use keyway_code::Exit;
+use keyway_secret::printable;
+
+use super::adopt::undo::Undone;
+use super::install::{Consent, lines};
+use super::service;
+use crate::arguments::connect::{ConnectArgs, SignInPolicy};
+use crate::arguments::own_plugin;
+use crate::context::CommandContext;
+use crate::error::CliError;
+use crate::vault::folders;
+
+/// Sign out and remove everything that Keyway keeps
+///
+/// Restores the files of MCP clients, removes the service, signs out of the servers of your own
+/// plugin, and deletes vault, key, settings and records.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  keyway purge --dry-run
+  keyway purge")]
+pub(crate) struct Purge {
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Purge, context: &CommandContext) -> Result<Exit, CliError> {
+    let folders = folders()?;
+    let mut undone = Undone::plan(context, |_| true)?;
+    let mut paths: Vec<PathBuf> = vec![folders.data, folders.config, folders.runtime];
+    paths.retain(|path| path.exists());
+    let units = service::installed()?;
+    let mut shown = undone.diff();
+    shown.push_str(&lines("removes", &units));
+    shown.push_str(&lines("removes", &paths));
+    if shown.is_empty() {
+        context.print_aside("nothing of Keyway's is here\n");
+        return Ok(Exit::Done);
+    }
+    if !arguments.consent.agreed(context, &shown)? {
+        return Ok(arguments.consent.refused());
+    }
+    sign_out(context)?;
+    let mut removed = Vec::new();
+    if !undone.is_empty() {
+        removed.extend(undone.write()?);
+    }
+    context.print(&lines("restored", &removed), Exit::Done)?;
+    service::remove(context, &units)?;
+    for path in &paths {
+        if !path.exists() {
+            continue;
+        }
+        std::fs::remove_dir_all(path).map_err(|source| CliError::Generate {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    context.print(&lines("removed", &paths), Exit::Done)?;
+    Ok(Exit::Done)
+}
+
+/// Signs out where the issuer should know; the rest ends with the vault.
+fn sign_out(context: &CommandContext) -> Result<(), CliError> {
+    super::block_on(async {
+        let host = ConnectArgs::default().host(context, SignInPolicy::NEVER)?;
+        let Some(plugin) = own_plugin::find(&host)? else {
+            return Ok(());
+        };
+        for name in plugin.servers() {
+            let plan = plugin.plan_sign_out(&name)?;
+            if plan.oauth().is_none() {
+                continue;
+            }
+            if let Err(error) = plan.sign_out().await {
+                let name = printable(&name);
+                context.print_aside(&format!("note: `{name}`: {error}\n"));
+            }
+        }
+        Ok(())
+    })
+}
