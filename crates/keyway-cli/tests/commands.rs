@@ -38,6 +38,7 @@ mod migrate;
 mod moving;
 mod mtls;
 mod oauth;
+mod own_servers;
 mod probe;
 mod reach;
 mod readme;

@@ -85,6 +85,11 @@ fn by_oauth() -> Desk {
     let call = ["call", "s", "echo", "message=hello"];
     let (_, told_of) = recorded(&desk, &call);
     assert_eq!(told_of, ["config.loaded s -", "server.connected s -"]);
+    crate::headers::allow(&desk);
+    // Its output is the token; what is recorded is not.
+    let words = ["headers", "s", "--direct", "--events", "events.jsonl"];
+    assert_eq!(desk.keyway(&words).run().code, 0);
+    assert_eq!(told(&desk).last().unwrap(), "token.handed_out s -");
     desk.rig.reset();
     let (_, told_of) = recorded(&desk, &call);
     let (refreshed, connected) = ("token.refreshed s -", "server.connected s -");

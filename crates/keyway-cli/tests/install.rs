@@ -135,8 +135,29 @@ fn a_project_has_a_file_of_its_own_where_the_client_knows_one() {
         let arguments = ["install", client, "--project", "--server", "docs", "-y"];
         let outcome = keyway(&folder, &arguments);
         assert_eq!(outcome.code, 0, "{client}: {}", outcome.everything());
-        assert!(folder.at(file).exists(), "{client}");
+        let text = folder.read(file);
+        // Colleagues have the file too: nothing in it is only true on this machine.
+        let here = folder.path().to_string_lossy();
+        assert!(
+            text.contains("\"keyway\"") && !text.contains(&*here),
+            "{client}: {text}"
+        );
+        let variable = text.contains("${workspaceFolder}");
+        assert_eq!(variable, matches!(client, "cursor" | "vs-code"), "{text}");
     }
+    let outside = [
+        "install",
+        "cursor",
+        "--project",
+        "--server",
+        "s",
+        "--config",
+        "../elsewhere",
+        "-y",
+    ];
+    let elsewhere = folder().file("elsewhere/.mcp.json", ENTRIES);
+    let outcome = keyway(&elsewhere, &outside);
+    assert_eq!(outcome.code, 2, "{}", outcome.everything());
     let outcome = keyway(
         &folder(),
         &["install", "claude-desktop", "--project", "--all", "-y"],
@@ -245,7 +266,7 @@ fn holders(folder: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn a_bridge_is_replaced_and_its_token_goes_to_a_private_file_alone() {
+fn a_bridge_is_replaced_and_its_token_goes_to_the_vault() {
     let json = r#"{
   "mcpServers": {
     "search": {
@@ -280,10 +301,7 @@ fn a_bridge_is_replaced_and_its_token_goes_to_a_private_file_alone() {
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
         assert_eq!(Canary::literal(TOKEN).leak(&outcome.everything()), None);
         let after = folder.read(file);
-        assert!(
-            after.contains("run") && after.contains("--env-file"),
-            "{after}"
-        );
+        assert!(after.contains("\"--server\", \"search\""), "{after}");
         assert!(
             !after.contains("mcp-remote") && after.contains("other"),
             "{after}"
@@ -291,12 +309,12 @@ fn a_bridge_is_replaced_and_its_token_goes_to_a_private_file_alone() {
         let holders = holders(&folder);
         let is_private = |file: &String| folder.mode_of(file) == 0o600;
         assert!(holders.iter().all(is_private), "{holders:?}");
-        let is_expected =
-            |file: &String| file.ends_with("adopted/.env") || file.contains("/clients/");
+        // Undoing it needs the client's file as it was; nothing else has the token in the open.
+        let is_expected = |file: &String| file.contains("/clients/");
         assert!(holders.iter().all(is_expected), "{holders:?}");
-        assert!(holders.iter().any(|file| file.ends_with("adopted/.env")));
-        let adopted = holders.iter().find(|file| file.ends_with(".env")).unwrap();
-        let entries = folder.read(&adopted.replace(".env", ".mcp.json"));
+        let kept = keyway(&folder, &["env", "list"]);
+        assert!(kept.stdout.contains("SEARCH_TOKEN"), "{}", kept.stdout);
+        let entries = folder.read("keyway/data/own/.mcp.json");
         assert!(entries.contains("Bearer ${SEARCH_TOKEN}"), "{entries}");
         assert!(entries.contains("https://search.example/mcp"), "{entries}");
         assert_eq!(keyway(&folder, &["uninstall", client, "--yes"]).code, 0);
@@ -365,7 +383,7 @@ fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
         "{}",
         outcome.stderr
     );
-    let adopted = folder.at("keyway/data/adopted");
+    let adopted = folder.at("keyway/data/own");
     let adopted = adopted.to_string_lossy();
     let granted = keyway(&folder, &["trust", "grant", "keyed", "--config", &adopted]);
     assert!(
@@ -375,7 +393,6 @@ fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
         "{}",
         granted.stderr
     );
-    // The value is in the file that the client's entry hands to `keyway run`.
     let status = keyway(&folder, &["status", "--config", &adopted]);
     assert!(status.stdout.contains("KEYED_KEY set"), "{}", status.stdout);
     assert!(
@@ -386,7 +403,7 @@ fn an_adopted_server_is_to_be_approved_only_if_it_is_sent_a_variable() {
     assert!(!status.everything().contains("SECRET"), "{}", status.stdout);
 }
 
-/// A shell's variable goes before `.env`, so that no other service may have it.
+/// A shell's variable goes before the vault, so that no other service may have it.
 #[test]
 fn what_an_address_holds_goes_to_a_variable_of_the_servers_name() {
     let file = "home/.cursor/mcp.json";
@@ -427,11 +444,14 @@ fn what_an_address_holds_goes_to_a_variable_of_the_servers_name() {
         let folder = folder().file(file, &text);
         let outcome = keyway(&folder, &["install", "cursor", "--mcp-remote", "--yes"]);
         assert_eq!(outcome.code, 0, "{}", outcome.everything());
-        let files = folder.files();
-        let env = files.iter().find(|file| file.ends_with("adopted/.env"));
-        let env = env.unwrap_or_else(|| panic!("{address}: {files:?}"));
-        assert_eq!(folder.read(env), format!("{value}\n"));
-        let entries = folder.read(&env.replace(".env", ".mcp.json"));
+        let (name, value) = value.split_once('=').unwrap();
+        let kept = keyway(&folder, &["env", "list"]).stdout;
+        let line = kept
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} ")));
+        let bytes = value.len().to_string();
+        assert!(line.is_some_and(|line| line.ends_with(&bytes)), "{kept}");
+        let entries = folder.read("keyway/data/own/.mcp.json");
         let expected = format!("\"https://s.example/{expected}\"");
         assert!(entries.contains(&expected), "{entries}");
     }
@@ -481,12 +501,9 @@ fn a_bridge_can_go_to_a_plugin_of_the_persons_own() {
         entries.contains("\"X-Api-Key\": \"${DOCS_X_API_KEY}\""),
         "{entries}"
     );
-    assert_eq!(
-        folder.read("plugin/.env"),
-        format!("DOCS_X_API_KEY={TOKEN}\n")
-    );
-    assert_eq!(folder.mode_of("plugin/.env"), 0o600);
-    assert_eq!(folder.read("plugin/.gitignore"), ".env\n");
+    let kept = keyway(&folder, &["env", "list"]).stdout;
+    assert!(kept.contains("DOCS_X_API_KEY"), "{kept}");
+    assert!(!folder.at("plugin/.env").exists());
     let client = folder.read("home/.cursor/mcp.json");
     assert!(client.contains("\"docs-2\", \"--config\""), "{client}");
     assert_eq!(Canary::hidden(TOKEN).leak(&client), None);
@@ -517,4 +534,34 @@ fn where_there_are_several_servers_it_says_how_to_name_one_or_all() {
     assert!(outcome.stderr.contains(hint), "{}", outcome.stderr);
     let all = keyway(&folder, &["install", "cursor", "--all", "--yes"]);
     assert_eq!(all.code, 0, "{}", all.everything());
+}
+
+#[test]
+fn another_plugins_server_of_the_same_name_is_refused_or_gets_a_name() {
+    let folder = folder().file("other/.mcp.json", ENTRIES);
+    let install = ["install", "cursor", "--server", "docs", "--yes"];
+    assert_eq!(keyway(&folder, &install).code, 0);
+    let before = folder.read("home/.cursor/mcp.json");
+    let other = [&install[..], &["--config", "../other"]].concat();
+    let refused = keyway(&folder, &other);
+    assert_eq!(refused.code, 1, "{}", refused.everything());
+    assert!(refused.stderr.contains("--as NAME"), "{}", refused.stderr);
+    assert_eq!(folder.read("home/.cursor/mcp.json"), before);
+    let named = keyway(&folder, &[&other[..], &["--as", "docs2"]].concat());
+    assert_eq!(named.code, 0, "{}", named.everything());
+    let text = folder.read("home/.cursor/mcp.json");
+    assert!(
+        text.contains("\"docs\"") && text.contains("\"docs2\""),
+        "{text}"
+    );
+    let together = keyway(
+        &folder,
+        &["install", "cursor", "--together", "all-of-it", "--yes"],
+    );
+    assert_eq!(together.code, 0, "{}", together.everything());
+    let text = folder.read("home/.cursor/mcp.json");
+    assert!(text.contains("[\"run\", \"--config\""), "{text}");
+    let all = keyway(&folder, &["uninstall", "--all", "--yes"]);
+    assert_eq!(all.code, 0, "{}", all.everything());
+    assert!(!folder.at("home/.cursor/mcp.json").exists());
 }

@@ -160,7 +160,10 @@ mod tests {
                 "plugins/installed_plugins.json",
                 r#"{"version": 2, "plugins": {"a@m": [{"scope": "user", "installPath": "/c/a/1"}], "b@m": {"installPath": "/c/b/1"}, "c@m": {}}}"#,
             ),
-            ("settings.json", r#"{"enabledPlugins": {"a@m": true, "b@m": false}}"#),
+            (
+                "settings.json",
+                r#"{"enabledPlugins": {"a@m": true, "b@m": false}}"#,
+            ),
         ]);
         let found: Vec<(String, bool)> = claude
             .plugins()
@@ -172,7 +175,8 @@ mod tests {
 
     #[test]
     fn memory_of_other_servers_stays() {
-        let text = r#"{"docs":{"timestamp":1},"plugin:a:s":{"timestamp":2},"other":{"timestamp":3}}"#;
+        let text =
+            r#"{"docs":{"timestamp":1},"plugin:a:s":{"timestamp":2},"other":{"timestamp":3}}"#;
         let (folder, claude) = claude(&[(NEEDS_AUTH, text)]);
         let ours = ["docs".to_owned(), "plugin:a:s".to_owned()];
         claude.forget_needs_auth(&ours).unwrap();

@@ -29,12 +29,12 @@ use keyway::error::{LoadError, WriteError};
 use keyway::{read, write};
 
 pub use self::adopt::{Adoption, Home};
-pub use self::error::InstallError;
 pub use self::bridges::recognise;
 pub use self::entry::{Command, HelperEntry, Listed, OwnEntry};
-pub use self::native::{Recognised, Remote, recognise_declared};
 use self::entry::{dialect_of, kept_members};
+pub use self::error::InstallError;
 use self::meaning::Meaning;
+pub use self::native::{Recognised, Remote, recognise_declared};
 pub use self::receipts::{Receipt, Receipts, StandsFor};
 
 /// A client's file as it was read. Its text may hold a secret, so `Debug` leaves it out.
@@ -152,8 +152,12 @@ impl ClientFile {
                 listed.collect()
             }
             Json::Array(items) => {
-                let named = items.iter().filter_map(|it| Some((yaml::item_name(it)?, it)));
-                named.map(|(name, it)| Listed::of(dialect, name, it)).collect()
+                let named = items
+                    .iter()
+                    .filter_map(|it| Some((yaml::item_name(it)?, it)));
+                named
+                    .map(|(name, it)| Listed::of(dialect, name, it))
+                    .collect()
             }
             _ => Vec::new(),
         })

@@ -9,7 +9,7 @@ use keyway_lint::literals;
 
 use crate::claude_code::ClaudeCode;
 use crate::clients::{CLIENTS, Client, Homes};
-use crate::install::{ClientFile, InstallError, Recognised, recognise_declared};
+use crate::install::{ClientFile, InstallError, Receipt, Recognised, recognise_declared};
 use keyway::read;
 
 /// Where clients look: the person's folders, and the project that they work on.
@@ -114,6 +114,11 @@ pub enum Breakage {
     NoProgram(PathBuf),
     /// The plugin is gone.
     NoPlugin(PathBuf),
+    /// It stands in for a server of a client's plugin that is changed, switched off or gone.
+    Stale {
+        /// The plugin, as the client names it.
+        plugin: String,
+    },
 }
 
 impl Machine<'_> {
@@ -121,6 +126,35 @@ impl Machine<'_> {
     #[must_use]
     pub fn survey(&self) -> Vec<SurveyedClient> {
         CLIENTS.iter().map(|client| self.look_at(client)).collect()
+    }
+
+    /// Returns the entries of ours that stand in for a server of a client's plugin which is no longer
+    /// what it was: the plugin has another address by now, is switched off or gone.
+    pub fn stale<'r>(&self, receipts: &'r [Receipt]) -> Vec<&'r Receipt> {
+        let mut receipts = receipts
+            .iter()
+            .filter(|it| it.stands_for.is_some())
+            .peekable();
+        if receipts.peek().is_none() {
+            return Vec::new();
+        }
+        let mut found = SurveyedClient::of_plugins(&self.homes);
+        found.retain(|it| matches!(it.scope, EntryScope::Plugin { .. }));
+        let is_current = |receipt: &&Receipt| {
+            let Some(known) = &receipt.stands_for else {
+                return true;
+            };
+            found.iter().any(|entry| {
+                let is_it = entry.name == receipt.name
+                    && matches!(&entry.scope, EntryScope::Plugin { id, .. } if *id == known.plugin);
+                let url = match &entry.kind {
+                    EntryKind::Other(Recognised::Remote(remote)) => Some(remote.url().expose()),
+                    _ => None,
+                };
+                is_it && url == Some(&known.url)
+            })
+        };
+        receipts.filter(|it| !is_current(it)).collect()
     }
 
     /// Looks at one client.
@@ -147,11 +181,9 @@ impl Machine<'_> {
             }
         }
         if client.name == "claude-code" {
-            for plugin in ClaudeCode::find(&self.homes).plugins() {
-                if plugin.is_enabled {
-                    found.read_plugin(&plugin.id, plugin.name(), &plugin.path);
-                }
-            }
+            found
+                .entries
+                .extend(SurveyedClient::of_plugins(&self.homes));
         }
         found.decide(&self.project);
         found
@@ -186,22 +218,29 @@ impl SurveyedClient {
         }
     }
 
-    fn read_plugin(&mut self, id: &str, plugin: &str, folder: &Path) {
-        let Ok(loaded) = Loader::default().load(folder) else {
-            return;
-        };
-        for (document, entry) in loaded.plugin.entries() {
-            let scope = EntryScope::Plugin {
-                id: id.to_owned(),
-                plugin: plugin.to_owned(),
-                server: entry.name.clone(),
+    /// Returns the servers of Claude Code's plugins that are switched on.
+    fn of_plugins(homes: &Homes<'_>) -> Vec<SurveyedEntry> {
+        let mut entries = Vec::new();
+        for installed in ClaudeCode::find(homes).plugins() {
+            let folder = &installed.path;
+            let Some(loaded) = installed.is_enabled.then(|| Loader::default().load(folder)) else {
+                continue;
             };
-            let path = loaded.path_of(document.source.path());
-            let path = path.map_or_else(|| folder.to_owned(), Path::to_owned);
-            let mut found = surveyed(entry, scope, &path);
-            found.name = format!("plugin:{plugin}:{}", entry.name);
-            self.entries.push(found);
+            let Ok(loaded) = loaded else { continue };
+            for (document, entry) in loaded.plugin.entries() {
+                let scope = EntryScope::Plugin {
+                    id: installed.id.clone(),
+                    plugin: installed.name().to_owned(),
+                    server: entry.name.clone(),
+                };
+                let path = loaded.path_of(document.source.path());
+                let path = path.map_or_else(|| folder.clone(), Path::to_owned);
+                let mut found = surveyed(entry, scope, &path);
+                found.name = format!("plugin:{}:{}", installed.name(), entry.name);
+                entries.push(found);
+            }
         }
+        entries
     }
 
     /// Says of each entry which other one of the same name counts instead.
@@ -222,9 +261,9 @@ impl SurveyedClient {
             .collect();
         for entry in &mut self.entries {
             let own = rank(&entry.scope);
-            let above = ranked.iter().filter(|(name, _, other)| {
-                *name == entry.name && own.is_some() && *other > own
-            });
+            let above = ranked
+                .iter()
+                .filter(|(name, _, other)| *name == entry.name && own.is_some() && *other > own);
             let winner = above.max_by_key(|(_, _, other)| *other);
             entry.shadowed_by = winner.map(|(_, scope, _)| scope.clone());
         }
@@ -264,12 +303,15 @@ fn own_command(server: &keyway_config::declared::DeclaredServer) -> Option<Vec<S
             words.map(str::to_owned).collect()
         }
         Endpoint::Remote(remote) => match &remote.helper.as_ref()?.command {
-            HelperCommand::Words(words) => {
-                words.iter().map(|it| it.template.as_str().to_owned()).collect()
-            }
+            HelperCommand::Words(words) => words
+                .iter()
+                .map(|it| it.template.as_str().to_owned())
+                .collect(),
             HelperCommand::Program(line) | HelperCommand::Shell(line) => {
                 let words = line.template.as_str().split_whitespace();
-                words.map(|word| word.trim_matches(['\'', '"']).to_owned()).collect()
+                words
+                    .map(|word| word.trim_matches(['\'', '"']).to_owned())
+                    .collect()
             }
         },
     };

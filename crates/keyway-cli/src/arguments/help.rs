@@ -89,7 +89,10 @@ Run `keyway help --all` for all commands, `keyway help COMMAND` for one with exa
 
 /// Every command that is shown, in one group each.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Get started", &["add", "adopt", "demo", "status", "doctor", "explain"]),
+    (
+        "Get started",
+        &["add", "adopt", "demo", "status", "doctor", "explain"],
+    ),
     (
         "Use servers",
         &[
@@ -226,7 +229,11 @@ mod tests {
 
     #[test]
     fn what_other_programs_call_it_leads_to_the_command_that_does_it() {
-        for (word, meant) in [("list", "status"), ("setup", "install"), ("signin", "login")] {
+        for (word, meant) in [
+            ("list", "status"),
+            ("setup", "install"),
+            ("signin", "login"),
+        ] {
             let error = Arguments::command().try_get_matches_from(["keyway", word]);
             let tip = with_tip(error.unwrap_err()).to_string();
             assert!(tip.contains(&format!("'{meant}'")), "{tip}");

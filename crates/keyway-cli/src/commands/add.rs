@@ -8,9 +8,7 @@ use keyway::sign_in::PromptPolicy;
 use keyway::variables::KeptVariables;
 use keyway::{Approved, Host, Plan};
 use keyway_clients::clients::{CLIENTS, Client};
-use keyway_clients::install::{
-    ClientFile, Command, Home, OwnEntry, Receipt, Receipts, Remote,
-};
+use keyway_clients::install::{ClientFile, Command, Home, OwnEntry, Receipt, Receipts, Remote};
 use keyway_code::Exit;
 use keyway_config::environment::Variables;
 use keyway_secret::{Clock as _, Secret, SystemClock, printable};
@@ -99,7 +97,9 @@ pub(crate) fn run(arguments: &Add, context: &CommandContext) -> Result<Exit, Cli
     home.write()?;
     context.print_aside(&format!("added `own:{}`\n", printable(&server)));
     let remote = remote.unwrap_or_else(|| Remote::new("", "stdio"));
-    let via = arguments.via.filter(|_| matches!(wanted, Wanted::Remote(_)));
+    let via = arguments
+        .via
+        .filter(|_| matches!(wanted, Wanted::Remote(_)));
     let written = install(&clients, &server, (via, &remote))?;
     context.print(&lines("wrote", &written), Exit::Done)?;
     for client in &clients {
@@ -271,7 +271,10 @@ fn install(
 /// Takes the name of a server from its host: `linear` for `mcp.linear.app`.
 fn name_of_url(url: &Url) -> String {
     let host = url.host_str().unwrap_or("server");
-    if url.host().is_some_and(|host| !matches!(host, url::Host::Domain(_))) {
+    if url
+        .host()
+        .is_some_and(|host| !matches!(host, url::Host::Domain(_)))
+    {
         return entry_name(host.trim_matches(['[', ']']));
     }
     let mut labels: Vec<&str> = host.split('.').collect();
@@ -287,7 +290,10 @@ fn name_of_url(url: &Url) -> String {
 fn name_of_command(words: &[String]) -> String {
     let base = |word: &str| {
         let name = word.rsplit('/').next().unwrap_or(word);
-        let name = name.split('@').find(|part| !part.is_empty()).unwrap_or(name);
+        let name = name
+            .split('@')
+            .find(|part| !part.is_empty())
+            .unwrap_or(name);
         let name = name.strip_prefix("mcp-server-").unwrap_or(name);
         let name = name.strip_prefix("server-").unwrap_or(name);
         entry_name(name.trim_end_matches("-mcp"))
@@ -320,7 +326,10 @@ mod tests {
         }
         for (line, name) in [
             ("uvx mcp-server-time", "time"),
-            ("npx -y @modelcontextprotocol/server-everything@1.0", "everything"),
+            (
+                "npx -y @modelcontextprotocol/server-everything@1.0",
+                "everything",
+            ),
             ("/opt/bin/wiki --stdio", "wiki"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();

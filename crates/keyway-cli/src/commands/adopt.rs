@@ -70,6 +70,9 @@ pub(crate) fn run(arguments: &Adopt, context: &CommandContext) -> Result<Exit, C
         });
     }
     let machine = machine()?;
+    if !drop_stale(arguments, &machine, context)? {
+        return Ok(arguments.consent.refused());
+    }
     let mut adoption = Adoption::open(&machine, arguments.via)?;
     let surveyed: Vec<SurveyedClient> = match &arguments.client {
         Some(name) => Client::by_name(name)
@@ -91,6 +94,33 @@ pub(crate) fn run(arguments: &Adopt, context: &CommandContext) -> Result<Exit, C
         return Ok(arguments.consent.refused());
     }
     adoption.write(context)
+}
+
+/// Takes back entries that stand in for a server of a client's plugin which is changed, switched off
+/// or gone: they would hide the plugin's own. `false` if the person does not agree.
+fn drop_stale(
+    arguments: &Adopt,
+    machine: &Machine<'_>,
+    context: &CommandContext,
+) -> Result<bool, CliError> {
+    let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;
+    let records = Receipts::open(&data)?;
+    let stale = machine.stale(&records.all);
+    if stale.is_empty() {
+        return Ok(true);
+    }
+    let is_stale = |receipt: &Receipt| {
+        let mut stale = stale.iter();
+        stale
+            .any(|it| it.name == receipt.name && it.file == receipt.file && it.keys == receipt.keys)
+    };
+    for receipt in &stale {
+        let name = printable(&receipt.name);
+        context.print_aside(&format!("note: the plugin behind `{name}` changed\n"));
+    }
+    // A dry run shows it, and goes on with what would be adopted afterwards.
+    let done = undo::run(context, &arguments.consent, is_stale)?;
+    Ok(done == Exit::Done)
 }
 
 /// Returns where the clients of this machine look.
@@ -213,7 +243,11 @@ impl<'a> Adoption<'a> {
     /// Returns where in the person's own file an entry of ours wins; `None` if nowhere.
     fn target(&mut self, surveyed: &SurveyedClient, entry: &SurveyedEntry) -> Option<Vec<String>> {
         let usual = vec![surveyed.client.key.to_owned()];
-        let local = |project: &str| ["projects", project, "mcpServers"].map(str::to_owned).to_vec();
+        let local = |project: &str| {
+            ["projects", project, "mcpServers"]
+                .map(str::to_owned)
+                .to_vec()
+        };
         match &entry.scope {
             EntryScope::User | EntryScope::Plugin { .. } => Some(usual),
             EntryScope::Local { project } => Some(local(project)),
@@ -255,7 +289,10 @@ impl<'a> Adoption<'a> {
         let is_ours = self.files.get_mut(&path).map(|(file, _)| {
             file.turn_to(&keys);
             let entries = file.entries();
-            entries.map(|all| all.iter().any(|it| it.name == entry.name && it.runs_keyway()))
+            entries.map(|all| {
+                all.iter()
+                    .any(|it| it.name == entry.name && it.runs_keyway())
+            })
         });
         if is_ours.transpose()?.unwrap_or(false) {
             self.drop_unchanged();
@@ -290,11 +327,7 @@ impl<'a> Adoption<'a> {
     }
 
     /// Returns the server of the person's own plugin for an entry; one address is one server.
-    fn own_server(
-        &mut self,
-        entry: &SurveyedEntry,
-        remote: &Remote,
-    ) -> Result<String, CliError> {
+    fn own_server(&mut self, entry: &SurveyedEntry, remote: &Remote) -> Result<String, CliError> {
         let there = self.home.name_at(remote.url().expose());
         if let Some(name) = there.filter(|_| remote.has_no_headers()) {
             self.servers.push(name.clone());
@@ -395,7 +428,9 @@ impl<'a> Adoption<'a> {
             let needs = approved.oauth().is_some() && approved.stored_sign_in()?.is_none();
             if needs && context.verbosity != Verbosity::Quiet {
                 let name = printable(server);
-                context.print_aside(&format!("sign in, if it asks for that: keyway login own:{name}\n"));
+                context.print_aside(&format!(
+                    "sign in, if it asks for that: keyway login own:{name}\n"
+                ));
             }
         }
         Ok(())
@@ -408,9 +443,9 @@ impl<'a> Adoption<'a> {
                 continue;
             };
             let entries = self.machine.look_at(client).entries;
-            let ours = entries.iter().filter(|it| {
-                it.name == receipt.name && matches!(it.kind, EntryKind::Keyway)
-            });
+            let ours = entries
+                .iter()
+                .filter(|it| it.name == receipt.name && matches!(it.kind, EntryKind::Keyway));
             let mut losing = ours.filter_map(|it| it.shadowed_by.as_ref());
             if let Some(scope) = losing.next() {
                 let (name, scope) = (printable(&receipt.name), scope.as_str());

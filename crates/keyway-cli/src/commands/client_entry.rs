@@ -49,7 +49,10 @@ pub(crate) fn of(
         Some(Via::Gateway) => {
             let port = address::read(&folders()?.data).unwrap_or(DEFAULT_PORT);
             let url = address::route(port, own_plugin::NAME, server);
-            Ok(OwnEntry::Helper(HelperEntry::new(url, helper(client, server, "")?)))
+            Ok(OwnEntry::Helper(HelperEntry::new(
+                url,
+                helper(client, server, "")?,
+            )))
         }
         Some(Via::Direct) if is_plain => {
             let helper = helper(client, server, " --direct")?;
@@ -77,7 +80,11 @@ fn helper(client: &Client, server: &str, more: &str) -> Result<String, CliError>
     let program = shell_word(&absolute(&program)?);
     let name = shell_word(&format!("{}{server}", own_plugin::PREFIX));
     // Codex says cleanly that a helper failed; of a refused header it concludes that it should sign in.
-    let fail = if client.name == "codex" { " --fail" } else { "" };
+    let fail = if client.name == "codex" {
+        " --fail"
+    } else {
+        ""
+    };
     Ok(format!("{program} headers {name}{more}{fail}"))
 }
 

@@ -3,17 +3,19 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use keyway_clients::clients::{CLIENTS, Client};
-use keyway_clients::install::Recognised;
+use keyway_clients::install::{Receipts, Recognised};
 use keyway_clients::survey::{
-    Breakage, EntryKind, EntryScope, SurveyedClient, SurveyedEntry,
+    Breakage, EntryKind, EntryScope, Machine, SurveyedClient, SurveyedEntry,
 };
 use keyway_code::Exit;
 use keyway_secret::printable;
 use serde_json::{Value, json};
 
 use super::adopt::machine;
+use super::install::NO_HOME;
 use super::tools::Format;
 use crate::context::CommandContext;
+use crate::environment::ProcessEnvironment;
 use crate::error::CliError;
 use crate::report::Verbosity;
 use crate::report::table::Table;
@@ -40,18 +42,45 @@ pub(crate) fn run(arguments: &Clients, context: &CommandContext) -> Result<Exit,
         Some(client) => vec![machine.look_at(client)],
         None => machine.survey(),
     };
+    mark_stale(&machine, &mut found)?;
     if arguments.client.is_none() {
         found.retain(|it| it.is_here || !it.entries.is_empty());
     }
     let text = match arguments.format {
         Format::Json => {
             let clients: Vec<Value> = found.iter().map(object).collect();
-            format!("{}\n", json!({ "schema_version": 1, "diagnostics": [], "clients": clients }))
+            format!(
+                "{}\n",
+                json!({ "schema_version": 1, "diagnostics": [], "clients": clients })
+            )
         }
         Format::Human => human(&found, context),
     };
     context.print(&text, Exit::Done)?;
     Ok(Exit::Done)
+}
+
+/// Marks the entries that stand in for a server of a plugin which is no longer what it was.
+pub(super) fn mark_stale(
+    machine: &Machine<'_>,
+    found: &mut [SurveyedClient],
+) -> Result<(), CliError> {
+    let data = ProcessEnvironment::data_folder().ok_or(CliError::Usage { what: NO_HOME })?;
+    let records = Receipts::open(&data)?;
+    for receipt in machine.stale(&records.all) {
+        let clients = found
+            .iter_mut()
+            .filter(|it| it.client.name == receipt.client);
+        let entries = clients.flat_map(|it| &mut it.entries);
+        let ours = entries.filter(|it| {
+            it.name == receipt.name && it.scope == EntryScope::User && it.broken.is_none()
+        });
+        for entry in ours {
+            let plugin = receipt.stands_for.as_ref().map(|it| it.plugin.clone());
+            entry.broken = plugin.map(|plugin| Breakage::Stale { plugin });
+        }
+    }
+    Ok(())
 }
 
 fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
@@ -62,7 +91,13 @@ fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
     for client in found {
         if client.entries.is_empty() {
             let dash = || "-".to_owned();
-            table.push([client.client.name.to_owned(), dash(), dash(), dash(), dash()]);
+            table.push([
+                client.client.name.to_owned(),
+                dash(),
+                dash(),
+                dash(),
+                dash(),
+            ]);
         }
         for entry in &client.entries {
             let notes = notes(entry);
@@ -71,7 +106,11 @@ fn human(found: &[SurveyedClient], context: &CommandContext) -> String {
                 entry.scope.as_str().to_owned(),
                 printable(&entry.name),
                 kind(entry).to_owned(),
-                if notes.is_empty() { "-".to_owned() } else { notes.join("; ") },
+                if notes.is_empty() {
+                    "-".to_owned()
+                } else {
+                    notes.join("; ")
+                },
             ]);
         }
     }
@@ -113,6 +152,12 @@ pub(super) fn notes(entry: &SurveyedEntry) -> Vec<String> {
         Some(Breakage::NoPlugin(path)) => {
             let path = printable(&path.to_string_lossy());
             notes.push(format!("broken: there is no plugin {path}"));
+        }
+        Some(Breakage::Stale { plugin }) => {
+            let plugin = printable(plugin);
+            notes.push(format!(
+                "stale: {plugin} changed; `keyway adopt` removes the entry"
+            ));
         }
         _ => {}
     }

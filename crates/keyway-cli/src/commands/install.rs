@@ -172,7 +172,8 @@ pub(crate) fn run(arguments: &Install, context: &CommandContext) -> Result<Exit,
 impl Install {
     /// Reads the plugin; `None` where only bridges are to be replaced.
     fn load(&self, bridges: &Bridges, chosen: &Chosen) -> Result<Option<Plugin>, CliError> {
-        let names_servers = !chosen.names.is_empty() || self.which.all;
+        let is_all = self.which.all || self.which.together.is_some();
+        let names_servers = !chosen.names.is_empty() || is_all;
         if self.instead.mcp_remote && !names_servers {
             return Ok(None);
         }
@@ -195,7 +196,7 @@ impl Install {
 
     /// Returns the names of the servers.
     fn servers(&self, plugin: &Plugin, given: &[String]) -> Result<Vec<String>, CliError> {
-        if self.which.all {
+        if self.which.all || self.which.together.is_some() {
             return server::all(plugin);
         }
         match named(plugin, given) {
@@ -227,12 +228,7 @@ impl Install {
     }
 
     /// Returns what the client shall start for a server of the plugin at `root`, or for all.
-    fn command(
-        &self,
-        root: &Path,
-        server: Option<&str>,
-        work: &Work,
-    ) -> Result<Command, CliError> {
+    fn command(&self, root: &Path, server: Option<&str>, work: &Work) -> Result<Command, CliError> {
         let mut command = match self.target.project {
             true => portable(root, server, work)?,
             false => all_or_one(absolute(root)?, server)?,
@@ -394,7 +390,11 @@ fn all_or_one(root: String, server: Option<&str>) -> Result<Command, CliError> {
 
 fn words(program: String, root: String, server: Option<&str>) -> Command {
     let mut args = vec!["run".to_owned()];
-    args.extend(server.into_iter().flat_map(|it| ["--server".to_owned(), it.to_owned()]));
+    args.extend(
+        server
+            .into_iter()
+            .flat_map(|it| ["--server".to_owned(), it.to_owned()]),
+    );
     args.extend(["--config".to_owned(), root]);
     Command { program, args }
 }

@@ -35,7 +35,10 @@ pub(crate) fn run(arguments: &Remove, context: &CommandContext) -> Result<Exit, 
         .map(|name| name.strip_prefix(prefix).unwrap_or(name))
         .collect();
     let known = Home::open(&folder)?.names();
-    if let Some(unknown) = names.iter().find(|name| !known.iter().any(|it| it == *name)) {
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !known.iter().any(|it| it == *name))
+    {
         return Err(keyway::Error::UnknownServer {
             name: printable(unknown),
             near: keyway_config::names::nearest_name(unknown, known.iter().map(String::as_str)),
@@ -43,12 +46,17 @@ pub(crate) fn run(arguments: &Remove, context: &CommandContext) -> Result<Exit, 
         .into());
     }
     let is_named = |server: &Option<String>| {
-        server.as_deref().is_some_and(|server| names.contains(&server))
+        server
+            .as_deref()
+            .is_some_and(|server| names.contains(&server))
     };
     let mut undone = Undone::plan(context, |receipt| is_named(&receipt.own_server))?;
     let mut shown = undone.diff();
     for name in &names {
-        shown.push_str(&format!("`{}` is signed out and removed\n", printable(name)));
+        shown.push_str(&format!(
+            "`{}` is signed out and removed\n",
+            printable(name)
+        ));
     }
     if !arguments.consent.agreed(context, &shown)? {
         return Ok(arguments.consent.refused());

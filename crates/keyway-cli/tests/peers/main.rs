@@ -10,6 +10,7 @@
     reason = "tests start servers and clients, and stop where they cannot"
 )]
 
+mod adopted;
 mod clients;
 mod gateway;
 mod inspector;

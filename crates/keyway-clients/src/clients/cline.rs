@@ -8,7 +8,11 @@ use super::{Client, Form, Syntax, Tolerance};
 pub(super) static CLIENT: Client = Client {
     name: "cline",
     title: "Cline",
-    user: |homes| homes.desktop().join("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    user: |homes| {
+        homes
+            .desktop()
+            .join("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")
+    },
     user_in_words: "`cline_mcp_settings.json` in `~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings`",
     project: None,
     syntax: Syntax::Json(Tolerance::Strict),

@@ -8,7 +8,11 @@ use super::{Client, Form, Syntax, Tolerance};
 pub(super) static CLIENT: Client = Client {
     name: "roo",
     title: "Roo Code",
-    user: |homes| homes.desktop().join("Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+    user: |homes| {
+        homes
+            .desktop()
+            .join("Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json")
+    },
     user_in_words: "`mcp_settings.json` in `~/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings`",
     project: Some(".roo/mcp.json"),
     syntax: Syntax::Json(Tolerance::Strict),

@@ -21,8 +21,8 @@ use keyway_lint::migrate::{PluginFiles, Selection, VariableNaming};
 use keyway_secret::Secret;
 
 use self::values::Values;
-use super::value::Value;
 use super::receipts::make;
+use super::value::Value;
 use super::{Command, InstallError, Patch, Remote, json};
 use crate::clients::Tolerance;
 use keyway::error::{LoadError, WriteError};
@@ -165,7 +165,11 @@ impl Home {
     pub fn names(&self) -> Vec<String> {
         let source = Source::new(DOCUMENT, self.document.1.as_bytes());
         let document = Document::parse(source, DocumentKind::Entries);
-        document.entries.into_iter().map(|entry| entry.name).collect()
+        document
+            .entries
+            .into_iter()
+            .map(|entry| entry.name)
+            .collect()
     }
 
     /// Returns the name of an entry for an address, if there is one.
@@ -218,10 +222,7 @@ impl Home {
 }
 
 /// Writes the settings of OAuth; a client's secret becomes a variable.
-fn oauth(
-    remote: &Remote,
-    values: &mut Values<'_>,
-) -> Result<Vec<(String, Value)>, InstallError> {
+fn oauth(remote: &Remote, values: &mut Values<'_>) -> Result<Vec<(String, Value)>, InstallError> {
     let mut members = Vec::new();
     for (key, value) in &remote.oauth {
         let text = match key.as_str() {

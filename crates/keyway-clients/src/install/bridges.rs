@@ -39,8 +39,7 @@ const PROGRAMS: &[(&str, Reader)] = &[("supergateway", supergateway), ("mcp-prox
 fn supergateway(words: &[&str], _: &Listed) -> Recognised {
     let mut remote: Option<Remote> = None;
     let mut headers = Vec::new();
-    let mut words = options(words).into_iter();
-    while let Some((option, value)) = words.next() {
+    for (option, value) in options(words) {
         match option {
             "--sse" | "--streamableHttp" => {
                 let word = if option == "--sse" { "sse" } else { "http" };
@@ -93,7 +92,10 @@ fn mcp_proxy(words: &[&str], entry: &Listed) -> Recognised {
             _ => return Recognised::Other,
         }
     }
-    let token = entry.env.iter().find(|(name, _)| name == "API_ACCESS_TOKEN");
+    let token = entry
+        .env
+        .iter()
+        .find(|(name, _)| name == "API_ACCESS_TOKEN");
     if let Some((_, token)) = token {
         let value = Secret::new(format!("Bearer {}", token.expose()));
         headers.push(("Authorization".to_owned(), value));
@@ -149,7 +151,10 @@ mod tests {
             name: "s".to_owned(),
             program: Some(program.to_owned()),
             args: args.iter().map(secret).collect(),
-            env: env.iter().map(|(n, v)| ((*n).to_owned(), secret(v))).collect(),
+            env: env
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), secret(v)))
+                .collect(),
             ..Listed::default()
         }
     }
@@ -160,13 +165,28 @@ mod tests {
             ("npx", vec!["-y", "supergateway", "--sse", URL], "sse", None),
             (
                 "npx",
-                vec!["-y", "supergateway@3", "--streamableHttp", URL, "--oauth2Bearer", "t"],
+                vec![
+                    "-y",
+                    "supergateway@3",
+                    "--streamableHttp",
+                    URL,
+                    "--oauth2Bearer",
+                    "t",
+                ],
                 "http",
                 Some(("Authorization", "Bearer t")),
             ),
             (
                 "npx",
-                vec!["supergateway", "--header", "X-Key: k", "--sse", URL, "--logLevel", "none"],
+                vec![
+                    "supergateway",
+                    "--header",
+                    "X-Key: k",
+                    "--sse",
+                    URL,
+                    "--logLevel",
+                    "none",
+                ],
                 "sse",
                 Some(("X-Key", "k")),
             ),
@@ -181,7 +201,10 @@ mod tests {
             let Recognised::Remote(found) = recognise(&entry(program, &args, &[])) else {
                 panic!("{args:?}");
             };
-            assert_eq!((found.url.expose().as_str(), found.transport), (URL, transport));
+            assert_eq!(
+                (found.url.expose().as_str(), found.transport),
+                (URL, transport)
+            );
             let headers = found.headers.first();
             let headers = headers.map(|(name, it)| (name.as_str(), it.expose().as_str()));
             assert_eq!(headers, header, "{args:?}");

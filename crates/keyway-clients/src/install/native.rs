@@ -107,7 +107,9 @@ fn remote_of(transport: Transport, declared: &DeclaredRemote) -> Recognised {
         let Some(value) = in_our_words(&header.value.template) else {
             return unsupported(&header.name);
         };
-        remote.headers.push((header.name.clone(), Secret::new(value)));
+        remote
+            .headers
+            .push((header.name.clone(), Secret::new(value)));
     }
     match &declared.oauth {
         OAuth::Automatic => {}

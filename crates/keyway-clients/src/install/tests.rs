@@ -7,11 +7,11 @@ use tempfile::TempDir;
 use super::*;
 use crate::clients::Client;
 
-fn command() -> Command {
-    Command {
+fn command() -> OwnEntry {
+    OwnEntry::Run(Command {
         program: "/opt/keyway".to_owned(),
         args: ["run", "--server", "docs"].map(str::to_owned).to_vec(),
-    }
+    })
 }
 
 struct Case {
@@ -404,6 +404,7 @@ fn whatever_is_accepted_can_be_undone_to_the_byte() {
                 let before = format!("{}{with}{}", &text[..at], &text[end..]);
                 let mut file = ClientFile {
                     client: Client::by_name(client).unwrap(),
+                    keys: vec![Client::by_name(client).unwrap().key.to_owned()],
                     path: PathBuf::from("file"),
                     before: Some(before.clone()),
                     text: before.clone(),
@@ -424,4 +425,208 @@ fn whatever_is_accepted_can_be_undone_to_the_byte() {
         }
     }
     assert!(accepted > 300, "{accepted}");
+}
+
+/// Each client: a file with a remote server, what becomes of it, and a member that stays.
+const NATIVE: &[(&str, &str, &str)] = &[
+    (
+        "claude-code",
+        "{\n  \"mcpServers\": {\n    \"docs\": {\"type\": \"http\", \"url\": \"https://h.example/mcp\", \"timeout\": 9}\n  }\n}\n",
+        "\"timeout\": 9",
+    ),
+    (
+        "claude-desktop",
+        "{\"mcpServers\": {\"docs\": {\"command\": \"npx\", \"args\": [\"mcp-remote\", \"https://h.example/mcp\"]}}}",
+        "keyway",
+    ),
+    (
+        "cline",
+        "{\"mcpServers\": {\"docs\": {\"url\": \"https://h.example/mcp\", \"type\": \"streamableHttp\", \"autoApprove\": [\"a\"]}}}",
+        "\"autoApprove\": [\"a\"]",
+    ),
+    (
+        "codex",
+        "a = 1\n\n[mcp_servers.docs]\nurl = \"https://h.example/mcp\"\nenabled = false\n",
+        "enabled = false",
+    ),
+    (
+        "continue",
+        "name: mine # me\nmcpServers:\n  - name: other\n    command: x\n  - name: docs\n    type: streamable-http\n    url: https://h.example/mcp\n# end\nmodels: []\n",
+        "# end",
+    ),
+    (
+        "copilot-cli",
+        "{\"mcpServers\": {\"docs\": {\"type\": \"http\", \"url\": \"https://h.example/mcp\", \"tools\": [\"x\"]}}}",
+        "\"tools\": [\"*\"]",
+    ),
+    (
+        "cursor",
+        "{\"mcpServers\": {\"docs\": {\"url\": \"https://h.example/mcp\"}, /* b */ \"b\": {\"command\": \"b\"}}}",
+        "/* b */",
+    ),
+    (
+        "gemini-cli",
+        "{\"mcpServers\": {\"docs\": {\"httpUrl\": \"https://h.example/mcp\", \"trust\": true}}}",
+        "\"trust\": true",
+    ),
+    (
+        "goose",
+        "GOOSE_MODEL: m\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  docs:\n    type: streamable_http\n    uri: https://h.example/mcp\n    enabled: true\n\n# tail\nother: 1\n",
+        "# tail",
+    ),
+    (
+        "jetbrains",
+        "{\"mcpServers\": {\"docs\": {\"type\": \"http\", \"url\": \"https://h.example/mcp\"}}}",
+        "keyway",
+    ),
+    (
+        "lm-studio",
+        "{\"mcpServers\": {\"docs\": {\"url\": \"https://h.example/mcp\"}}}",
+        "keyway",
+    ),
+    (
+        "opencode",
+        "{\n  // mine\n  \"mcp\": {\n    \"docs\": {\"type\": \"remote\", \"url\": \"https://h.example/mcp\", \"enabled\": true},\n  },\n}\n",
+        "\"enabled\": true",
+    ),
+    (
+        "roo",
+        "{\"mcpServers\": {\"docs\": {\"type\": \"streamable-http\", \"url\": \"https://h.example/mcp\", \"alwaysAllow\": []}}}",
+        "\"alwaysAllow\": []",
+    ),
+    (
+        "vs-code",
+        "{\"servers\": {\"docs\": {\"type\": \"http\", \"url\": \"https://h.example/mcp\"},},}",
+        "keyway",
+    ),
+    (
+        "windsurf",
+        "{\"mcpServers\": {\"docs\": {\"serverUrl\": \"https://h.example/mcp\", \"disabledTools\": [\"x\"]}}}",
+        "\"disabledTools\": [\"x\"]",
+    ),
+    (
+        "zed",
+        "// top\n{\"context_servers\": {\"docs\": {\"url\": \"https://h.example/mcp\"}}, \"theme\": \"t\"}",
+        "// top",
+    ),
+];
+
+#[test]
+fn every_client_s_remote_entry_is_read_replaced_and_restored_to_the_byte() {
+    for (client, before, kept) in NATIVE {
+        let mut case = Case::new(client, Some(before));
+        let document = case.open().document();
+        let server = document.servers().find(|server| server.name == "docs");
+        let server = server.unwrap_or_else(|| panic!("{client}: {:?}", document.entries));
+        let Recognised::Remote(remote) = recognise_declared(server) else {
+            panic!("{client}");
+        };
+        assert_eq!(remote.url().expose(), "https://h.example/mcp", "{client}");
+        case.install("docs");
+        let after = case.text().unwrap();
+        assert!(!after.contains("h.example"), "{client}: {after}");
+        assert!(after.contains(kept), "{client}: {after}");
+        let entries = case.open().entries().unwrap();
+        let docs = entries.iter().find(|entry| entry.name == "docs").unwrap();
+        assert!(docs.is(&command()), "{client}: {after}");
+        case.uninstall();
+        assert_eq!(case.text().as_deref(), Some(*before), "{client}");
+    }
+    let tried: Vec<&str> = NATIVE.iter().map(|(client, ..)| *client).collect();
+    let all: Vec<&str> = crate::clients::CLIENTS.iter().map(|it| it.name).collect();
+    assert_eq!(tried, all, "a client without a case");
+}
+
+#[test]
+fn helper_is_written_where_the_client_has_one_and_restored_to_the_byte() {
+    let own = OwnEntry::Helper(HelperEntry::new(
+        "http://127.0.0.1:1/mcp/own/docs",
+        "/k headers own:docs",
+    ));
+    for (client, before, _) in NATIVE {
+        let mut case = Case::new(client, Some(before));
+        if case.client.helper.is_none() {
+            continue;
+        }
+        let mut file = case.open();
+        let patch = file.put("docs", &own).unwrap();
+        let receipt = Receipt::new(&file, ("docs", &own), &patch);
+        case.receipts.all.push(receipt);
+        case.receipts.save().unwrap();
+        file.write(false).unwrap();
+        let text = case.text().unwrap();
+        assert!(
+            text.contains("elper") && text.contains("/mcp/own/docs"),
+            "{text}"
+        );
+        case.uninstall();
+        assert_eq!(case.text().as_deref(), Some(*before), "{client}");
+    }
+}
+
+#[test]
+fn entry_of_one_project_is_written_below_that_project() {
+    let root = "/home/p/work";
+    let keys = ["projects", root, "mcpServers"];
+    for before in [
+        "{\n  \"numStartups\": 1\n}\n",
+        "{\n  \"projects\": {\n    \"/other\": {}\n  }\n}\n",
+        "{\n  \"projects\": {\n    \"/home/p/work\": {\n      \"allowedTools\": [],\n      \"mcpServers\": {}\n    }\n  }\n}\n",
+    ] {
+        let mut case = Case::new("claude-code", Some(before));
+        let mut file = case.open();
+        file.turn_to(&keys);
+        let patch = file.put("docs", &command()).unwrap();
+        let receipt = Receipt::new(&file, ("docs", &command()), &patch);
+        case.receipts.all.push(receipt);
+        case.receipts.save().unwrap();
+        file.write(false).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&case.text().unwrap()).unwrap();
+        let entry = &value["projects"][root]["mcpServers"]["docs"];
+        assert_eq!(entry["command"], "/opt/keyway", "{value}");
+        let mut read = case.open();
+        assert!(read.entries().unwrap().is_empty(), "it is not the user's");
+        read.turn_to(&keys);
+        assert_eq!(read.entries().unwrap().len(), 1);
+        case.uninstall();
+        assert_eq!(case.text().as_deref(), Some(before));
+    }
+}
+
+#[test]
+fn yaml_that_is_not_in_block_style_is_left_alone() {
+    for before in [
+        "extensions: {docs: {type: streamable_http, uri: https://h.example/mcp}}\n",
+        "extensions: {}\n",
+    ] {
+        let case = Case::new("goose", Some(before));
+        let error = case.open().put("docs", &command()).unwrap_err();
+        assert!(matches!(error, InstallError::NoPlace { .. }), "{error}");
+        assert_eq!(case.text().as_deref(), Some(before));
+    }
+}
+
+#[test]
+fn yaml_without_entries_gets_a_block_of_its_own() {
+    for (client, before) in [
+        ("goose", "GOOSE_MODEL: m\n"),
+        ("goose", "GOOSE_MODEL: m"),
+        ("continue", "name: mine\n"),
+        (
+            "goose",
+            "extensions:\n  a:\n    type: builtin\n    enabled: true",
+        ),
+        (
+            "continue",
+            "mcpServers:\n- name: a\n  command: x\nmodels: []\n",
+        ),
+    ] {
+        let mut case = Case::new(client, Some(before));
+        case.install("docs");
+        let entries = case.open().entries().unwrap();
+        let docs = entries.iter().find(|entry| entry.name == "docs").unwrap();
+        assert!(docs.is(&command()), "{:?}", case.text());
+        case.uninstall();
+        assert_eq!(case.text().as_deref(), Some(before));
+    }
 }

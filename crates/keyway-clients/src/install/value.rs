@@ -55,7 +55,8 @@ impl Value {
         let Self::Members(members) = self else {
             return Vec::new();
         };
-        let line = |(key, value): &(String, Self)| format!("{key} = {}", toml_text(&value.inline()));
+        let line =
+            |(key, value): &(String, Self)| format!("{key} = {}", toml_text(&value.inline()));
         members.iter().map(line).collect()
     }
 

@@ -170,7 +170,14 @@ fn of_lines(source: &Source, first: Span, last: Span, is_item: bool) -> Option<E
     if !(rest.is_empty() && !is_item || is_item && rest.trim_end() == "-") {
         return None;
     }
-    let body = text.get(start..last.end as usize)?.trim_end();
+    let mut body = text.get(start..last.end as usize)?.trim_end();
+    // A node ends where the next one begins; comments between them are about what follows.
+    while let Some((before, line)) = body.rsplit_once('\n') {
+        if !line.trim_start().starts_with('#') {
+            break;
+        }
+        body = before.trim_end();
+    }
     let after = text.get(start + body.len()..)?;
     let line = after.find('\n').map_or(after.len(), |at| at + 1);
     Some(Extent {

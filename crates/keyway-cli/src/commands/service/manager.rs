@@ -66,7 +66,9 @@ impl Manager {
     /// Says what a service needs to run while nobody is logged in.
     pub(super) const fn without_login(self) -> &'static str {
         match self {
-            Self::Systemd => "to keep it running while you are logged out: loginctl enable-linger\n",
+            Self::Systemd => {
+                "to keep it running while you are logged out: loginctl enable-linger\n"
+            }
             _ => "",
         }
     }
