@@ -1,5 +1,7 @@
 //! `keyway add`, `adopt`, `clients`, `remove` and `purge`: a person's own servers, in clients' files.
 
+#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
+
 use keyway_testkit::rig::Settings;
 use keyway_testkit::{Canary, Desk, Outcome, Terminal};
 use serde_json::Value;

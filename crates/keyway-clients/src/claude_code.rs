@@ -145,7 +145,7 @@ mod tests {
         for (name, text) in files {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            write::create(&path, text.as_bytes(), 0o600).unwrap();
         }
         let claude = ClaudeCode {
             folder: folder.path().to_owned(),

@@ -13,6 +13,7 @@ mod json;
 mod meaning;
 mod native;
 mod receipts;
+mod remote;
 mod toml;
 mod value;
 mod yaml;
@@ -34,8 +35,9 @@ pub use self::entry::{Command, HelperEntry, Listed, OwnEntry};
 use self::entry::{dialect_of, kept_members};
 pub use self::error::InstallError;
 use self::meaning::Meaning;
-pub use self::native::{Recognised, Remote, recognise_declared};
+pub use self::native::recognise_declared;
 pub use self::receipts::{Receipt, Receipts, StandsFor};
+pub use self::remote::{Recognised, Remote};
 
 /// A client's file as it was read. Its text may hold a secret, so `Debug` leaves it out.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ mod mcp_remote;
 use keyway_secret::Secret;
 
 use super::Listed;
-use super::native::{Recognised, Remote};
+use super::remote::{Recognised, Remote};
 
 /// Looks at an entry that starts a program.
 #[must_use]

@@ -6,7 +6,7 @@
 use keyway_secret::Secret;
 
 use super::super::Listed;
-use super::super::native::{Recognised, Remote};
+use super::super::remote::{Recognised, Remote};
 
 /// Looks at an entry of a client's file.
 pub(super) fn recognise(entry: &Listed) -> Recognised {
