@@ -23,6 +23,7 @@ mod error;
 mod features;
 mod fuzz;
 mod instructions;
+mod integrations;
 mod layers;
 mod metadata;
 mod nextest;

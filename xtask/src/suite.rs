@@ -7,8 +7,8 @@ use crate::error::XtaskError;
 use crate::metadata::Workspace;
 use crate::tools::{self, Missing};
 use crate::{
-    budget, child, conformance, deny, dist, docs, features, fuzz, instructions, layers, nextest,
-    peers, release, surface,
+    budget, child, conformance, deny, dist, docs, features, fuzz, instructions, integrations,
+    layers, nextest, peers, release, surface,
 };
 
 /// Runs every check; the last line printed is the number of tests that passed.
@@ -24,7 +24,8 @@ pub(crate) fn run(
     steps.run("format", || {
         cargo(&["fmt", "--all", "--check"])?;
         cargo(&["fmt", "--manifest-path", fuzz::MANIFEST, "--check"])?;
-        cargo(&["fmt", "--manifest-path", peers::MANIFEST, "--check"])
+        cargo(&["fmt", "--manifest-path", peers::MANIFEST, "--check"])?;
+        cargo(&["fmt", "--manifest-path", integrations::RMCP, "--check"])
     })?;
     steps.run("layers", || layers::check(workspace))?;
     steps.run("size budget", || budget::check(workspace))?;
@@ -46,6 +47,7 @@ pub(crate) fn run(
         peers::build(workspace)?;
         nextest::run(workspace)
     })?;
+    steps.run("integrations", || integrations::check(workspace))?;
     steps.run("package", || dist::smoke(workspace))?;
     steps.run("conformance", || {
         for through in [Through::Library, Through::Run] {
@@ -120,4 +122,4 @@ impl Steps {
     }
 }
 
-const STEPS: usize = 17;
+const STEPS: usize = 18;
