@@ -168,3 +168,51 @@ pub(crate) fn run(command: &Command, context: &mut CommandContext) -> Result<Exi
         Command::Docs(docs) => docs::run(docs, context),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    /// Splits a line as a shell does, as far as examples need it; what is piped or redirected is left
+    /// out.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for letter in line.chars() {
+            match (quote, letter) {
+                (None, '|' | '>' | '#' | '&') => break,
+                (None, '\'' | '"') => quote = Some(letter),
+                (Some(open), _) if open == letter => quote = None,
+                (None, ' ') => words.push(String::new()),
+                _ => words.last_mut().expect("one at least").push(letter),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn every_example_of_help_is_a_command_line_that_is_accepted() {
+        let mut commands = vec![program()];
+        let mut examples = 0;
+        while let Some(mut command) = commands.pop() {
+            command.build();
+            commands.extend(command.get_subcommands().cloned());
+            let help = command.get_after_help().map(ToString::to_string);
+            for line in help.unwrap_or_default().lines() {
+                let line = line.trim_start();
+                if !line.starts_with("keyway ") {
+                    continue;
+                }
+                examples += 1;
+                if let Err(error) = program().try_get_matches_from(words(line)) {
+                    let is_help = error.kind() == ErrorKind::DisplayHelp;
+                    assert!(is_help, "{line}: {error}");
+                }
+            }
+        }
+        assert!(examples > 60, "{examples} examples");
+    }
+}

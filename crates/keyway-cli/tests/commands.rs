@@ -17,6 +17,7 @@ mod debug;
 mod demo;
 #[path = "doctor/main.rs"]
 mod doctor;
+mod documented;
 mod env;
 mod events;
 mod examples;

@@ -42,7 +42,12 @@ fn probe(asked: &Confinement) -> Result<String, CliError> {
     // A folder that is hidden would be made first, and looking makes nothing.
     of_process.hidden.retain(|folder| folder.exists());
     let isolation: Isolation = isolation_of(asked, &of_process);
-    let level = block_on(async { Ok(Launcher::new("/proc/self/exe").probe(&isolation).await) })?;
+    let level = block_on(async {
+        Ok(match Launcher::current() {
+            Ok(launcher) => launcher.probe(&isolation).await,
+            Err(error) => Err(error),
+        })
+    })?;
     let mut words = match level {
         Ok(level) => level.to_string(),
         Err(error) => format!("not known: {error}"),
