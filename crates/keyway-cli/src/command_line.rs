@@ -182,7 +182,7 @@ mod tests {
         let mut quote = None;
         for letter in line.chars() {
             match (quote, letter) {
-                (None, '|' | '>' | '#' | '&') => break,
+                (None, '|' | '<' | '>' | '#' | '&') => break,
                 (None, '\'' | '"') => quote = Some(letter),
                 (Some(open), _) if open == letter => quote = None,
                 (None, ' ') => words.push(String::new()),
