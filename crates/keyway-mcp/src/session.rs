@@ -21,7 +21,6 @@ use keyway_auth::ServerEvent;
 use keyway_transport::{Connection, RequestId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::task::JoinHandle;
 
 pub use keyway_transport::Frame;
 
@@ -30,7 +29,7 @@ pub use crate::timeouts::REQUEST_TIMEOUT as DEFAULT_TIMEOUT;
 pub use self::era::{Era, OfferedEras, ServerFacts};
 pub use self::error::{RpcError, SessionError};
 pub use self::handler::{Handler, NoHandler};
-use self::pump::{Call, Exchange};
+use self::pump::{Call, Exchange, Running};
 pub use self::typed::{CallResult, ReadResult, Tool};
 use crate::jsonrpc;
 use crate::timeouts::WHOLE_LIST_TIMEOUT;
@@ -45,14 +44,14 @@ use crate::timeouts::WHOLE_LIST_TIMEOUT;
 ///   closed
 /// ```
 ///
-/// Dropping it stops the reading task; the connection ends with the last copy of its link. A task
-/// that answers a question of the server, or tells it of a cancellation, holds such a copy.
+/// Dropping it ends the connection, and every task of the session that holds a copy of its link: the
+/// one that reads, those that answer questions of the server, and those that tell it of
+/// cancellations. To let those leave first, call [`Session::close`].
 #[derive(Debug)]
 pub struct Session {
-    exchange: Arc<Exchange>,
+    exchange: Running,
     facts: ServerFacts,
     client: ClientInfo,
-    pump: JoinHandle<()>,
 }
 
 /// How we introduce ourselves.
@@ -132,9 +131,7 @@ impl Session {
     /// Returns why the server cannot be talked to; a refused credential is
     /// [`SessionError::Transport`].
     ///
-    /// Cancel safety: the requests sent so far are cancelled, `initialize` excepted. The connection
-    /// is not ended: the task that reads its events keeps it, and a child, until the server closes
-    /// it.
+    /// Cancel safety: dropping the future ends the connection, and kills a child.
     pub async fn open(
         connection: Connection,
         client: ClientInfo,
@@ -147,8 +144,8 @@ impl Session {
             watch,
             ..
         } = connection;
-        let exchange = Arc::new(Exchange::new(link, handler));
-        let pump = tokio::spawn(Arc::clone(&exchange).pump(events));
+        // Owns the reading task from the start, so that dropping this future ends that too.
+        let exchange = Running::start(Exchange::new(link, handler), events);
         match era::negotiate(&exchange, &client, offer).await {
             Ok(facts) => {
                 watch.emit(ServerEvent::Connected);
@@ -157,14 +154,12 @@ impl Session {
                     exchange,
                     facts,
                     client,
-                    pump,
                 })
             }
             Err(error) => {
                 let code = error.code();
                 watch.emit(ServerEvent::NotConnected { code });
                 exchange.close().await;
-                pump.abort();
                 Err(error)
             }
         }
@@ -304,13 +299,13 @@ impl Session {
         Err(ENDLESS_LIST)
     }
 
-    /// Ends the conversation in good order.
+    /// Ends the conversation in good order; a request that still waits then gets
+    /// [`TransportError::Closed`](keyway_transport::TransportError::Closed).
     ///
-    /// Cancel safety: no request is accepted once it was polled. If the future is dropped, the
-    /// connection ends when the session is dropped.
+    /// Cancel safety: no request is accepted once it was polled, and those that wait are ended at the
+    /// latest when the future is dropped. The connection then ends when the session is dropped.
     pub async fn close(&self) {
         self.exchange.close().await;
-        self.pump.abort();
     }
 
     async fn once(
@@ -330,12 +325,6 @@ impl Session {
             of,
         };
         self.exchange.call(id, call).await
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.pump.abort();
     }
 }
 

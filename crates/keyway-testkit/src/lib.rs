@@ -5,7 +5,8 @@
 //! redirects as a browser does, [`Gateway`] is `keyway serve` as a process, [`Terminal`] what a person
 //! types at, [`Tools`] finds programs of others, and [`KeyringSession`] a desktop session with a real keyring.
 //! Whatever must happen is waited for with [`eventually`], or for [`PATIENCE`] at most. A server of
-//! others listens on a [`free_port`].
+//! others listens on a [`free_port`]. A future is dropped at each of its await points by
+//! [`drop_at_every_await`].
 //!
 //! With the feature `rig`, [`rig`] is a server that plays MCP server and authorization server, and the
 //! binary `oauth-rig` the same for other programs; a [`Desk`] has everything to sign in to it, over a
@@ -19,6 +20,7 @@
 
 mod browser;
 mod canary;
+mod cancel;
 #[cfg(feature = "rig")]
 mod chaos;
 #[cfg(feature = "rig")]
@@ -46,6 +48,7 @@ mod upstream;
 
 pub use self::browser::{Page, VisitError, visit};
 pub use self::canary::Canary;
+pub use self::cancel::{MAX_POLLS, drop_at_every_await, poll_at_most};
 #[cfg(feature = "rig")]
 pub use self::chaos::{ChaosProxy, Trouble};
 #[cfg(feature = "rig")]

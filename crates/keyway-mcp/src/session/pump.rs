@@ -1,6 +1,7 @@
 //! Matches answers to requests, and passes everything else on.
 
 mod outstanding;
+mod running;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,14 +16,16 @@ use keyway_transport::{
 };
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
 use self::outstanding::Outstanding;
+pub(super) use self::running::Running;
 use super::{Handler, Progress, RpcError, SessionError, request_frame};
 use crate::backpressure::{BUDGET_EXHAUSTED, SMALL_FRAME_BYTES};
 use crate::jsonrpc::{self, INTERNAL_ERROR};
 use crate::splice::member;
-use crate::timeouts::FLUSH_TIMEOUT;
+use crate::timeouts::{FLUSH_TIMEOUT, REQUEST_TIMEOUT};
 
 /// The requests under way on one connection.
 pub(super) struct Exchange {
@@ -40,10 +43,12 @@ pub(super) struct Exchange {
 #[derive(Default)]
 struct Waiting {
     answers: HashMap<RequestId, Waiter>,
-    /// The server's own questions, by their id as written.
+    /// The server's own questions, by their id as written, until there is an answer to send.
     questions: HashMap<String, AbortHandle>,
+    /// The tasks that answer them; each holds the exchange, so [`Exchange::end`] must end them.
+    answering: JoinSet<()>,
     /// Cancellations that the server is being told of.
-    telling: Vec<JoinHandle<()>>,
+    telling: JoinSet<()>,
     is_closed: bool,
     /// Why, until somebody has been told.
     reason: Option<TransportError>,
@@ -99,6 +104,11 @@ impl Exchange {
         RequestId::number(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
+    #[cfg(test)]
+    pub(super) fn calls_under_way(&self) -> usize {
+        self.lock().answers.len()
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.lock().is_closed
     }
@@ -131,12 +141,16 @@ impl Exchange {
             // The handshake must not be cancelled (2025-11-25, cancellation).
             is_silent: call.method == "initialize",
         };
-        if let Err(error) = self.link.send(frame).await {
+        // A server that does not read its input must not keep the caller longer than one that does
+        // not answer. A message is sent whole or not at all, wherever this stops.
+        let Ok(sent) = timeout(call.timeout, self.link.send(frame)).await else {
+            guard.give_up().await;
+            return Err(timed_out(call.method, call.timeout));
+        };
+        if let Err(error) = sent {
             // Whoever reads the events knows why, and may be about to say so.
             let told = match error {
-                TransportError::Closed => tokio::time::timeout(FLUSH_TIMEOUT, &mut answered)
-                    .await
-                    .ok(),
+                TransportError::Closed => timeout(FLUSH_TIMEOUT, &mut answered).await.ok(),
                 _ => None,
             };
             self.lock().answers.remove(&id);
@@ -154,8 +168,7 @@ impl Exchange {
                 Some(()) = progressed.recv() => {}
                 () = tokio::time::sleep(call.timeout) => {
                     guard.give_up().await;
-                    let (method, seconds) = (call.method.to_owned(), call.timeout.as_secs());
-                    return Err(SessionError::Timeout { method, seconds });
+                    return Err(timed_out(call.method, call.timeout));
                 }
             }
         };
@@ -175,23 +188,31 @@ impl Exchange {
     ) -> Result<(), SessionError> {
         let frame =
             Frame::new(jsonrpc::notification(method, params)).map_err(TransportError::from)?;
-        Ok(self.link.send(frame).await?)
+        let Ok(sent) = timeout(REQUEST_TIMEOUT, self.link.send(frame)).await else {
+            return Err(timed_out(method, REQUEST_TIMEOUT));
+        };
+        Ok(sent?)
     }
 
     /// Takes leave; what was cancelled just before is still told, if that takes no time.
     pub(super) async fn close(&self) {
-        let telling = {
+        let mut telling = {
             let mut waiting = self.lock();
             waiting.is_closed = true;
             std::mem::take(&mut waiting.telling)
         };
-        let told = async {
-            for task in telling {
-                let _failed = task.await;
-            }
-        };
-        let _late = tokio::time::timeout(FLUSH_TIMEOUT, told).await;
+        let told = async { while telling.join_next().await.is_some() {} };
+        let _late = timeout(FLUSH_TIMEOUT, told).await;
+        // What is late is ended: it holds the link.
+        drop(telling);
         self.link.close().await;
+    }
+
+    /// Ends every task that holds the link, and every request that waits.
+    fn end(&self) {
+        for waiter in self.shut() {
+            let _gone = waiter.answer.send(Err(TransportError::Closed));
+        }
     }
 
     /// Reads events until the connection ends.
@@ -266,9 +287,15 @@ impl Exchange {
                 drop(envelope);
                 // The lock is held until the task is in the table from which it removes itself.
                 let mut waiting = self.lock();
+                // After the end there is no owner that would end the task.
+                if waiting.is_closed {
+                    return;
+                }
+                while waiting.answering.try_join_next().is_some() {}
                 let key = id.as_json().to_owned();
-                let task = tokio::spawn(Arc::clone(self).respond(frame, id));
-                waiting.questions.insert(key, task.abort_handle());
+                let answer = Arc::clone(self).respond(frame, id);
+                let task = waiting.answering.spawn(answer);
+                waiting.questions.insert(key, task);
             }
             (None, None) => {}
         }
@@ -336,14 +363,21 @@ impl Exchange {
     fn shut(&self) -> Vec<Waiter> {
         let mut waiting = self.lock();
         waiting.is_closed = true;
-        for (_, task) in waiting.questions.drain() {
-            task.abort();
-        }
+        waiting.questions.clear();
+        waiting.answering.abort_all();
+        waiting.telling.abort_all();
         waiting.answers.drain().map(|(_, waiter)| waiter).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn timed_out(method: &str, limit: Duration) -> SessionError {
+    SessionError::Timeout {
+        method: method.to_owned(),
+        seconds: limit.as_secs(),
     }
 }
 

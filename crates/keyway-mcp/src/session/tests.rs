@@ -1,5 +1,8 @@
+mod dropped;
+
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyway_auth::BoxFuture;
 use keyway_code::Code;
@@ -14,6 +17,9 @@ struct Scripted {
     rules: Mutex<VecDeque<(&'static str, Reply)>>,
     seen: Mutex<Vec<Value>>,
     events: EventSender,
+    /// Nothing can be written any more: the server does not read.
+    is_full: AtomicBool,
+    is_slow_to_close: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -29,6 +35,9 @@ enum Reply {
 impl Link for Scripted {
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
+            if self.is_full.load(Ordering::Relaxed) {
+                return std::future::pending().await;
+            }
             let message: Value = serde_json::from_slice(frame.bytes()).unwrap();
             self.seen.lock().unwrap().push(message.clone());
             let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
@@ -83,7 +92,11 @@ impl Link for Scripted {
     fn abandon(&self, _: &RequestId) {}
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+        Box::pin(async {
+            if self.is_slow_to_close.load(Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+            }
+        })
     }
 }
 
@@ -93,6 +106,8 @@ fn scripted(rules: Vec<(&'static str, Reply)>) -> (Arc<Scripted>, Connection) {
         rules: Mutex::new(rules.into()),
         seen: Mutex::default(),
         events,
+        is_full: AtomicBool::new(false),
+        is_slow_to_close: AtomicBool::new(false),
     });
     let connection = Connection::new(Arc::clone(&link) as Arc<dyn Link>, receiver);
     (link, connection)

@@ -101,8 +101,7 @@ impl Approved<Plan> {
     ///
     /// Dropping the session ends it; a server that was started here is killed with its process group.
     ///
-    /// Cancel safety: a future that is dropped before the connection is there drops it and kills a
-    /// child. Dropped later, while the session is initialized, it is as [`Session::open`].
+    /// Cancel safety: dropping the future ends the connection, and kills a child.
     ///
     /// # Errors
     ///

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use keyway_transport::{Frame, RequestId};
 use tokio::runtime;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::Exchange;
 use crate::jsonrpc;
+use crate::timeouts::FLUSH_TIMEOUT;
 
 /// Cancels a request when its caller goes away before the answer has come.
 pub(super) struct Outstanding<'a> {
@@ -16,38 +19,41 @@ pub(super) struct Outstanding<'a> {
 }
 
 impl Outstanding<'_> {
-    /// Cancels the request, and returns when the server has been told.
+    /// Cancels the request, and returns when the server has been told, or is slow to be.
     pub(super) async fn give_up(self) {
         if let Some(told) = self.cancel() {
-            told.await;
+            let _late = timeout(FLUSH_TIMEOUT, told).await;
         }
     }
 
-    /// Forgets the request; what is returned tells the server, if there is anything to tell.
-    fn cancel(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
+    /// Forgets the request, and has the server told by a task of the exchange; what is returned ends
+    /// with that task.
+    fn cancel(&self) -> Option<oneshot::Receiver<()>> {
         self.exchange.lock().answers.remove(self.id)?;
         self.exchange.link.abandon(self.id);
         if self.is_silent {
             return None;
         }
         let frame = Frame::new(jsonrpc::cancelled(self.id)).ok()?;
+        // Without a runtime everything is ending anyway.
+        let runtime = runtime::Handle::try_current().ok()?;
         let link = Arc::clone(&self.exchange.link);
-        Some(async move {
+        let (done, told) = oneshot::channel();
+        let tell = async move {
             // A connection that is gone needs not be told.
             let _gone = link.send(frame).await;
-        })
+            drop(done);
+        };
+        // Dropping the exchange ends its tasks, even one that is started after the end.
+        let mut waiting = self.exchange.lock();
+        while waiting.telling.try_join_next().is_some() {}
+        waiting.telling.spawn_on(tell, &runtime);
+        Some(told)
     }
 }
 
 impl Drop for Outstanding<'_> {
     fn drop(&mut self) {
-        // Without a runtime everything is ending anyway.
-        if let Some(told) = self.cancel()
-            && let Ok(runtime) = runtime::Handle::try_current()
-        {
-            let mut waiting = self.exchange.lock();
-            waiting.telling.retain(|task| !task.is_finished());
-            waiting.telling.push(runtime.spawn(told));
-        }
+        let _told = self.cancel();
     }
 }
