@@ -31,7 +31,7 @@ use crate::frame::{Frame, RequestId};
 use crate::http_client::{HttpClient, Response};
 use crate::in_flight::InFlight;
 use crate::queue::queue;
-use crate::responses::{error_response, with_id, without_line_breaks};
+use crate::responses::{answer_event, error_response, without_line_breaks};
 use crate::send_queue::SendQueue;
 use crate::times::{CLOSE_TIMEOUT, ERROR_BODY_TIMEOUT, OPEN_TIMEOUT};
 
@@ -223,16 +223,16 @@ impl Shared {
             self.report(Event::Frame(frame)).await;
             return Ok(());
         }
-        // An answer that nobody waits for any more has been answered otherwise.
         let Some(id) = id else { return Ok(()) };
+        // Room first: a sign-out may drop this while it waits, and then the request must still be
+        // among those that are told of the end.
+        let Ok(place) = self.events.reserve_sized(frame.bytes().len()).await else {
+            return Ok(());
+        };
+        // An answer that nobody waits for any more has been answered otherwise.
         if let Some(own) = self.in_flight.end_like(&id) {
             self.current.reset_losses();
-            let frame = if own == id {
-                frame
-            } else {
-                with_id(&frame, &own)?
-            };
-            self.report(Event::Frame(frame)).await;
+            place.send(answer_event(frame, &id, own));
         }
         Ok(())
     }

@@ -59,13 +59,23 @@ impl<T> QueueSender<T> {
     ///
     /// Cancel safety: dropping the future drops the item.
     pub async fn send_sized(&self, item: T, bytes: usize) -> Result<(), QueueClosed> {
+        self.reserve_sized(bytes).await?.send(item);
+        Ok(())
+    }
+
+    /// Waits for room for an item of so many bytes, as [`Self::send_sized`] does.
+    ///
+    /// For who must not take an item out of where it is before there is room for it.
+    pub(crate) async fn reserve_sized(
+        &self,
+        bytes: usize,
+    ) -> Result<mpsc::Permit<'_, T>, QueueClosed> {
         if bytes <= LARGE {
-            return self.send(item).await;
+            return self.0.reserve().await.map_err(|_| QueueClosed);
         }
         let whole = self.0.reserve_many(self.0.max_capacity()).await;
         let place = whole.ok().and_then(|mut places| places.next());
-        place.ok_or(QueueClosed)?.send(item);
-        Ok(())
+        place.ok_or(QueueClosed)
     }
 
     /// Puts an item into the queue if there is room.

@@ -7,6 +7,8 @@ use memchr::{memchr2, memchr2_iter};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+#[cfg(any(feature = "sse", feature = "ws"))]
+use crate::connection::Event;
 use crate::error::TransportError;
 use crate::frame::{Frame, FrameError, RequestId};
 
@@ -100,6 +102,22 @@ pub(crate) fn same_id(left: &RequestId, right: &RequestId) -> bool {
             left == right || number.is_some() && number == right.as_f64()
         }
         _ => false,
+    }
+}
+
+/// Returns what is reported of an answer with `id` to the request `own`, which the server may have
+/// spelled in its own way.
+#[cfg(any(feature = "sse", feature = "ws"))]
+pub(crate) fn answer_event(frame: Frame, id: &RequestId, own: RequestId) -> Event {
+    if own == *id {
+        return Event::Frame(frame);
+    }
+    match with_id(&frame, &own) {
+        Ok(frame) => Event::Frame(frame),
+        Err(error) => Event::Failed {
+            id: own,
+            error: error.into(),
+        },
     }
 }
 

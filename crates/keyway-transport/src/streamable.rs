@@ -69,7 +69,8 @@ struct Shared {
     tools: ToolHeaders,
     in_flight: InFlight,
     send_queue: SendQueue,
-    /// The task of the `GET` stream; held for a look only.
+    /// The task of the `GET` stream; held for a look only. The locks of `in_flight` and `sessions`
+    /// are taken under it, never the other way round.
     listener: Mutex<Option<AbortHandle>>,
     /// Whether the last request was of 2026-07-28 or later. Acquire and release order it with the
     /// session that `initialize` puts in force, which another task may read next.
@@ -180,8 +181,10 @@ impl Shared {
     }
 
     fn stop(&self) -> Vec<RequestId> {
+        // In this order, so that `listen` does not begin again in between.
+        let ended = self.in_flight.close();
         self.stop_listening();
-        self.in_flight.close()
+        ended
     }
 
     fn stop_listening(&self) {
@@ -203,9 +206,11 @@ impl Shared {
 
     /// Tells the server that the session is over; the next request begins another.
     async fn end_session(&self) {
-        // It would come back, and ask for a sign-in that nobody wants.
+        let session = self.sessions.current().filter(|session| session.end());
+        // It would come back, and ask for a sign-in that nobody wants. After the session has ended,
+        // so that `listen` does not begin again in between.
         self.stop_listening();
-        let Some(session) = self.sessions.current().filter(|session| session.end()) else {
+        let Some(session) = session else {
             return;
         };
         if session.id.is_none() {

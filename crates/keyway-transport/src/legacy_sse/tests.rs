@@ -406,3 +406,28 @@ async fn connect_dropped_at_any_await_leaves_nothing_behind() {
     }
     assert!(was_done, "it never came to its end");
 }
+
+#[tokio::test]
+async fn an_answer_that_is_dropped_for_want_of_room_leaves_its_request_waiting() {
+    let server = Server::start(|seen| seen.ok()).await;
+    let (events, mut received) = queue(1);
+    let shared = Shared {
+        server: server.server(),
+        events,
+        in_flight: InFlight::default(),
+        send_queue: SendQueue::new(),
+        current: CurrentStream::default(),
+    };
+    let task = || tokio::spawn(std::future::pending::<()>()).abort_handle();
+    let id = RequestId::number(1);
+    shared.in_flight.begin(id.clone(), task).unwrap();
+    shared.events.try_send(Event::Closed(None)).unwrap();
+    // As a sign-out does with the reading task.
+    let answer = Bytes::from_static(br#"{"id":1,"result":{}}"#);
+    assert!(!drop_after(1, shared.forward(answer.clone())).await);
+    assert!(received.recv().await.is_some());
+    // The request can still be answered, or be told of the end.
+    assert!(drop_after(1, shared.forward(answer)).await);
+    assert!(matches!(received.try_recv(), Some(Event::Frame(_))));
+    assert!(shared.in_flight.drain().is_empty());
+}

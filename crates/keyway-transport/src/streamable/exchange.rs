@@ -42,15 +42,22 @@ impl Shared {
             // Nobody is there to hear it, and a session is not begun for a note.
             return;
         }
-        let Ok(response) = self.post(message, session.as_deref()).await else {
-            return;
-        };
-        let is_accepted = (200..300).contains(&response.status());
-        response.finish().await;
-        if is_accepted && message.kind == MessageKind::Initialized {
+        if self.post_accepted(message, session.as_deref()).await
+            && message.kind == MessageKind::Initialized
+        {
             self.sessions.set_initialized(&message.frame);
             self.listen();
         }
+    }
+
+    /// Posts a message that has no answer, and says whether the server accepted it.
+    async fn post_accepted(&self, message: &Outgoing, session: Option<&Session>) -> bool {
+        let Ok(response) = self.post(message, session).await else {
+            return false;
+        };
+        let is_accepted = (200..300).contains(&response.status());
+        response.finish().await;
+        is_accepted
     }
 
     async fn request(
@@ -293,10 +300,18 @@ impl Shared {
             });
         }
         let session = Session::new(session_id.as_ref(), &frame);
+        // In force only after its handshake: a request that is cancelled here leaves the lost
+        // session in force, and the next one replaces it.
+        let is_initialized = match initialized {
+            Some(initialized) => {
+                let initialized = Outgoing::read(initialized, true)?;
+                self.post_accepted(&initialized, Some(&session)).await
+            }
+            None => false,
+        };
         self.sessions.begin(session, &request.frame);
-        if let Some(initialized) = initialized {
-            self.post_notification(&Outgoing::read(initialized, true)?)
-                .await;
+        if is_initialized {
+            self.listen();
         }
         Ok(())
     }

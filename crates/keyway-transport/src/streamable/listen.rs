@@ -46,9 +46,15 @@ impl StreamCursor {
 impl Shared {
     /// Listens in the background to what the server says on its own, if it does.
     pub(super) fn listen(self: &Arc<Self>) {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looked at under the lock: an end that begins later finds the task. The notification that
+        // leads here may have been accepted after the connection was dropped.
+        let session = self.sessions.current();
+        if self.in_flight.is_closed() || session.is_some_and(|session| session.has_ended()) {
+            return;
+        }
         let shared = Arc::clone(self);
         let task = tokio::spawn(async move { shared.keep_listening().await });
-        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(former) = listener.replace(task.abort_handle()) {
             former.abort();
         }

@@ -18,7 +18,7 @@ use crate::connection::{Event, EventSender};
 use crate::error::TransportError;
 use crate::frame::Frame;
 use crate::message_memory::MemoryReservation;
-use crate::responses::{with_id, without_line_breaks};
+use crate::responses::{answer_event, without_line_breaks};
 use crate::times::CLOSE_TIMEOUT;
 
 /// Everything that is read comes through here.
@@ -92,12 +92,19 @@ impl Reader {
                 Ok(Some(frame)) => {
                     // A large one may need more than this place.
                     drop(room);
-                    // The frame first: what was read is delivered even if the end has begun.
-                    // While there is no room for it, the end wins and the frame is dropped.
-                    tokio::select! {
+                    // Room first: what was read is delivered even if the end has begun. While
+                    // there is no room for it, the end wins and the frame is dropped; the request
+                    // that it answers still waits then, and fails as closed.
+                    let place = tokio::select! {
                         biased;
-                        _ = events.deliver(Event::Frame(frame)) => {}
+                        place = events.reserve_sized(frame.bytes().len()) => place,
                         phase = &mut ending => return ended(phase),
+                    };
+                    let Ok(place) = place else {
+                        return CloseReason::normal();
+                    };
+                    if let Some(event) = shared.event(frame) {
+                        place.send(event);
                     }
                 }
                 Ok(None) => {}
@@ -144,19 +151,26 @@ impl Reader {
         reservation.grow_to(text.len()).await?;
         let frame = Frame::new(reservation.attach(without_line_breaks(text)))?;
         frame.read_ahead().await;
-        let (id, is_answer) = {
-            let envelope = frame.envelope()?;
-            (envelope.id(), envelope.method.is_none())
+        // What is not a message is refused here, before there is room for it.
+        frame.envelope()?;
+        Ok(Some(frame))
+    }
+}
+
+impl Shared {
+    /// Returns what is reported of a message, and ends the request that it answers; `None` is an
+    /// answer that nothing waits for any more.
+    fn event(&self, frame: Frame) -> Option<Event> {
+        let answered = {
+            let envelope = frame.envelope().ok()?;
+            envelope.method.is_none().then(|| envelope.id())
         };
-        if !is_answer {
-            return Ok(Some(frame));
-        }
-        // An answer that nobody waits for any more has been answered otherwise.
-        match id.and_then(|id| Some((self.shared.in_flight.end_like(&id)?, id))) {
-            None => Ok(None),
-            Some((own, id)) if own == id => Ok(Some(frame)),
-            Some((own, _)) => Ok(Some(with_id(&frame, &own)?)),
-        }
+        let Some(id) = answered else {
+            return Some(Event::Frame(frame));
+        };
+        let id = id?;
+        let own = self.in_flight.end_like(&id)?;
+        Some(answer_event(frame, &id, own))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Event streams: in pieces, cut, resumed, and sessions that are lost.
 
+use std::sync::atomic::AtomicUsize;
+
 use super::*;
 use std::time::Duration;
 
@@ -252,4 +254,79 @@ async fn session_lost_again_is_replaced_only_once() {
             .count(),
         2
     );
+}
+
+#[tokio::test]
+async fn a_connection_that_has_ended_does_not_begin_to_listen() {
+    let server = Server::start(legacy).await;
+    let (sender, _events) = queue(1);
+    let shared = Arc::new(Shared::new(server.server(), sender));
+    shared.stop();
+    // As `notifications/initialized` does that is accepted only now.
+    shared.listen();
+    assert!(shared.listener.lock().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_does_not_begin_to_listen() {
+    let server = Server::start(legacy).await;
+    let (sender, _events) = queue(1);
+    let shared = Arc::new(Shared::new(server.server(), sender));
+    let frame = Frame::new(r#"{"id":1,"result":{}}"#).unwrap();
+    let session = super::super::session::Session::new(None, &frame);
+    shared.sessions.begin(session, &frame);
+    shared.end_session().await;
+    shared.listen();
+    assert!(shared.listener.lock().unwrap().is_none());
+}
+
+/// The first session is lost at once; in the second, nothing is accepted before
+/// `notifications/initialized`, which takes until `initialized` is met.
+async fn slow_to_initialize(initialized: Arc<Barrier>) -> Server {
+    let (begun, is_initialized) = (AtomicUsize::new(0), AtomicBool::new(false));
+    Server::start(move |seen| {
+        let begun_before = begun.load(Ordering::Relaxed);
+        match (seen.method.as_str(), seen.rpc().as_str()) {
+            ("GET", _) => Reply::status(405, ""),
+            (_, "initialize") => {
+                begun.fetch_add(1, Ordering::Relaxed);
+                let header = format!("Mcp-Session-Id: s{}\r\n", begun_before + 1);
+                let answer = seen.answer("{\"protocolVersion\":\"2025-11-25\"}");
+                Reply::json_with(200, &header, &answer)
+            }
+            (_, "notifications/initialized") => match begun_before {
+                1 => Reply::status(202, ""),
+                // Cancelled while it is being read: the server has not accepted it.
+                2 => Reply::raw("").meet(&initialized).close(),
+                _ => {
+                    is_initialized.store(true, Ordering::Relaxed);
+                    Reply::status(202, "")
+                }
+            },
+            _ if seen.header("mcp-session-id") == Some("s1") => Reply::status(404, ""),
+            _ if is_initialized.load(Ordering::Relaxed) => seen.ok(),
+            _ => Reply::status(400, ""),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_session_whose_replacement_was_cancelled_is_replaced_by_the_next_request() {
+    let initialized = Arc::new(Barrier::new(2));
+    let server = slow_to_initialize(Arc::clone(&initialized)).await;
+    let mut connection = server.connect();
+    for text in [INITIALIZE, INITIALIZED] {
+        send(&connection, text).await;
+    }
+    next_text(&mut connection).await;
+    let second = |seen: &Seen| seen.rpc() == "notifications/initialized";
+    server.heard_of(1, second).await;
+    send(&connection, r#"{"id":7,"method":"tools/call"}"#).await;
+    server.heard_of(2, second).await;
+    connection.link.abandon(&RequestId::number(7));
+    initialized.wait().await;
+    send(&connection, r#"{"id":8,"method":"tools/call"}"#).await;
+    let expected = r#"{"jsonrpc":"2.0","id":8,"result":{}}"#;
+    assert_eq!(next_text(&mut connection).await, expected);
 }

@@ -187,3 +187,34 @@ async fn server_that_does_not_read_holds_senders_back_until_we_close() {
     let (held, ()) = tokio::join!(connection.link.send(frame), connection.link.close());
     assert!(matches!(held, Err(TransportError::Closed)));
 }
+
+#[tokio::test]
+async fn an_answer_that_finds_no_room_before_the_end_is_a_failure() {
+    // A large message waits until the queue of events is empty, and nothing reads that queue.
+    let note = Message::text(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+    let padding = "x".repeat(200 * 1024);
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"{padding}"}}}}"#);
+    let (server, mut codes) = saying(vec![note, Message::text(answer)]).await;
+    let mut connection = server.connect().await;
+    send(&connection, CALL).await;
+    while connection.events.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // Time for the answer to be read; whether it was makes no difference below.
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+    }
+    let link = Arc::clone(&connection.link);
+    let closing = async { link.close().await };
+    let reading = async {
+        codes.recv().await;
+        assert!(next_text(&mut connection).await.contains("notifications/x"));
+        assert!(matches!(
+            next_error(&mut connection).await,
+            TransportError::Closed
+        ));
+        closed(&mut connection).await
+    };
+    let ((), end) = tokio::join!(closing, reading);
+    assert!(end.is_none());
+}
