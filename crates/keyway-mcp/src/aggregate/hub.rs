@@ -146,7 +146,15 @@ impl Hub {
         }
     }
 
-    /// Ends all connections.
+    /// Ends all requests, tasks and sessions at once.
+    pub(super) fn end(&self) {
+        self.cancel_all();
+        for server in &self.servers {
+            drop(server.end());
+        }
+    }
+
+    /// Ends all connections in good order.
     pub(super) async fn close(&self) {
         self.cancel_all();
         let closing = self.servers.iter().map(|server| {

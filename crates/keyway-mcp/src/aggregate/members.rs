@@ -43,6 +43,14 @@ impl AggregateMembers {
         self.0.strong_count() == 0
     }
 
+    /// Ends every member, as a client does that goes away on another thread.
+    #[cfg(test)]
+    pub(super) fn end(&self) {
+        if let Some(link) = self.0.upgrade() {
+            link.hub().end();
+        }
+    }
+
     /// Returns plugin and server of what a request is about, as far as that is known.
     pub fn server_of(&self, subject: &RequestTarget) -> Option<(String, String)> {
         self.0.upgrade()?.hub().server_of(subject)
@@ -106,6 +114,6 @@ impl Link for AggregateLink {
 
 impl Drop for AggregateLink {
     fn drop(&mut self) {
-        self.hub().cancel_all();
+        self.hub().end();
     }
 }

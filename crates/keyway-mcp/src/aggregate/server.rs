@@ -287,24 +287,26 @@ impl Server {
 
     /// Ends the connection and all attempts at one.
     pub(super) async fn close(&self) {
-        let session = {
-            let mut inner = self.lock();
-            inner.is_over = true;
-            inner.stop_listening();
-            if let Some(watcher) = inner.watcher.take() {
-                watcher.abort();
-            }
-            if let Some(retry) = inner.retry.take() {
-                retry.abort();
-            }
-            if let Some(attempt) = inner.attempt.take() {
-                attempt.task.abort();
-            }
-            inner.session.take()
-        };
-        if let Some(session) = session {
+        if let Some(session) = self.end() {
             session.close().await;
         }
+    }
+
+    /// Ends all tasks and attempts, for good; the session that is returned ends when it is dropped.
+    pub(super) fn end(&self) -> Option<Arc<Session>> {
+        let mut inner = self.lock();
+        inner.is_over = true;
+        inner.stop_listening();
+        if let Some(watcher) = inner.watcher.take() {
+            watcher.abort();
+        }
+        if let Some(retry) = inner.retry.take() {
+            retry.abort();
+        }
+        if let Some(attempt) = inner.attempt.take() {
+            attempt.task.abort();
+        }
+        inner.session.take()
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -316,8 +318,8 @@ impl Server {
         let server = Arc::clone(self);
         let task = tokio::spawn(async move {
             let found = server.connect_with_retries().await;
-            server.settle(&found);
-            sender.send_replace(Some(found));
+            let settled = server.settle(found);
+            sender.send_replace(Some(settled));
         });
         Attempt {
             outcome,
@@ -366,10 +368,15 @@ impl Server {
             .map_err(|error| self.explained_session(&error))
     }
 
-    fn settle(self: &Arc<Self>, outcome: &Outcome) {
+    /// Takes notice of what an attempt came to, and returns what those who wait for it are told.
+    fn settle(self: &Arc<Self>, outcome: Outcome) -> Outcome {
         let mut inner = self.lock();
         inner.attempt = None;
-        match outcome {
+        if inner.is_over {
+            // `end` has not seen this session, which therefore ends here, by being dropped.
+            return Err(Trouble::from(&TransportError::Closed));
+        }
+        match &outcome {
             Ok(session) => {
                 inner.session = Some(Arc::clone(session));
                 inner.connected_at = Some(Instant::now());
@@ -402,6 +409,7 @@ impl Server {
                 }
             }
         }
+        outcome
     }
 
     /// Connects again after a while: a client that saw a failed server lists again only when it is
@@ -429,6 +437,10 @@ impl Server {
 }
 
 impl Inner {
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     fn live(&self) -> Option<Arc<Session>> {
         let session = self.session.as_ref();
         session.filter(|session| !session.is_closed()).cloned()

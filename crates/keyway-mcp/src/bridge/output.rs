@@ -24,6 +24,8 @@ pub(super) enum Pushed {
 pub struct Output<W> {
     output: W,
     buffer: Vec<u8>,
+    /// How much of the buffer the client has been written already.
+    written: usize,
     /// The request whose answer the client has already.
     muted: Option<RequestId>,
     observer: Option<Arc<dyn TrafficObserver>>,
@@ -44,6 +46,7 @@ impl<W: AsyncWrite + Unpin> Output<W> {
         Self {
             output,
             buffer: Vec::new(),
+            written: 0,
             muted: None,
             observer: None,
             explainer: None,
@@ -100,12 +103,21 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     ///
     /// Returns why the client cannot be written to.
     ///
-    /// Cancel safety: not cancel safe. A part of the buffer may have been written, and the next
-    /// call writes the whole buffer again, so the output must not be used any more.
+    /// Cancel safety: cancel safe. The next call continues with what was not written yet, so that
+    /// every message is written once, and whole.
     pub async fn flush(&mut self) -> io::Result<()> {
-        self.output.write_all(&self.buffer).await?;
+        // Not `write_all`, which would not say how far it came.
+        while let Some(rest) = self.buffer.get(self.written..)
+            && !rest.is_empty()
+        {
+            match self.output.write(rest).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                bytes => self.written += bytes,
+            }
+        }
         self.output.flush().await?;
         self.buffer.clear();
+        self.written = 0;
         self.buffer.shrink_to(KEPT_BYTES);
         Ok(())
     }
@@ -153,3 +165,39 @@ fn answer(id: &RequestId, explained: &Explained) -> String {
 }
 
 const KEPT_BYTES: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use keyway_testkit::{drop_at_every_await, poll_at_most};
+    use keyway_transport::Frame;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    fn message(text: &str) -> Event {
+        Event::Frame(Frame::new(format!(r#"{{"method":"{text}"}}"#)).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_flush_that_is_dropped_anywhere_writes_every_message_once() {
+        let expected = "{\"method\":\"first\"}\n{\"method\":\"second\"}\n";
+        let dropped = drop_at_every_await(async |polls| {
+            let (ours, mut client) = tokio::io::duplex(4);
+            let reading = tokio::spawn(async move {
+                let mut text = String::new();
+                client.read_to_string(&mut text).await.unwrap();
+                text
+            });
+            let mut output = Output::new(ours);
+            output.push(message("first"));
+            let is_written = poll_at_most(polls, output.flush()).await.is_some();
+            output.push(message("second"));
+            output.flush().await.unwrap();
+            drop(output);
+            assert_eq!(reading.await.unwrap(), expected, "dropped at await {polls}");
+            is_written
+        })
+        .await;
+        assert!(dropped >= 3, "{dropped}");
+    }
+}

@@ -157,6 +157,12 @@ impl Server {
             return;
         };
         let session = Arc::clone(session);
+        let mut inner = self.lock();
+        inner.stop_listening();
+        if inner.is_over() {
+            return;
+        }
+        // The task keeps the session, so `end` must find it: it begins under the lock.
         let task = tokio::spawn(async move {
             for tries in 1..=MAX_LISTENS {
                 let request = plain("subscriptions/listen", &params);
@@ -167,8 +173,6 @@ impl Server {
                 sleep(backoff(tries)).await;
             }
         });
-        let mut inner = self.lock();
-        inner.stop_listening();
         inner.listener = Some(task.abort_handle());
     }
 

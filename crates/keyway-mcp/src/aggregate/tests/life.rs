@@ -1,5 +1,7 @@
 //! Connections that end, and what is made of them.
 
+use keyway_auth::{ServerEvent, ServerObserver, Topic};
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -227,4 +229,71 @@ async fn tools_of_the_last_list_stay_while_a_server_is_down() {
     assert_eq!(client.tools().await, ["s__t", "s__status"]);
     let refused = client.call("s__t").await;
     assert!(refused["error"]["data"]["hint"].is_string(), "{refused}");
+}
+
+/// Connects as a server does, and ends the aggregate at the moment at which the session is open.
+#[derive(Debug)]
+struct EndsMeanwhile {
+    server: Arc<Fake>,
+    members: OnceLock<AggregateMembers>,
+    this: Weak<Self>,
+}
+
+impl Connector for EndsMeanwhile {
+    fn connect(&self) -> BoxFuture<'_, Result<Opened, Trouble>> {
+        Box::pin(async move {
+            let mut opened = self.server.connect().await?;
+            let this = self.this.upgrade().unwrap();
+            opened.connection.watch = ServerObserver::new(this, "s");
+            Ok(opened)
+        })
+    }
+}
+
+impl keyway_auth::Observer for EndsMeanwhile {
+    fn emit(&self, _: &str, event: ServerEvent) {
+        if matches!(event, ServerEvent::Connected) {
+            self.members.get().unwrap().end();
+        }
+    }
+
+    fn wants(&self, _: Topic) -> bool {
+        false
+    }
+
+    fn note(&self, _: Topic, _: Option<&str>, _: &str) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_opens_after_the_end_is_not_kept() {
+    let server = Fake::new("s").tools(&["t"]);
+    let connector = Arc::new_cyclic(|this| EndsMeanwhile {
+        server: Arc::clone(&server),
+        members: OnceLock::new(),
+        this: this.clone(),
+    });
+    let mut described = as_members(&[&server]);
+    described[0].connector = Arc::clone(&connector) as Arc<dyn Connector>;
+    let info = ClientInfo::new("keyway", "1");
+    let (connection, members) = aggregate_with_members(described, AggregateSettings::new(info));
+    connector.members.set(members).unwrap();
+    let list = Frame::new(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).unwrap();
+    connection.link.send(list).await.unwrap();
+    settle().await;
+    assert_eq!(server.connects(), 1);
+    let events = server.events.lock().unwrap().clone().unwrap();
+    assert!(events.is_closed(), "the session is still read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_aggregate_that_is_dropped_ends_sessions_that_it_listens_to() {
+    let server = super::resources::modern("s").tools(&["t"]);
+    let mut client = Client::of(&[&server]);
+    client.call("s__t").await;
+    settle().await;
+    assert_eq!(server.seen("subscriptions/listen").len(), 1);
+    drop(client);
+    settle().await;
+    let events = server.events.lock().unwrap().clone().unwrap();
+    assert!(events.is_closed(), "the session is still read");
 }

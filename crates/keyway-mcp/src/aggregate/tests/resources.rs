@@ -123,7 +123,7 @@ async fn subscription_outlives_the_connection() {
     assert_eq!(server.seen("resources/subscribe").len(), 2);
 }
 
-fn modern(name: &str) -> Arc<Fake> {
+pub(super) fn modern(name: &str) -> Arc<Fake> {
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
     let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities});
     let probe = Duration::from_secs(1);
