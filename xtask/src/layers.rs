@@ -186,6 +186,10 @@ const LAYERS: &[Layer] = &[
         may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },
     Layer {
+        name: "keyway-postgres",
+        may_use: &["keyway-store", "keyway-code", "keyway-secret"],
+    },
+    Layer {
         name: "keyway-vault",
         may_use: &["keyway-store", "keyway-code", "keyway-secret"],
     },

@@ -50,6 +50,8 @@ mod grant;
 mod grant_store;
 mod key;
 mod records;
+#[cfg(feature = "seal")]
+pub mod seal;
 mod time;
 
 pub use self::claim::{

@@ -409,6 +409,14 @@ impl From<VaultError> for StoreError {
 }
 
 /// Takes apart what the conversion above put together.
+impl From<keyway_store::seal::SealError> for VaultError {
+    fn from(error: keyway_store::seal::SealError) -> Self {
+        Self::Crypto {
+            action: error.action,
+        }
+    }
+}
+
 impl From<StoreError> for VaultError {
     fn from(error: StoreError) -> Self {
         match error {

@@ -64,12 +64,13 @@ mod key_source;
 mod owner;
 mod repair;
 mod restore;
-mod seal;
 mod store;
 mod transfer;
 mod unlocked_key;
 mod verify;
 
+use keyway_store::seal;
+pub use keyway_store::seal::KeyId;
 pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
 
 pub use self::error::{DatabaseError, Finding, Loss, Obstacle, TransferFault, VaultError};
@@ -81,7 +82,6 @@ pub use self::key::{
 pub use self::key_source::{KeyringAbsence, SourceKind};
 pub use self::repair::Repaired;
 pub use self::restore::Restored;
-pub use self::seal::KeyId;
 pub use self::store::{Entry, Inspection, Namespace, Record, Rekeyed, Sealed, Statistics, Vault};
 pub use self::transfer::{MOVE_LIFETIME, Move, MovedGrant, SealedGrant, TransferKey};
 pub use self::unlocked_key::UnlockedKey;

@@ -53,6 +53,24 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("dbus"),
     },
     Tool {
+        name: "postgresql-15",
+        why: "a real database for the stores of a team",
+        found: Found::File(&["/usr/lib/postgresql/15/bin/initdb"]),
+        source: Source::Debian("postgresql-15"),
+    },
+    Tool {
+        name: "pgbouncer",
+        why: "a real pooler, which the stores of a team have to refuse",
+        found: Found::File(&["/usr/sbin/pgbouncer"]),
+        source: Source::Debian("pgbouncer"),
+    },
+    Tool {
+        name: "faketime",
+        why: "gives a replica a clock that is wrong by an hour",
+        found: Found::File(&["/usr/bin/faketime"]),
+        source: Source::Debian("faketime"),
+    },
+    Tool {
         name: "gnome-keyring",
         why: "a real keyring for the vault",
         found: Found::File(&["/usr/bin/gnome-keyring-daemon"]),

@@ -247,7 +247,7 @@ pub(super) fn fingerprint(
     refresh: &Secret<String>,
 ) -> Result<Fingerprint, VaultError> {
     let context = Context::new("fingerprint").text(refresh.expose());
-    key.key().mac(&context).map(Fingerprint::new)
+    Ok(Fingerprint::new(key.key().mac(&context)?))
 }
 
 /// Reads the part of the list of contents that has the grant of this [index](GrantKey::index).

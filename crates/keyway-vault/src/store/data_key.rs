@@ -56,7 +56,7 @@ impl Scope<'_> {
 
 /// Derives from the vault key the key that wraps data keys.
 pub(super) fn wrap_key(vault_key: &Key) -> Result<Key, VaultError> {
-    vault_key.derive("wrap")
+    Ok(vault_key.derive("wrap")?)
 }
 
 pub(super) fn create(
@@ -108,7 +108,7 @@ pub(super) fn load(
 }
 
 pub(super) fn seal(wrap: &Key, vault_key: &KeyId, data: &DataKey) -> Result<Vec<u8>, VaultError> {
-    wrap.seal(data.key.expose(), &context(&data.id, vault_key))
+    Ok(wrap.seal(data.key.expose(), &context(&data.id, vault_key))?)
 }
 
 pub(super) fn context(id: &KeyId, vault_key: &KeyId) -> Context {

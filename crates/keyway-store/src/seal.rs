@@ -6,26 +6,48 @@
 
 use std::fmt;
 
-use blake2::Blake2bMac;
-use blake2::digest::{FixedOutput as _, KeyInit as _, Mac as _, consts::U32};
+use blake2::digest::{FixedOutput as _, KeyInit as _, Mac, consts::U32};
+use blake2::{Blake2b256, Blake2bMac, Digest as _};
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use keyway_secret::{Secret, random};
+use thiserror::Error;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::Damage;
-use crate::error::VaultError;
+use crate::error::Damage;
+
+/// Why a key or a sealed value could not be made. Opening fails with [`Damage`] instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("cannot {action}")]
+#[non_exhaustive]
+pub struct SealError {
+    /// What was tried, as in "cannot ...".
+    pub action: &'static str,
+}
+
+impl SealError {
+    const fn new(action: &'static str) -> Self {
+        Self { action }
+    }
+}
 
 /// A 256-bit key, wiped when dropped.
 #[derive(Clone, Debug)]
-pub(crate) struct Key(Box<Secret<[u8; KEY_BYTES]>>);
+pub struct Key(Box<Secret<[u8; KEY_BYTES]>>);
 
 impl Key {
-    pub(crate) fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
+    /// Makes a key of its bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         Self(Box::new(Secret::new(*bytes)))
     }
 
-    pub(crate) fn random() -> Result<Self, VaultError> {
+    /// Makes a new key.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SealError`] if the operating system gives no random bytes.
+    pub fn random() -> Result<Self, SealError> {
         let mut bytes = random_bytes::<KEY_BYTES>()?;
         let key = Self::from_bytes(&bytes);
         bytes.zeroize();
@@ -33,7 +55,8 @@ impl Key {
     }
 
     /// Reads a key from 32 bytes, or 64 hexadecimal digits with blanks around them.
-    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
         if let Ok(bytes) = <&[u8; KEY_BYTES]>::try_from(text) {
             return Some(Self::from_bytes(bytes));
         }
@@ -51,12 +74,18 @@ impl Key {
         Some(Self::from_bytes(&bytes))
     }
 
-    pub(crate) fn expose(&self) -> &[u8; KEY_BYTES] {
+    /// Returns the bytes of the key.
+    #[must_use]
+    pub fn expose(&self) -> &[u8; KEY_BYTES] {
         self.0.expose()
     }
 
     /// Returns the public name of this key, from which the key cannot be found.
-    pub(crate) fn id(&self) -> Result<KeyId, VaultError> {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SealError`] if it cannot be computed.
+    pub fn id(&self) -> Result<KeyId, SealError> {
         let digest = self.mac(&Context::new("key id"))?;
         let mut id = [0; ID_BYTES];
         for (to, from) in id.iter_mut().zip(digest) {
@@ -66,23 +95,34 @@ impl Key {
     }
 
     /// Derives a key for one purpose.
-    pub(crate) fn derive(&self, purpose: &'static str) -> Result<Self, VaultError> {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SealError`] if it cannot be computed.
+    pub fn derive(&self, purpose: &'static str) -> Result<Self, SealError> {
         let bytes = Zeroizing::new(self.mac(&Context::new("derive").text(purpose))?);
         Ok(Self::from_bytes(&bytes))
     }
 
     /// Computes a keyed digest that only holders of the key can make.
-    pub(crate) fn mac(&self, context: &Context) -> Result<[u8; 32], VaultError> {
-        let mut mac =
-            Blake2bMac::<U32>::new_from_slice(self.expose()).map_err(|_| VaultError::Crypto {
-                action: "derive a key",
-            })?;
-        mac.update(&context.0);
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SealError`] if it cannot be computed.
+    pub fn mac(&self, context: &Context) -> Result<[u8; 32], SealError> {
+        let mut mac = Blake2bMac::<U32>::new_from_slice(self.expose())
+            .map_err(|_| SealError::new("derive a key"))?;
+        Mac::update(&mut mac, &context.0);
         Ok(mac.finalize_fixed().into())
     }
 
-    pub(crate) fn seal(&self, plain: &[u8], context: &Context) -> Result<Vec<u8>, VaultError> {
-        #[cfg(test)]
+    /// Seals a value for one place.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SealError`] if the operating system gives no random bytes, or the value is too long.
+    pub fn seal(&self, plain: &[u8], context: &Context) -> Result<Vec<u8>, SealError> {
+        #[cfg(feature = "seal-count")]
         work::count(plain.len());
         let nonce = random_bytes::<NONCE_BYTES>()?;
         let sealed = self
@@ -94,9 +134,7 @@ impl Key {
                     aad: &context.0,
                 },
             )
-            .map_err(|_| VaultError::Crypto {
-                action: "seal a value",
-            })?;
+            .map_err(|_| SealError::new("seal a value"))?;
         let mut out = Vec::with_capacity(1 + NONCE_BYTES + sealed.len());
         out.push(FORMAT);
         out.extend_from_slice(&nonce);
@@ -104,8 +142,13 @@ impl Key {
         Ok(out)
     }
 
-    pub(crate) fn open(&self, sealed: &[u8], context: &Context) -> Result<Secret<Vec<u8>>, Damage> {
-        #[cfg(test)]
+    /// Opens a value that was sealed for this place.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Damage`] if it was changed, or sealed with another key or for another place.
+    pub fn open(&self, sealed: &[u8], context: &Context) -> Result<Secret<Vec<u8>>, Damage> {
+        #[cfg(feature = "seal-count")]
         work::count(sealed.len());
         let (format, rest) = sealed.split_first().ok_or(Damage::Altered)?;
         if *format != FORMAT {
@@ -135,29 +178,43 @@ impl Key {
 ///
 /// Fields carry their length, so that no two different lists of fields look alike.
 #[derive(Clone, Debug)]
-pub(crate) struct Context(Vec<u8>);
+pub struct Context(Vec<u8>);
 
 impl Context {
-    pub(crate) fn new(domain: &'static str) -> Self {
+    /// Starts with what kind of value it is.
+    #[must_use]
+    pub fn new(domain: &'static str) -> Self {
         Self(Vec::new())
             .bytes(b"keyway vault")
             .number(FORMAT.into())
             .text(domain)
     }
 
-    pub(crate) fn text(self, field: &str) -> Self {
+    /// Adds a text.
+    #[must_use]
+    pub fn text(self, field: &str) -> Self {
         self.bytes(field.as_bytes())
     }
 
-    pub(crate) fn number(self, field: u64) -> Self {
+    /// Adds a number.
+    #[must_use]
+    pub fn number(self, field: u64) -> Self {
         self.bytes(&field.to_le_bytes())
     }
 
-    pub(crate) fn bytes(mut self, field: &[u8]) -> Self {
+    /// Adds bytes.
+    #[must_use]
+    pub fn bytes(mut self, field: &[u8]) -> Self {
         self.0
             .extend_from_slice(&(field.len() as u64).to_le_bytes());
         self.0.extend_from_slice(field);
         self
+    }
+
+    /// Computes a digest that everybody can make, for a column that names a place.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        Blake2b256::digest(&self.0).into()
     }
 }
 
@@ -166,15 +223,24 @@ impl Context {
 pub struct KeyId([u8; ID_BYTES]);
 
 impl KeyId {
-    pub(crate) fn random() -> Result<Self, VaultError> {
+    /// Makes a new name that belongs to no key yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SealError`] if the operating system gives no random bytes.
+    pub fn random() -> Result<Self, SealError> {
         random_bytes().map(Self)
     }
 
-    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
+    /// Reads a name from its bytes; `None` if there are more or fewer.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    pub(crate) const fn as_bytes(&self) -> &[u8; ID_BYTES] {
+    /// Returns the bytes of the name.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; ID_BYTES] {
         &self.0
     }
 }
@@ -192,20 +258,24 @@ impl fmt::Debug for KeyId {
 }
 
 /// Fills an array from the operating system's generator.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], VaultError> {
-    random::bytes().map_err(|_| VaultError::Crypto {
-        action: "get random bytes from the system",
-    })
+///
+/// # Errors
+///
+/// Returns [`SealError`] if it gives none.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], SealError> {
+    random::bytes().map_err(|_| SealError::new("get random bytes from the system"))
 }
 
-pub(crate) const KEY_BYTES: usize = 32;
-pub(crate) const ID_BYTES: usize = 16;
+/// The length of a key.
+pub const KEY_BYTES: usize = 32;
+/// The length of a key's public name.
+pub const ID_BYTES: usize = 16;
 const NONCE_BYTES: usize = 24;
 const FORMAT: u8 = 1;
 
 /// How much this thread sealed and opened.
-#[cfg(test)]
-pub(crate) mod work {
+#[cfg(feature = "seal-count")]
+pub mod work {
     use std::cell::Cell;
 
     thread_local! {
@@ -216,11 +286,14 @@ pub(crate) mod work {
         BYTES.set(BYTES.get() + bytes);
     }
 
-    pub(crate) fn reset() {
+    /// Forgets what was counted.
+    pub fn reset() {
         BYTES.set(0);
     }
 
-    pub(crate) fn bytes() -> usize {
+    /// Returns how many bytes were sealed and opened since.
+    #[must_use]
+    pub fn bytes() -> usize {
         BYTES.get()
     }
 }

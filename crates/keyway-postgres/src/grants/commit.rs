@@ -1,0 +1,238 @@
+//! Storing tokens: at sign-in, after a refresh, and from the journal.
+
+use std::sync::Arc;
+
+use keyway_store::{Commit, Generation, Tokens};
+
+use crate::error::PostgresError;
+use crate::journal::{self, Entry};
+use crate::live_replica::LiveReplica;
+use crate::person_keys::PersonKey;
+use crate::sessions::Values;
+
+use super::PostgresGrants;
+use super::sealed::{DETAILS, Place, REFRESH, SealedTokens};
+
+impl PostgresGrants {
+    /// Stores a sign-in as the first generation of a new number.
+    pub(super) async fn put_tokens(
+        &self,
+        place: &Place,
+        tokens: &Tokens,
+    ) -> Result<Generation, PostgresError> {
+        let sessions = &self.replica.sessions;
+        let key = self.replica.keys.current(sessions, &self.person).await?;
+        for _ in 0..TRIES {
+            let rows = sessions
+                .query("number a sign-in", None, NUMBER, &[])
+                .await?;
+            let number: i64 = rows.first().map_or(0, |row| row.get(0));
+            let generation = Generation::new(number << REFRESHES);
+            let new = SealedTokens::new(place, generation, &key, tokens)?;
+            let topic = self.person.topic();
+            let profile = place.grant.profile().as_bytes();
+            let name = place.grant.name().into_bytes();
+            let values: Values<'_> = &[
+                &profile,
+                &name,
+                &new.generation,
+                &new.key_id,
+                &new.access,
+                &new.refresh,
+                &new.details,
+                &new.fingerprint,
+                &new.lifetime,
+                &topic,
+            ];
+            let stored = self.query("store a sign-in", place, PUT, values).await?;
+            if !stored.is_empty() {
+                return Ok(generation);
+            }
+            // Another sign-in with a later number was stored first: ours is the newer one.
+        }
+        Err(PostgresError::Busy)
+    }
+
+    /// Replaces a generation by the next, whoever holds the claim.
+    pub(super) async fn commit_tokens(
+        &self,
+        place: &Place,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<Commit, PostgresError> {
+        let sessions = &self.replica.sessions;
+        let key = match self.replica.keys.cached(&self.person) {
+            Some(key) => key,
+            None => self.replica.keys.current(sessions, &self.person).await?,
+        };
+        let Some(tokens) = self.completed(place, generation, tokens).await? else {
+            return self.superseded(place).await;
+        };
+        let next = Generation::new(generation.get().saturating_add(1));
+        let new = SealedTokens::new(place, next, &key, &tokens)?;
+        let topic = self.person.topic();
+        let values: Values<'_> = &[
+            &generation.get(),
+            &new.generation,
+            &new.key_id,
+            &new.access,
+            &new.refresh,
+            &new.details,
+            &new.fingerprint,
+            &new.lifetime,
+            &topic,
+        ];
+        let rows = self
+            .query("commit a refresh", place, COMMIT, values)
+            .await?;
+        if rows.is_empty() {
+            return self.superseded(place).await;
+        }
+        Ok(Commit::Committed { generation: next })
+    }
+
+    async fn superseded(&self, place: &Place) -> Result<Commit, PostgresError> {
+        let current = self.stored_generation(place).await?;
+        Ok(Commit::Superseded { current })
+    }
+
+    /// Adds what a refresh did not return from the generation that it replaces (RFC 6749
+    /// section 6); `None` if that is not the stored one.
+    ///
+    /// Read apart from the commit, which holds only if the generation is still the same.
+    async fn completed(
+        &self,
+        place: &Place,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<Option<Tokens>, PostgresError> {
+        let mut tokens = tokens.clone();
+        if tokens.refresh.is_some() && tokens.details.is_some() {
+            return Ok(Some(tokens));
+        }
+        let rows = self
+            .query("read a sign-in", place, KEPT, &[&generation.get()])
+            .await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let key: PersonKey = self.key_named(row.get("key_id")).await?;
+        let of = (&key, generation);
+        if let (None, Some(sealed)) = (&tokens.refresh, row.get::<_, Option<&[u8]>>("refresh")) {
+            tokens = tokens.with_refresh(place.open_text(of, REFRESH, sealed)?);
+        }
+        if let (None, Some(sealed)) = (&tokens.details, row.get::<_, Option<&[u8]>>("details")) {
+            tokens = tokens.with_details(place.open(of, DETAILS, sealed)?);
+        }
+        Ok(Some(tokens))
+    }
+
+    /// Keeps tokens in the folder of the journal, sealed with a key that is in memory: the database
+    /// may be away.
+    pub(super) fn write_journal(
+        &self,
+        place: &Place,
+        generation: Generation,
+        tokens: &Tokens,
+    ) -> Result<(), PostgresError> {
+        let none = || PostgresError::Journal { source: None };
+        let folder = self.replica.settings.journal.as_ref().ok_or_else(none)?;
+        // Whoever claimed has opened the refresh token with it.
+        let key = self.replica.keys.cached(&self.person).ok_or_else(none)?;
+        let of = (&self.person, &place.grant, generation);
+        journal::write(folder, of, &key, tokens)
+    }
+
+    /// Commits what the journal holds of this sign-in.
+    ///
+    /// Fails if it may hold the successor of this generation and that cannot be stored now: then
+    /// nothing may be redeemed.
+    pub(super) async fn commit_journal(
+        &self,
+        place: &Place,
+        generation: Generation,
+    ) -> Result<(), PostgresError> {
+        let Some(folder) = &self.replica.settings.journal else {
+            return Ok(());
+        };
+        let entries = journal::list(folder).map_err(|source| PostgresError::Journal {
+            source: Some(source),
+        })?;
+        let is_ours = |entry: &&Entry| entry.person == self.person && entry.grant == place.grant;
+        for entry in entries.iter().filter(is_ours) {
+            match self.commit_entry(place, entry).await {
+                Ok(()) => {}
+                Err(error) if entry.generation == generation => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit_entry(&self, place: &Place, entry: &Entry) -> Result<(), PostgresError> {
+        // A key that is gone took the sign-in with it: the person signed out.
+        let key = match self.key_named(&entry.key_id).await {
+            Ok(key) => key,
+            Err(PostgresError::Corrupt { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if let Some(tokens) = entry.open(&key) {
+            self.commit_tokens(place, entry.generation, &tokens).await?;
+            entry.remove();
+        }
+        Ok(())
+    }
+}
+
+/// Commits what the journal holds, whosever it is; what cannot be stored now stays.
+pub(crate) async fn recover(replica: &Arc<LiveReplica>) -> Result<(), PostgresError> {
+    let Some(folder) = &replica.settings.journal else {
+        return Ok(());
+    };
+    let entries = journal::list(folder).map_err(|source| PostgresError::Journal {
+        source: Some(source),
+    })?;
+    for entry in entries {
+        let store = PostgresGrants::new(Arc::clone(replica), entry.person.clone());
+        if let Ok(place) = store.place(&entry.grant) {
+            drop(store.commit_entry(&place, &entry).await);
+        }
+    }
+    Ok(())
+}
+
+const NUMBER: &str = "SELECT nextval('keyway.sign_ins')";
+/// A sign-in never replaces one with a later number.
+const PUT: &str = "WITH stored AS (
+        INSERT INTO keyway.grants AS old (tenant, person, grant_id, profile, name, generation,
+            key_id, access, refresh, details, fingerprint, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, keyway.now() + $12)
+        ON CONFLICT (tenant, person, grant_id) DO UPDATE
+        SET generation = EXCLUDED.generation, key_id = EXCLUDED.key_id, access = EXCLUDED.access,
+            refresh = EXCLUDED.refresh, details = EXCLUDED.details,
+            fingerprint = EXCLUDED.fingerprint, expires_at = EXCLUDED.expires_at,
+            needs_reauth = false, claim = NULL, claim_owner = NULL, claimed_at = NULL,
+            claimed_until = NULL, claim_server = NULL, interrupted = 0, lost_answers = 0,
+            postponed_until = NULL
+        WHERE old.generation < EXCLUDED.generation
+        RETURNING 1)
+    SELECT pg_notify('keyway', $13)::text FROM stored";
+/// Announced only if the sign-in counted as lost: a plain refresh concerns nobody else.
+const COMMIT: &str = "WITH old AS (
+        SELECT needs_reauth FROM keyway.grants
+        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4 FOR UPDATE),
+    stored AS (
+        UPDATE keyway.grants
+        SET generation = $5, key_id = $6, access = $7, refresh = $8, details = $9,
+            fingerprint = $10, expires_at = keyway.now() + $11, needs_reauth = false,
+            claim = NULL, claim_owner = NULL, claimed_at = NULL, claimed_until = NULL,
+            claim_server = NULL, interrupted = 0, lost_answers = 0, postponed_until = NULL
+        FROM old
+        WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4
+        RETURNING old.needs_reauth)
+    SELECT CASE WHEN needs_reauth THEN pg_notify('keyway', $12)::text END FROM stored";
+const KEPT: &str = "SELECT key_id, refresh, details FROM keyway.grants
+    WHERE tenant = $1 AND person = $2 AND grant_id = $3 AND generation = $4";
+/// How many bits of a generation count refreshes.
+const REFRESHES: u32 = 32;
+const TRIES: usize = 8;

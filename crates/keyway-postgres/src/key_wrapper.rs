@@ -1,0 +1,89 @@
+//! The keys of people, and the key that wraps them and is never handed out.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use keyway_secret::Secret;
+use keyway_store::seal::{Context, Key, KeyId};
+use thiserror::Error;
+
+use crate::error::{PostgresError, WrapError};
+use crate::settings::read_private;
+
+/// Wraps keys with a key of its own, which does not leave it.
+///
+/// Each person has a data key; the database keeps it wrapped. Calls may block for as long as a
+/// service takes to answer: a person's key is asked for once and then kept in memory.
+pub trait KeyWrapper: Send + Sync + Debug {
+    /// Returns the public name of the wrapping key.
+    fn id(&self) -> KeyId;
+
+    /// Wraps a key. What it is for goes along and must be the same when it is unwrapped.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be wrapped.
+    fn wrap(&self, key: &Secret<[u8; 32]>, context: &[u8]) -> Result<Vec<u8>, WrapError>;
+
+    /// Unwraps what [`wrap`](Self::wrap) returned.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`WrapError::Rejected`] if it was changed, or wrapped with another key or for
+    /// another purpose.
+    fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Secret<[u8; 32]>, WrapError>;
+}
+
+/// A wrapping key in a file: 32 bytes or 64 hexadecimal digits.
+#[derive(Debug)]
+pub struct FileKey {
+    key: Key,
+    id: KeyId,
+}
+
+impl FileKey {
+    /// Reads the key.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`PostgresError::Exposed`] if others can read the file, and
+    /// [`PostgresError::Wrapper`] if it holds no key.
+    pub fn read(path: &Path) -> Result<Self, PostgresError> {
+        let text = read_private(path)?;
+        let no_key = || PostgresError::Wrapper {
+            source: WrapError::Away(Box::new(NoKey(path.to_owned()))),
+        };
+        let key = Key::parse(text.expose().as_bytes()).ok_or_else(no_key)?;
+        // What is derived from it wraps: the same file can serve another purpose elsewhere.
+        let key = key.derive("wrap people's keys")?;
+        let id = key.id()?;
+        Ok(Self { key, id })
+    }
+}
+
+impl KeyWrapper for FileKey {
+    fn id(&self) -> KeyId {
+        self.id
+    }
+
+    fn wrap(&self, key: &Secret<[u8; 32]>, context: &[u8]) -> Result<Vec<u8>, WrapError> {
+        let sealed = self.key.seal(key.expose(), &place(context));
+        sealed.map_err(|error| WrapError::Away(Box::new(error)))
+    }
+
+    fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Secret<[u8; 32]>, WrapError> {
+        let opened = self.key.open(wrapped, &place(context));
+        let opened = opened.map_err(|_| WrapError::Rejected)?;
+        let bytes = <[u8; 32]>::try_from(opened.expose().as_slice());
+        bytes.map(Secret::new).map_err(|_| WrapError::Rejected)
+    }
+}
+
+fn place(context: &[u8]) -> Context {
+    Context::new("person's key").bytes(context)
+}
+
+/// A file that holds no key.
+#[derive(Debug, Error)]
+#[error("`{}` does not hold 64 hexadecimal digits", .0.display())]
+struct NoKey(PathBuf);

@@ -1,0 +1,176 @@
+//! One data key per person, wrapped in the database, unwrapped once and kept in memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use keyway_secret::Secret;
+use keyway_store::Damage;
+use keyway_store::seal::{Context, Key, KeyId};
+
+use crate::error::{PostgresError, WrapError};
+use crate::key_wrapper::KeyWrapper;
+use crate::person::Person;
+use crate::sessions::Sessions;
+
+/// The key of a person's data.
+#[derive(Clone, Debug)]
+pub(crate) struct PersonKey {
+    pub(crate) id: KeyId,
+    pub(crate) key: Key,
+}
+
+impl PersonKey {
+    /// Seals a value for its place, which names the person, the row, the column and this key.
+    pub(crate) fn seal(&self, plain: &[u8], place: Context) -> Result<Vec<u8>, PostgresError> {
+        Ok(self.key.seal(plain, &place.bytes(self.id.as_bytes()))?)
+    }
+
+    pub(crate) fn open(&self, sealed: &[u8], place: Context) -> Result<Secret<Vec<u8>>, Damage> {
+        self.key.open(sealed, &place.bytes(self.id.as_bytes()))
+    }
+}
+
+/// The keys that were needed so far.
+#[derive(Debug)]
+pub(crate) struct PersonKeys {
+    wrapper: Arc<dyn KeyWrapper>,
+    /// Never held across an await or a call to the wrapper.
+    known: Mutex<HashMap<Person, PersonKey>>,
+}
+
+impl PersonKeys {
+    pub(crate) fn new(wrapper: Arc<dyn KeyWrapper>) -> Self {
+        Self {
+            wrapper,
+            known: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn wrapper_id(&self) -> KeyId {
+        self.wrapper.id()
+    }
+
+    /// Returns the key that a row names.
+    pub(crate) async fn named(
+        &self,
+        sessions: &Sessions,
+        person: &Person,
+        id: &[u8],
+    ) -> Result<PersonKey, PostgresError> {
+        if let Some(known) = self.cached(person)
+            && known.id.as_bytes() == id
+        {
+            return Ok(known);
+        }
+        // Another replica may have signed the person out and in again.
+        match self.load(sessions, person).await? {
+            Some(key) if key.id.as_bytes() == id => Ok(key),
+            _ => Err(damaged(Damage::Missing)),
+        }
+    }
+
+    /// Returns the key of a person, and makes one for a person who has none.
+    pub(crate) async fn current(
+        &self,
+        sessions: &Sessions,
+        person: &Person,
+    ) -> Result<PersonKey, PostgresError> {
+        if let Some(found) = self.load(sessions, person).await? {
+            return Ok(found);
+        }
+        let new = PersonKey {
+            id: KeyId::random()?,
+            key: Key::random()?,
+        };
+        let wrapped = self
+            .wrapper
+            .wrap(&Secret::new(*new.key.expose()), &purpose(person, &new.id))
+            .map_err(|source| PostgresError::Wrapper { source })?;
+        sessions
+            .query(
+                "store a person's key",
+                Some(person),
+                "INSERT INTO keyway.person_keys (tenant, person, key_id, wrapper, wrapped)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                &[
+                    &person.tenant(),
+                    &person.person(),
+                    &new.id.as_bytes().as_slice(),
+                    &self.wrapper.id().as_bytes().as_slice(),
+                    &wrapped,
+                ],
+            )
+            .await?;
+        // Another replica may have been faster; its key counts then.
+        let stored = self.load(sessions, person).await?;
+        stored.ok_or_else(|| damaged(Damage::Missing))
+    }
+
+    /// Returns a key without asking the database, if it was needed before.
+    pub(crate) fn cached(&self, person: &Person) -> Option<PersonKey> {
+        self.lock().get(person).cloned()
+    }
+
+    pub(crate) fn forget(&self, person: &Person) {
+        self.lock().remove(person);
+    }
+
+    async fn load(
+        &self,
+        sessions: &Sessions,
+        person: &Person,
+    ) -> Result<Option<PersonKey>, PostgresError> {
+        let rows = sessions
+            .query(
+                "read a person's key",
+                Some(person),
+                "SELECT key_id, wrapped FROM keyway.person_keys WHERE tenant = $1 AND person = $2",
+                &[&person.tenant(), &person.person()],
+            )
+            .await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let id = KeyId::from_slice(row.get(0)).ok_or_else(|| damaged(Damage::UnknownFormat))?;
+        // A wrapper that is away stops nobody whose key is known.
+        if let Some(known) = self.cached(person).filter(|known| known.id == id) {
+            return Ok(Some(known));
+        }
+        let opened = self.wrapper.unwrap(row.get(1), &purpose(person, &id));
+        let opened = opened.map_err(|source| match source {
+            WrapError::Rejected => damaged(Damage::Altered),
+            source @ WrapError::Away(_) => PostgresError::Wrapper { source },
+        })?;
+        let key = PersonKey {
+            id,
+            key: Key::from_bytes(opened.expose()),
+        };
+        let mut known = self.lock();
+        if known.len() >= MOST_KNOWN {
+            // Rare, and costs each person one call to the wrapper: no order has to be kept.
+            known.clear();
+        }
+        known.insert(person.clone(), key.clone());
+        drop(known);
+        Ok(Some(key))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Person, PersonKey>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Names what a wrapped key is for, so that keys swapped between people do not open.
+fn purpose(person: &Person, id: &KeyId) -> [u8; 32] {
+    person
+        .place("postgres person key")
+        .bytes(id.as_bytes())
+        .digest()
+}
+
+fn damaged(how: Damage) -> PostgresError {
+    PostgresError::corrupt("the key of a person", how)
+}
+
+/// About 10 MB.
+const MOST_KNOWN: usize = 50_000;

@@ -1,0 +1,240 @@
+//! The session that shows that this replica lives, and hears what others announce.
+//!
+//! ```text
+//!   open ─▶ connected ─ lock, register ─▶ held ─ connection ends ─▶ lost ─ connect ─▶ connected
+//!                                           │
+//!                                           └─ stop: unregister, unlock ─▶ ended
+//! ```
+//!
+//! While it is lost, nothing is claimed: others may think that this replica died. It is registered
+//! all that time; only [`end`](Session::end) takes the registration away, which others take as the
+//! word of the replica itself that it is gone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc::SyncSender};
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_postgres::{AsyncMessage, Client, Config};
+
+use crate::error::PostgresError;
+use crate::tls::Tls;
+
+/// What the rest of the replica knows of its session.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    pub(crate) owner: i64,
+    is_held: watch::Sender<bool>,
+    /// Who wants to be told of which topic; the lock is never held across an await.
+    listeners: Mutex<HashMap<String, Vec<Weak<dyn Listener>>>>,
+}
+
+/// Told of announcements.
+pub(crate) trait Listener: Send + Sync + std::fmt::Debug {
+    /// Something was announced, or may have been. Runs on the replica's runtime, never blocks.
+    fn heard(&self, news: News);
+}
+
+/// Why a listener is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    Announced,
+    /// The session was lost for a while: perhaps nothing was announced.
+    Missed,
+}
+
+/// How a session is started.
+#[derive(Clone)]
+pub(crate) struct Start {
+    pub(crate) config: Config,
+    pub(crate) tls: Tls,
+    pub(crate) presence: Arc<Presence>,
+}
+
+/// Asks the keeper to end; it answers when others can see that.
+pub(crate) type Stop = oneshot::Sender<SyncSender<()>>;
+
+impl Presence {
+    pub(crate) fn new(owner: i64) -> Self {
+        Self {
+            owner,
+            is_held: watch::Sender::new(false),
+            listeners: Mutex::default(),
+        }
+    }
+
+    /// Waits a little until the lock is held.
+    pub(crate) async fn held(&self) -> Result<(), PostgresError> {
+        let mut is_held = self.is_held.subscribe();
+        let held = is_held.wait_for(|held| *held);
+        match tokio::time::timeout(PATIENCE, held).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(PostgresError::LostLock),
+        }
+    }
+
+    /// Tells the listener of a topic until it is dropped.
+    pub(crate) fn listen(&self, topic: String, listener: Weak<dyn Listener>) {
+        let mut all = self.lock();
+        all.retain(|_, of_topic| {
+            of_topic.retain(|listener| listener.strong_count() > 0);
+            !of_topic.is_empty()
+        });
+        all.entry(topic).or_default().push(listener);
+    }
+
+    /// Tells the listeners of one topic, or of all.
+    fn tell(&self, topic: Option<&str>) {
+        let all = self.lock();
+        let news = topic.map_or(News::Missed, |_| News::Announced);
+        let heard = |of_topic: &Vec<Weak<dyn Listener>>| {
+            for listener in of_topic.iter().filter_map(Weak::upgrade) {
+                listener.heard(news);
+            }
+        };
+        match topic {
+            Some(topic) => all.get(topic).into_iter().for_each(heard),
+            None => all.values().for_each(heard),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Vec<Weak<dyn Listener>>>> {
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session that holds the lock of its owner.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    /// Reads what the server sends; ends with the connection.
+    reader: JoinHandle<()>,
+    owner: i64,
+}
+
+impl Session {
+    /// Connects, takes the lock and registers.
+    pub(crate) async fn begin(start: &Start) -> Result<Self, PostgresError> {
+        let failed = || PostgresError::statement("show that this replica lives");
+        let connecting = start.config.connect(start.tls.clone());
+        let connected = tokio::time::timeout(CONNECT, connecting).await;
+        let connected = connected.map_err(|_| PostgresError::Unreachable { source: None })?;
+        let (client, mut connection) = connected.map_err(failed())?;
+        let presence = Arc::clone(&start.presence);
+        let reader = tokio::spawn(async move {
+            while let Some(Ok(message)) =
+                std::future::poll_fn(|cx| connection.poll_message(cx)).await
+            {
+                if let AsyncMessage::Notification(told) = message {
+                    presence.tell(Some(told.payload()));
+                }
+            }
+        });
+        Ok(Self {
+            client,
+            reader,
+            owner: start.presence.owner,
+        })
+    }
+
+    /// Takes the lock, which a session of ours that the server still believes in may hold.
+    pub(crate) async fn hold(&self) -> Result<(), PostgresError> {
+        let failed = || PostgresError::statement("show that this replica lives");
+        let owner = self.owner;
+        self.client
+            .execute("SELECT pg_advisory_lock($1)", &[&owner])
+            .await
+            .map_err(failed())?;
+        self.client
+            .execute(
+                "INSERT INTO keyway.replicas (owner) VALUES ($1) ON CONFLICT DO NOTHING",
+                &[&owner],
+            )
+            .await
+            .map_err(failed())?;
+        let listening = self.client.batch_execute("LISTEN keyway").await;
+        listening.map_err(failed())
+    }
+
+    /// Says to others that this replica is gone.
+    async fn end(self) {
+        let owner = self.owner;
+        // Whatever fails here: the lock ends with the session, and others find out by two looks.
+        let ended = async {
+            self.client
+                .execute("DELETE FROM keyway.in_use WHERE owner = $1", &[&owner])
+                .await?;
+            self.client
+                .execute("DELETE FROM keyway.replicas WHERE owner = $1", &[&owner])
+                .await?;
+            self.client
+                .execute("SELECT pg_advisory_unlock($1)", &[&owner])
+                .await
+        };
+        drop(tokio::time::timeout(GOODBYE, ended).await);
+    }
+}
+
+/// Keeps the lock for as long as the replica lives.
+///
+/// Dropping the future closes the session without a word, as a crash would.
+pub(crate) async fn keep(
+    start: Start,
+    mut session: Session,
+    mut stop: oneshot::Receiver<SyncSender<()>>,
+) {
+    let presence = Arc::clone(&start.presence);
+    presence.is_held.send_replace(true);
+    loop {
+        tokio::select! {
+            // Stopping wins over a connection that ends at the same moment.
+            biased;
+            done = &mut stop => {
+                presence.is_held.send_replace(false);
+                session.end().await;
+                return acknowledge(done);
+            }
+            _ = &mut session.reader => {}
+        }
+        presence.is_held.send_replace(false);
+        session = tokio::select! {
+            biased;
+            done = &mut stop => return acknowledge(done),
+            session = again(&start) => session,
+        };
+        presence.is_held.send_replace(true);
+        // What was announced in between was not heard.
+        presence.tell(None);
+    }
+}
+
+fn acknowledge(done: Result<SyncSender<()>, oneshot::error::RecvError>) {
+    if let Ok(done) = done {
+        // Nobody waits any longer: then nobody has to be told.
+        let _ = done.try_send(());
+    }
+}
+
+/// Tries until there is a session that holds the lock.
+async fn again(start: &Start) -> Session {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if let Ok(session) = Session::begin(start).await
+            && session.hold().await.is_ok()
+        {
+            return session;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// How long a claim waits for a lock that was just lost.
+const PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT: Duration = Duration::from_secs(5);
+const GOODBYE: Duration = Duration::from_millis(800);
+/// Short: others believe for 400 ms in an owner that lost its lock.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);

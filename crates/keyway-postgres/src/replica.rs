@@ -1,0 +1,80 @@
+//! A replica, and the stores of people on it.
+
+use std::sync::Arc;
+
+use keyway_store::StoreError;
+
+use crate::error::PostgresError;
+use crate::grants::{self, PostgresGrants};
+use crate::key_wrapper::KeyWrapper;
+use crate::live_replica::LiveReplica;
+use crate::person::Person;
+use crate::records::{PostgresDocuments, PostgresRecords};
+use crate::settings::Settings;
+
+/// One process that uses the database, as an owner of claims of its own.
+///
+/// It runs its connections on a thread of its own. It lives until the last store of it is dropped;
+/// then it frees its lock, for which dropping waits at most a second.
+#[derive(Clone, Debug)]
+pub struct Replica(Arc<LiveReplica>);
+
+impl Replica {
+    /// Connects, brings the schema up to date and shows to others that this replica lives.
+    ///
+    /// Blocks; not to be called from asynchronous code.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the database cannot be used: it is away, a standby, read-only, another
+    /// program's, made by a newer version or with another key, or behind a pooler that shares
+    /// sessions.
+    pub fn open(settings: &Settings, wrapper: Arc<dyn KeyWrapper>) -> Result<Self, PostgresError> {
+        let replica = Arc::new(LiveReplica::start(settings, wrapper)?);
+        replica.wait(grants::recover(&replica))?;
+        Ok(Self(replica))
+    }
+
+    /// Returns the sign-ins of a person.
+    #[must_use]
+    pub fn grants(&self, person: Person) -> PostgresGrants {
+        PostgresGrants::new(Arc::clone(&self.0), person)
+    }
+
+    /// Returns the client registrations of a person or a tenant.
+    #[must_use]
+    pub fn records(&self, person: Person) -> PostgresRecords {
+        PostgresRecords::new(Arc::clone(&self.0), person)
+    }
+
+    /// Returns the cached documents of a person or a tenant.
+    #[must_use]
+    pub fn documents(&self, person: Person) -> PostgresDocuments {
+        PostgresDocuments::new(Arc::clone(&self.0), person)
+    }
+
+    /// Deletes everything of a person and destroys the key of their data, on every replica.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is still stored.
+    pub fn forget(&self, person: &Person) -> Result<(), StoreError> {
+        let forgotten = async {
+            self.0
+                .sessions
+                .query(
+                    "sign a person out",
+                    Some(person),
+                    "WITH key AS (DELETE FROM keyway.person_keys WHERE tenant = $1 AND person = $2),
+                          grants AS (DELETE FROM keyway.grants WHERE tenant = $1 AND person = $2),
+                          records AS (DELETE FROM keyway.records WHERE tenant = $1 AND person = $2)
+                     SELECT pg_notify('keyway', $3)::text",
+                    &[&person.tenant(), &person.person(), &person.topic()],
+                )
+                .await?;
+            self.0.keys.forget(person);
+            Ok(())
+        };
+        Ok(self.0.wait(forgotten)?)
+    }
+}

@@ -1,0 +1,281 @@
+//! Databases and rows that must not be used: each is refused with its own error.
+
+use std::sync::Arc;
+
+use keyway_postgres::{FileKey, Person, PostgresError, Replica, Settings};
+use keyway_store::conformance::Backend as _;
+use keyway_store::{Damage, GrantKey, GrantStore, RecordStore as _, StoreError};
+
+use crate::pooler::Pooler;
+use crate::processes::{CLAIM, grant, tokens};
+use crate::server::{Database, Server, ada, settings, write_private};
+
+/// What opening says, in the words of a person's terminal.
+fn refusal(database: &Database<'_>) -> String {
+    let error = database.try_replica().unwrap_err();
+    assert!(error.hint().is_some(), "{error} says what to do next");
+    error.to_string()
+}
+
+#[test]
+fn empty_database_gets_the_schema_once_however_many_start() {
+    let database = Server::shared().database();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| database.replica());
+        }
+    });
+    assert_eq!(
+        database.sql("SELECT count(*), max(version) FROM keyway.store"),
+        "1|1"
+    );
+}
+
+#[test]
+fn newer_schema_is_refused_unless_it_says_that_this_version_can_go_on() {
+    let database = Server::shared().database();
+    drop(database.replica());
+    database.sql("UPDATE keyway.store SET version = 2, usable_by = 1");
+    drop(database.replica());
+    database.sql("UPDATE keyway.store SET version = 3, usable_by = 2");
+    let refused = "the database has schema 3, and this version knows schemas up to 1";
+    assert_eq!(refusal(&database), refused);
+    assert_eq!(database.sql("SELECT version FROM keyway.store"), "3");
+}
+
+#[test]
+fn schema_of_another_program_is_refused_and_left_alone() {
+    let database = Server::shared().database();
+    database.sql("CREATE SCHEMA keyway CREATE TABLE store (name text)");
+    let refused = "the database has a schema `keyway` that is not Keyway's";
+    assert_eq!(refusal(&database), refused);
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'keyway'";
+    assert_eq!(database.sql(tables), "1");
+}
+
+#[test]
+fn read_only_database_is_refused() {
+    let database = Server::shared().database();
+    let name = &database.name;
+    database.sql(&format!(
+        "ALTER DATABASE {name} SET default_transaction_read_only = on"
+    ));
+    assert_eq!(refusal(&database), "the database is read-only");
+}
+
+#[test]
+fn role_that_row_level_security_does_not_bind_is_refused() {
+    let database = Server::shared().database();
+    let settings = Settings::new(&database.address("super")).unwrap();
+    let refused = Replica::open(&settings, Arc::new(database.key())).unwrap_err();
+    let expected = "the role `super` is exempt from row-level security";
+    assert_eq!(refused.to_string(), expected);
+}
+
+#[test]
+fn store_of_another_key_is_refused() {
+    let database = Server::shared().database();
+    drop(database.replica());
+    let path = database.place.path().join("other");
+    write_private(&path, &"6b".repeat(32));
+    let other = FileKey::read(&path).unwrap();
+    let refused = Replica::open(&database.settings(), Arc::new(other)).unwrap_err();
+    assert!(
+        matches!(refused, PostgresError::OtherKey { .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn database_that_is_not_there_is_named_as_such() {
+    let mut database = Server::shared().database();
+    database.name = "absent".to_owned();
+    assert_eq!(refusal(&database), "the database refuses the connection");
+    let nowhere = Settings::new("postgres://keyway@%2Fnowhere/keyway").unwrap();
+    let away = Replica::open(&nowhere, Arc::new(database.key())).unwrap_err();
+    assert!(matches!(away, PostgresError::Unreachable { .. }), "{away}");
+    assert!(away.is_transient());
+}
+
+#[test]
+fn standby_is_refused() {
+    let primary = Server::start();
+    let database = primary.database();
+    drop(database.replica());
+    let standby = primary.standby();
+    let address = database.address("keyway");
+    let [from, to] =
+        [primary.folder(), standby.folder()].map(|it| it.to_str().unwrap().replace('/', "%2F"));
+    let there = settings(&address.replace(&from, &to), database.place.path());
+    let refused = Replica::open(&there, Arc::new(database.key())).unwrap_err();
+    assert_eq!(refused.to_string(), "the database is a standby");
+}
+
+#[test]
+fn pooler_that_shares_sessions_is_refused_with_the_reason() {
+    let database = Server::shared().database();
+    drop(database.replica());
+    for more in [
+        "",
+        "ignore_startup_parameters = options",
+        "ignore_startup_parameters = options\ndefault_pool_size = 1",
+    ] {
+        let pooler = Pooler::start(&database, more);
+        let there = settings(&pooler.address, database.place.path());
+        let refused = Replica::open(&there, Arc::new(database.key())).unwrap_err();
+        assert!(
+            matches!(refused, PostgresError::Pooler),
+            "{more}: {refused}"
+        );
+        assert!(
+            refused
+                .hint()
+                .is_some_and(|hint| hint.contains("session mode"))
+        );
+    }
+}
+
+/// Two sign-ins of one person and one of another, all of the same tenant.
+fn three(database: &Database<'_>) -> [keyway_postgres::PostgresGrants; 2] {
+    let replica = database.replica();
+    let bob = Person::new("acme", "https://idp.example bob").unwrap();
+    let [ada, bob] = [ada(), bob].map(|person| replica.grants(person));
+    ada.put(&grant(), &tokens("ada")).unwrap();
+    ada.put(&other(), &tokens("other")).unwrap();
+    bob.put(&grant(), &tokens("bob")).unwrap();
+    [ada, bob]
+}
+
+fn other() -> GrantKey {
+    grant().account("other")
+}
+
+#[test]
+fn swapped_rows_columns_and_generations_do_not_open() {
+    for (what, sql) in [
+        (
+            "between sign-ins of a person",
+            "UPDATE keyway.grants SET access = (SELECT access FROM keyway.grants
+                 WHERE person LIKE '%ada' AND name LIKE '%other%'::bytea)",
+        ),
+        (
+            "between people",
+            "UPDATE keyway.grants g SET (access, key_id) = (SELECT access, key_id
+                 FROM keyway.grants WHERE person LIKE '%bob')",
+        ),
+        (
+            "between columns",
+            "UPDATE keyway.grants SET access = refresh",
+        ),
+        (
+            "to another generation",
+            "UPDATE keyway.grants SET generation = generation + 1",
+        ),
+        (
+            "cut short",
+            "UPDATE keyway.grants SET access = substring(access FOR 20)",
+        ),
+        (
+            "to another key",
+            "UPDATE keyway.grants SET key_id = sha256('x')",
+        ),
+        (
+            "keys between people",
+            "UPDATE keyway.person_keys p SET (key_id, wrapped) = (SELECT key_id, wrapped
+                 FROM keyway.person_keys WHERE person LIKE '%bob')",
+        ),
+    ] {
+        let database = Server::shared().database();
+        drop(three(&database));
+        database.sql(sql);
+        // A new process: nothing is in memory.
+        let store = database.open();
+        let error = store.read(&grant()).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::Corrupt {
+                    how: Damage::Altered | Damage::Missing,
+                    ..
+                }
+            ),
+            "{what}: {error}"
+        );
+    }
+}
+
+#[test]
+fn refresh_token_with_a_foreign_fingerprint_is_not_handed_out() -> Result<(), StoreError> {
+    let database = Server::shared().database();
+    let [ada, _] = three(&database);
+    database.sql("UPDATE keyway.grants SET fingerprint = sha256('x')");
+    let generation = ada.read(&grant())?.unwrap().generation;
+    let refused = ada.claim(&grant(), generation, CLAIM).unwrap_err();
+    assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused}");
+    Ok(())
+}
+
+#[test]
+fn query_that_does_not_say_for_whom_sees_nothing() {
+    let database = Server::shared().database();
+    let [_ada, _bob] = three(&database);
+    let replica = database.replica();
+    replica
+        .records(ada())
+        .put("client", b"registration")
+        .unwrap();
+    let ask = |before: &str, table: &str| {
+        database.sql(&format!(
+            "SET ROLE keyway; {before}; SELECT count(*) FROM keyway.{table}"
+        ))
+    };
+    for table in ["grants", "person_keys", "records"] {
+        assert_eq!(ask("SELECT", table).trim(), "0", "{table}");
+        let half = "SET keyway.tenant = 'acme'";
+        assert_eq!(ask(half, table), "0", "{table}: without a person");
+    }
+    let whole = "SET keyway.tenant = 'acme'; SET keyway.person = 'https://idp.example bob'";
+    assert_eq!(ask(whole, "grants"), "1");
+    let written = "SET keyway.tenant = 'acme'; SET keyway.person = 'https://idp.example bob';
+                   UPDATE keyway.grants SET needs_reauth = true";
+    ask(written, "grants");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM keyway.grants WHERE needs_reauth"),
+        "1"
+    );
+}
+
+#[test]
+fn signing_a_person_out_destroys_their_key_and_nobody_elses() -> Result<(), StoreError> {
+    let database = Server::shared().database();
+    let [ada_here, bob] = three(&database);
+    let replica = database.replica();
+    let mut feed = replica.grants(ada()).change_feed()?;
+    database.replica().forget(&ada())?;
+    assert!(
+        feed.wait(std::time::Duration::from_secs(5))?,
+        "others hear of it"
+    );
+    assert!(ada_here.read(&grant())?.is_none());
+    assert_eq!(bob.read(&grant())?.unwrap().access.expose(), "access-bob");
+    assert_eq!(database.sql("SELECT count(*) FROM keyway.person_keys"), "1");
+    // Signing in again makes a new key, also where the old one is in memory.
+    ada_here.put(&grant(), &tokens("again"))?;
+    let again = database.open().read(&grant())?.unwrap();
+    assert_eq!(again.access.expose(), "access-again");
+    Ok(())
+}
+
+#[test]
+fn no_token_is_in_the_database_in_the_open() {
+    let database = Server::shared().database();
+    let [_ada, _bob] = three(&database);
+    let dump = database.sql("SELECT * FROM keyway.grants; SELECT * FROM keyway.person_keys");
+    for secret in ["access-ada", "refresh-ada", "5a5a5a5a"] {
+        let hexadecimal: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert!(
+            !dump.contains(secret) && !dump.contains(&hexadecimal),
+            "{secret}"
+        );
+    }
+}

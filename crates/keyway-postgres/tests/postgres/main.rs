@@ -1,0 +1,13 @@
+//! The stores on a real PostgreSQL, which these tests start themselves.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail the test"
+)]
+
+mod bad_input;
+mod conformance;
+mod faults;
+mod pooler;
+mod processes;
+mod server;
