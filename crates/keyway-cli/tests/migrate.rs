@@ -78,7 +78,7 @@ fn seed_5_7_7_a_literal_becomes_a_variable_that_is_listed_and_kept() {
     assert!(
         folder
             .read("README.md")
-            .contains("| `SUPABASE_ACCESS_TOKEN` | yes |")
+            .contains("| `SUPABASE_ACCESS_TOKEN` | header `Authorization` of db |")
     );
     let canary = Canary::literal(&token());
     assert_eq!(canary.leak(&outcome.everything()), None);
@@ -112,9 +112,9 @@ fn without_write_the_changes_are_shown_and_none_is_made() {
     +
     +### Variables
     +
-    +| Variable | Needed | Used for | How to get it |
-    +|---|---|---|---|
-    +| `SUPABASE_ACCESS_TOKEN` | yes | header `Authorization` of db | ask the provider of the server |
+    +| Variable | Used for | How to get it |
+    +|---|---|---|
+    +| `SUPABASE_ACCESS_TOKEN` | header `Authorization` of db | create it at <https://supabase.com/dashboard/account/tokens>: one key for this use alone, so that it can be revoked alone |
     +
     +Set them in the shell that starts your client:
     +
@@ -397,6 +397,66 @@ fn foreign_file_is_named_and_left_alone() {
     assert!(outcome.stderr.contains("VS Code"), "{}", outcome.stderr);
     assert_eq!(folder.read(".mcp.json"), text);
     assert_eq!(folder.files().len(), 1);
+}
+
+#[test]
+fn a_hosts_own_folder_gets_neither_readme_nor_values() {
+    let token = token();
+    let text = format!(
+        r#"{{"servers": {{"db": {{"type": "http", "url": "https://h.example/mcp", "headers": {{"Authorization": "Bearer {token}"}}}}}}}}"#
+    );
+    let folder = Folder::new()
+        .file(".vscode/mcp.json", text)
+        .repository(&[".vscode/mcp.json"]);
+    let outcome = run(
+        &folder,
+        &["migrate", "env", "--config", ".vscode/mcp.json", "--write"],
+    );
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let after = folder.read(".vscode/mcp.json");
+    assert!(
+        after.contains("Bearer ${input:supabase_access_token}"),
+        "{after}"
+    );
+    assert!(after.contains("\"password\": true"), "{after}");
+    assert!(
+        outcome
+            .stdout
+            .contains("the host asks for these from now on: SUPABASE_ACCESS_TOKEN")
+    );
+    let mut files = folder.files();
+    files.retain(|file| !file.starts_with(".git/"));
+    assert_eq!(
+        files,
+        [".env", ".env.example", ".gitignore", ".vscode/mcp.json"]
+    );
+    assert_eq!(leaks(&folder, &Canary::literal(&token)), [".env"]);
+}
+
+#[test]
+fn codex_gets_the_name_of_the_variable() {
+    let token = token();
+    let text = format!(
+        "[mcp_servers.db]\nurl = \"https://h.example/mcp\"\nhttp_headers = {{ Authorization = \"Bearer {token}\" }}\n"
+    );
+    let folder = Folder::new().file(".codex/config.toml", text);
+    let outcome = run(
+        &folder,
+        &[
+            "migrate",
+            "env",
+            "--config",
+            ".codex/config.toml",
+            "--write",
+        ],
+    );
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let after = folder.read(".codex/config.toml");
+    assert_eq!(
+        after,
+        "[mcp_servers.db]\nurl = \"https://h.example/mcp\"\nbearer_token_env_var = \"SUPABASE_ACCESS_TOKEN\"\n"
+    );
+    assert_eq!(leaks(&folder, &Canary::literal(&token)), [".env"]);
 }
 
 #[test]

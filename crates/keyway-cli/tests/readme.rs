@@ -24,9 +24,9 @@ fn section_is_printed_and_nothing_is_written() {
 
     ### Variables
 
-    | Variable | Needed | Used for | How to get it |
-    |---|---|---|---|
-    | `API_TOKEN` | yes | header `Authorization` of search | ask the provider of the server |
+    | Variable | Used for | How to get it |
+    |---|---|---|
+    | `API_TOKEN` | header `Authorization` of search | ask the provider of the server |
 
     Set them in the shell that starts your client:
 

@@ -297,6 +297,7 @@ codes! {
             "check that the file is there, and let it be executed: chmod +x FILE"
         HelperOutsidePlugin "helper-outside-plugin" => TOKEN HELPER Failed PluginAuthor NO
             "move the program into the plugin's folder"
+        HelperRunsOnce "helper-runs-once"
         HostVariableRedefined "host-variable-redefined"
         IgnoredKey "ignored-key"
         InsecureUrl "insecure-url"

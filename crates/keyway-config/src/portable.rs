@@ -11,6 +11,7 @@
 
 mod entry;
 mod layout;
+mod naming;
 mod text;
 
 use keyway_secret::Secret;
@@ -26,8 +27,9 @@ use crate::source::Span;
 use crate::transport::Transport;
 
 pub use self::entry::{Loss, WrittenEntry, write};
-pub use self::layout::{HostValue, MergeFault, merge, new_file};
-pub use self::text::{Piece, PortableText, Slot};
+pub use self::layout::{HostValue, MergeFault, merge, new_file, put, with_input};
+pub use self::naming::{NamedCredential, NamedPlace, with_names};
+pub use self::text::{Piece, PortableText, Slot, input_id};
 
 /// A literal credential that a scanner found in a field.
 #[derive(Debug, Clone)]

@@ -88,6 +88,8 @@ pub enum EnvObstacle {
     Tracked,
     /// It is a link, and what it leads to may not be ignored.
     Link,
+    /// The folder is a person's home, where no `.env` belongs.
+    Home,
 }
 
 /// Says whether a file may be changed: its text means the same to every reader that takes it.

@@ -3,6 +3,8 @@
 //! Made from the entries, plus what only the author knows: a `keyway` object in the manifest with
 //! `variables.<NAME>.obtain`, `variables.<NAME>.permissions` and `servers.<name>.permissions`.
 
+mod obtain;
+
 use std::fmt::Write as _;
 
 use keyway_config::declared::{DeclaredServer, Endpoint, OAuth};
@@ -11,13 +13,21 @@ use keyway_config::edit::TextChange;
 use keyway_config::json::{Node, Value};
 use keyway_config::method::Method;
 use keyway_config::plugin::Plugin;
+use keyway_config::template::is_asked_for;
 use keyway_config::usage::{Use, names, uses};
 use thiserror::Error;
+
+use self::obtain::how_to_get;
 
 /// Writes the section, markers included; the same plugin always gives the same text.
 #[must_use]
 pub fn section(plugin: &Plugin) -> String {
     let mut text = format!("{BEGIN}\n## Authentication\n\n");
+    if plugin.servers().next().is_none() {
+        text.push_str("No MCP server is declared, so there is nothing to set up.\n");
+        text.push_str(END);
+        return text;
+    }
     text.push_str("| Server | Transport | How it authenticates |\n|---|---|---|\n");
     for (_, server) in plugin.servers() {
         let transport = server.transport.as_str();
@@ -114,6 +124,8 @@ fn how(server: &DeclaredServer) -> &'static str {
     }
 }
 
+/// Lists what a person sets, what they may set, and what their host asks them for: a table each,
+/// and none that is empty.
 fn write_variables(plugin: &Plugin, text: &mut String) {
     let uses = uses(plugin);
     let mut names: Vec<&str> = Vec::new();
@@ -122,25 +134,61 @@ fn write_variables(plugin: &Plugin, text: &mut String) {
             names.push(&usage.variable.name);
         }
     }
+    let (asked, own): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| is_asked_for(name));
+    let (optional, needed): (Vec<&str>, Vec<&str>) = own.iter().partition(|name| {
+        let mut of_name = uses.iter().filter(|usage| usage.variable.name == **name);
+        of_name.all(|usage| usage.variable.default.is_some())
+    });
+    write_table(plugin, &uses, ("Variables", &needed), text);
+    if !needed.is_empty() {
+        text.push_str("\nSet them in the shell that starts your client:\n\n```sh\n");
+        for name in &needed {
+            let _ = writeln!(text, "export {name}=…");
+        }
+        text.push_str("```\n");
+    }
+    write_table(plugin, &uses, ("Optional variables", &optional), text);
+    write_table(plugin, &uses, ("Asked for by the host", &asked), text);
+}
+
+fn write_table(
+    plugin: &Plugin,
+    all: &[Use<'_>],
+    (title, names): (&str, &[&str]),
+    text: &mut String,
+) {
     if names.is_empty() {
         return;
     }
-    text.push_str("\n### Variables\n\n");
-    text.push_str("| Variable | Needed | Used for | How to get it |\n|---|---|---|---|\n");
-    for name in &names {
-        let of_name: Vec<&Use<'_>> = uses.iter().filter(|u| u.variable.name == *name).collect();
-        let optional = of_name.iter().all(|usage| usage.variable.default.is_some());
-        let needed = if optional { "no" } else { "yes" };
-        let obtain = note(plugin, &["variables", name, "obtain"]);
-        let obtain = obtain.unwrap_or_else(|| "ask the provider of the server".to_owned());
-        let used = used_for(&of_name);
-        let _ = writeln!(text, "| `{name}` | {needed} | {used} | {} |", cell(&obtain));
-    }
-    text.push_str("\nSet them in the shell that starts your client:\n\n```sh\n");
+    let (first, last) = match title {
+        "Optional variables" => ("Variable", "Without it"),
+        "Asked for by the host" => ("Setting", "How to get it"),
+        _ => ("Variable", "How to get it"),
+    };
+    let _ = write!(
+        text,
+        "\n### {title}\n\n| {first} | Used for | {last} |\n|---|---|---|\n"
+    );
     for name in names {
-        let _ = writeln!(text, "export {name}=…");
+        let of_name: Vec<&Use<'_>> = all.iter().filter(|u| u.variable.name == *name).collect();
+        let mut prompts = plugin.prompts().filter(|prompt| prompt.variable == *name);
+        let prompt = prompts.next();
+        let shown = prompt.map_or(*name, |prompt| prompt.key.as_str());
+        let default = of_name
+            .iter()
+            .find_map(|usage| usage.variable.default.as_deref());
+        let obtain = note(plugin, &["variables", name, "obtain"]).map(|text| cell(&text));
+        let described = || prompt?.description.as_deref().map(cell);
+        let last = match default.filter(|_| title == "Optional variables") {
+            Some(default) if obtain.is_none() => format!("`{}`", cell(default)),
+            _ => obtain
+                .or_else(described)
+                .or_else(|| how_to_get(name))
+                .unwrap_or_else(|| "ask the provider of the server".to_owned()),
+        };
+        let used = used_for(&of_name);
+        let _ = writeln!(text, "| `{}` | {used} | {last} |", cell(shown));
     }
-    text.push_str("```\n");
 }
 
 fn used_for(uses: &[&Use<'_>]) -> String {
@@ -285,9 +333,9 @@ mod tests {
         let text = section(&plugin());
         for line in [
             "| search | http | a token that you set in a variable |",
-            "| `API_TOKEN` | yes | header `Authorization` of search | Settings \\| Tokens |",
-            "| `TENANT_ID` | yes | address of search | ask the provider of the server |",
-            "| `LOG` | no | header `X-Log` of search | ask the provider of the server |",
+            "| `API_TOKEN` | header `Authorization` of search | Settings \\| Tokens |",
+            "| `TENANT_ID` | address of search | ask the provider of the server |",
+            "| `LOG` | header `X-Log` of search | `info` |",
             "export API_TOKEN=…",
             "- docs: `read`, `write`",
             "- wiki: the permissions (scopes) that the server asks for are shown when you sign in",
@@ -308,12 +356,37 @@ mod tests {
             text.contains("| neon | stdio | variables that you set |"),
             "{text}"
         );
-        assert!(text.contains("| `NEON_API_KEY` | yes |"), "{text}");
+        assert!(
+            text.contains(
+                "| `NEON_API_KEY` | argument of neon | create it at <https://console.neon.tech/"
+            ),
+            "{text}"
+        );
         let text = how(r#""args": ["start", "${HOST_PLUGIN_ROOT}/x"]"#);
         assert!(
             text.contains("| neon | stdio | nothing to set up |"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_a_host_asks_for_is_named_as_its_file_does_and_no_table_is_empty() {
+        let text = r#"{"inputs": [{"type": "promptString", "id": "tracker-token", "description": "From the profile", "password": true}],
+            "servers": {"tracker": {"type": "http", "url": "https://h.example/mcp",
+            "headers": {"Authorization": "Bearer ${input:tracker-token}"}}}}"#;
+        let text = section(&Plugin::from_text("/p", ".vscode/mcp.json", text));
+        let line = "| `tracker-token` | header `Authorization` of tracker | From the profile |";
+        assert!(text.contains(line), "{text}");
+        assert!(
+            !text.contains("### Variables") && !text.contains("export"),
+            "{text}"
+        );
+        let text = section(&Plugin::from_text(
+            "/p",
+            ".mcp.json",
+            "{\"mcpServers\": {}}",
+        ));
+        assert!(!text.contains('|'), "{text}");
     }
 
     #[test]

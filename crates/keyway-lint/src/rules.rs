@@ -27,6 +27,7 @@ mod foreign_wrapper;
 mod helper_needs_env;
 mod helper_not_executable;
 mod helper_outside_plugin;
+mod helper_runs_once;
 mod host_variable_redefined;
 mod ignored_key;
 mod insecure_url;
@@ -357,6 +358,7 @@ pub const RULES: &[Rule] = &[
     helper_needs_env::RULE,
     helper_not_executable::RULE,
     helper_outside_plugin::RULE,
+    helper_runs_once::RULE,
     host_variable_redefined::RULE,
     ignored_key::RULE,
     insecure_url::RULE,

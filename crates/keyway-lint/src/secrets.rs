@@ -33,6 +33,25 @@ pub use placeholder::is_placeholder;
 pub use reference::is_reference;
 pub use vendor::{Vendor, vendors};
 
+/// Returns the vendor whose credential a variable of this name holds.
+///
+/// That is the one whose own tools read it, or the one that is named in it.
+#[must_use]
+pub fn vendor_of_variable(name: &str) -> Option<&'static Vendor> {
+    if let Some(vendor) = vendor::by_variable(name) {
+        return Some(vendor);
+    }
+    if !is_credential_name(name) {
+        return None;
+    }
+    let words = format!("_{}_", name.to_ascii_uppercase());
+    let named = vendors().iter().filter(|vendor| {
+        let word = vendor.id.to_ascii_uppercase().replace('-', "_");
+        vendor.id.len() > 2 && words.contains(&format!("_{word}_"))
+    });
+    named.max_by_key(|vendor| vendor.id.len())
+}
+
 /// Where a string stands in an entry; decides how suspicious it is by itself.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

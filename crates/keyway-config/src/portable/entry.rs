@@ -1,9 +1,11 @@
 //! An entry in the notation of a target, field by field, and what of it the target cannot say.
 
+mod sign_in;
+
 use super::layout::HostValue;
 use super::text::{Noted, PortableText, Slot, Unwritable};
-use super::{PortableEndpoint, PortableHelper, PortableOAuth, PortableServer};
-use crate::dialect::{Asks, Constant, Dialect, HostField, HostFieldRole as Role, Place};
+use super::{PortableEndpoint, PortableServer};
+use crate::dialect::{Asks, Constant, Dialect, HostFieldRole as Role, Place};
 use crate::transport::Transport;
 
 /// An entry as a host writes it.
@@ -156,7 +158,14 @@ impl Writer<'_> {
             // The contract leaves the word out where it is the usual one.
             (Some(_), Some(_)) if is_local && target.is_contract() => {}
             (Some(key), Some(word)) => self.put(key, HostValue::Text(word.to_owned())),
-            (None, Some(_)) => {}
+            (None, Some(word)) => {
+                if transport == Transport::Sse {
+                    let host = target.name;
+                    let message =
+                        format!("`{word}` is not said: {host} finds the transport out itself");
+                    self.losses.push(loss(message));
+                }
+            }
             (_, None) if is_inferred => {}
             (_, None) => {
                 let why = format!("{} does not speak `{}`", target.name, transport.as_str());
@@ -219,7 +228,10 @@ impl Writer<'_> {
                 slot.filter(|slot| slot.name == *name && self.target.key(Role::EnvNames).is_some());
             let fills_in = self.target.variables_in(Place::Env).write(name).is_some();
             match by_name {
-                Some(_) if !fills_in => self.names.push(name.clone()),
+                Some(slot) if !fills_in => {
+                    self.default_of_name(slot);
+                    self.names.push(name.clone());
+                }
                 _ => {
                     let what = format!("variable `{name}`");
                     values.push((
@@ -234,6 +246,20 @@ impl Writer<'_> {
             self.put(key, HostValue::Members(values));
         }
         Ok(())
+    }
+
+    /// A variable that a field only names has no default there.
+    fn default_of_name(&mut self, slot: &Slot) {
+        if slot.default.is_some() && !slot.is_secret {
+            self.without_default(&slot.name);
+        }
+    }
+
+    fn without_default(&mut self, name: &str) {
+        let host = self.target.name;
+        self.losses.push(loss(format!(
+            "the default of `{name}` is not carried over: {host} has no form for it"
+        )));
     }
 
     fn env_of_remote(&mut self, has_helper: bool) -> Result<(), Loss> {
@@ -279,11 +305,13 @@ impl Writer<'_> {
                 .only_slot("Bearer ")
                 .filter(|_| is_authorization && !fills_in);
             if let (Some(slot), Some(key)) = (bearer, target.key(Role::BearerFromEnv)) {
+                self.default_of_name(slot);
                 self.put(key, HostValue::Text(slot.name.clone()));
                 continue;
             }
             match (text.only_slot(""), target.key(Role::HeadersFromEnv)) {
                 (Some(slot), Some(_)) if !fills_in => {
+                    self.default_of_name(slot);
                     from_env.push((name.clone(), HostValue::Text(slot.name.clone())));
                 }
                 _ => {
@@ -332,123 +360,6 @@ impl Writer<'_> {
         let key = self.required(Role::Headers, "headers")?;
         self.put(key, headers);
         Ok(())
-    }
-
-    fn helper(&mut self, helper: Option<&PortableHelper>) -> Result<(), Loss> {
-        let Some(helper) = helper else { return Ok(()) };
-        let key = self.required(Role::Helper, "programs that print headers")?;
-        let mut words = Vec::with_capacity(helper.words.len());
-        for word in &helper.words {
-            words.push(self.text(word, Place::Command, "the helper")?);
-        }
-        let has_settings =
-            helper.is_per_request || helper.ttl_ms.is_some() || helper.timeout_ms.is_some();
-        if self.target.is_contract() && (helper.is_list || has_settings) {
-            let mut members = vec![("command".to_owned(), HostValue::texts(words))];
-            if helper.is_per_request {
-                members.push(("refresh".to_owned(), HostValue::Text("request".to_owned())));
-            }
-            for (key, value) in [("ttl", helper.ttl_ms), ("timeout", helper.timeout_ms)] {
-                members.extend(value.map(|value| (key.to_owned(), HostValue::Number(value))));
-            }
-            self.put(key, HostValue::Members(members));
-            return Ok(());
-        }
-        if helper.is_per_request {
-            return Err(loss(format!(
-                "{} cannot run a helper for every request",
-                self.target.name
-            )));
-        }
-        if has_settings {
-            self.losses.push(loss(
-                "the times of the helper are not carried over".to_owned(),
-            ));
-        }
-        let is_simple = |word: &String| {
-            word.bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(&b))
-        };
-        if helper.is_list && !words.iter().all(is_simple) {
-            return Err(loss(format!(
-                "{} takes a helper as one line only",
-                self.target.name
-            )));
-        }
-        self.put(key, HostValue::Text(words.join(" ")));
-        Ok(())
-    }
-
-    fn oauth(&mut self, oauth: &PortableOAuth) -> Result<(), Loss> {
-        let target = self.target;
-        let (strings, scopes, port) = match oauth {
-            PortableOAuth::Automatic => return Ok(()),
-            PortableOAuth::Off => {
-                match target
-                    .key(Role::OAuth)
-                    .filter(|_| OAUTH_SWITCH.contains(&target.id))
-                {
-                    Some(key) => self.put(key, HostValue::Flag(false)),
-                    None => self
-                        .losses
-                        .push(loss(format!("{} cannot switch OAuth off", target.name))),
-                }
-                return Ok(());
-            }
-            PortableOAuth::Configured {
-                strings,
-                scopes,
-                callback_port,
-            } => (strings, scopes, callback_port),
-        };
-        let mut values: Vec<(&str, HostValue)> = Vec::new();
-        for (name, text) in strings {
-            let what = format!("OAuth `{name}`");
-            values.push((
-                name.as_str(),
-                HostValue::Text(self.text(text, Place::OAuth, &what)?),
-            ));
-        }
-        if !scopes.is_empty() {
-            values.push(("scopes", HostValue::texts(scopes.iter().cloned())));
-        }
-        values.extend(port.map(|port| ("callbackPort", HostValue::Number(u64::from(port)))));
-        let mut inside = Vec::new();
-        for (name, value) in values {
-            let member = target.oauth.iter().find(|(_, ours)| *ours == name);
-            let direct = target
-                .fields
-                .iter()
-                .find(|field| matches!(field.role, Role::OAuthMember(ours) if ours == name));
-            match (member, direct) {
-                (Some((key, _)), _) => inside.push(((*key).to_owned(), self.scopes(key, value))),
-                (None, Some(HostField { key, .. })) => self.put(key, value),
-                (None, None) => self.losses.push(loss(format!(
-                    "{} has no field for OAuth `{name}`",
-                    target.name
-                ))),
-            }
-        }
-        if !inside.is_empty() {
-            let key = self.required(Role::OAuth, "OAuth")?;
-            self.put(key, HostValue::Members(inside));
-        }
-        Ok(())
-    }
-
-    /// Some hosts want scopes as one string.
-    fn scopes(&self, key: &str, value: HostValue) -> HostValue {
-        let is_one = key == "scope" || self.target.is_contract();
-        match value {
-            HostValue::List(scopes) if is_one => {
-                let scopes: Vec<String> = scopes
-                    .into_iter()
-                    .filter_map(HostValue::into_text)
-                    .collect();
-                HostValue::Text(scopes.join(" "))
-            }
-            value => value,
-        }
     }
 
     fn timeout(&mut self) {
@@ -511,7 +422,13 @@ impl Writer<'_> {
                 self.put(key, HostValue::Text(text));
                 Ok(())
             }
-            None if role == Role::Cwd && text.is_folder() => Ok(()),
+            None if role == Role::Cwd && text.is_folder() => {
+                let host = self.target.name;
+                let message =
+                    format!("{host} has no field for the {what}, and starts it where it likes");
+                self.losses.push(loss(message));
+                Ok(())
+            }
             None => Err(loss(format!(
                 "{} has no field for the {what}",
                 self.target.name
@@ -532,10 +449,7 @@ impl Writer<'_> {
         } = text.write(target, place).map_err(unwritable)?;
         self.asked.extend(asked);
         for name in without_default {
-            self.losses.push(loss(format!(
-                "the default of `{name}` is not carried over: {} has no form for it",
-                target.name
-            )));
+            self.without_default(&name);
         }
         for name in fixed {
             self.losses.push(loss(format!(
@@ -580,6 +494,3 @@ impl Writer<'_> {
 const fn loss(message: String) -> Loss {
     Loss::new(message)
 }
-
-/// Hosts that take `false` for their object of OAuth.
-const OAUTH_SWITCH: &[&str] = &["claude-code", "opencode"];

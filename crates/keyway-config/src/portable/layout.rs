@@ -170,8 +170,12 @@ fn merge_json(
     Ok(text)
 }
 
-/// Adds an input that a file asks for, unless it asks for it already.
-pub(crate) fn with_input(text: &str, slot: &Slot) -> Result<String, MergeFault> {
+/// Adds an input that a file of VS Code asks for, unless it asks for it already.
+///
+/// # Errors
+///
+/// Returns a [`MergeFault`] if `inputs` is something else, or the text is not an object.
+pub fn with_input(text: &str, slot: &Slot) -> Result<String, MergeFault> {
     let tree = json::read(text);
     let root = tree.root.as_ref().and_then(Node::as_object);
     let inputs = root.and_then(|root| root.get("inputs"));
@@ -199,8 +203,13 @@ pub(crate) fn with_input(text: &str, slot: &Slot) -> Result<String, MergeFault> 
     }
 }
 
-/// Adds a member at a path of JSON, with the objects on the way that are missing.
-fn put(text: &str, path: &[&str], value: &HostValue) -> Result<String, MergeFault> {
+/// Adds a member at a path of JSON, with the objects on the way that are missing; one that is
+/// there already stays as it is.
+///
+/// # Errors
+///
+/// Returns a [`MergeFault`] if something else than an object is on the way.
+pub fn put(text: &str, path: &[&str], value: &HostValue) -> Result<String, MergeFault> {
     let tree = json::read(text);
     let unreadable = MergeFault::Unreadable {
         syntax: Syntax::Json.name(),

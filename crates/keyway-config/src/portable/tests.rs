@@ -53,6 +53,7 @@ const ENTRIES: &[&str] = &[
     r#"{"mcpServers": {"off": {"command": "x", "disabled": true}}}"#,
     r#"{"mcpServers": {"sign-in": {"type": "http", "url": "https://h.example/mcp", "oauth": {"clientId": "abc", "scopes": "a b"}}}}"#,
     r#"{"mcpServers": {"helper": {"type": "http", "url": "https://h.example/mcp", "headersHelper": "./sign.sh"}}}"#,
+    r#"{"mcpServers": {"program": {"type": "http", "url": "https://h.example/mcp", "headersHelper": {"command": ["./sign.sh", "-v"], "ttlMs": 5000, "timeoutMs": 900}}}}"#,
     r#"{"mcpServers": {"dollar": {"command": "sh", "args": ["-c", "echo $HOME {env:X} $${Y}"]}}}"#,
     "{\"mcpServers\": {\"odd name\": {\"command\": \"x\", \"args\": [\"line\\nbreak\\ttab\", \"é\", \"yes\", \"1.0\", \"\"]}}}",
 ];

@@ -42,6 +42,19 @@ pub struct Slot {
     pub is_assumed: bool,
 }
 
+impl Slot {
+    /// Makes a slot for a credential.
+    #[must_use]
+    pub fn credential(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            default: None,
+            is_secret: true,
+            is_assumed: false,
+        }
+    }
+}
+
 impl PortableText {
     /// Takes the notation off a template.
     pub(super) fn of(template: &Template, is_secret: &dyn Fn(&str) -> bool) -> Self {
@@ -302,7 +315,8 @@ impl Unwritable {
 }
 
 /// Returns the name under which VS Code asks for a variable.
-pub(super) fn input_id(variable: &str) -> String {
+#[must_use]
+pub fn input_id(variable: &str) -> String {
     variable.to_ascii_lowercase()
 }
 

@@ -11,20 +11,24 @@ use std::sync::Arc;
 
 use keyway_code::Code;
 use keyway_config::diagnostic::{Diagnostic, Severity};
-use keyway_config::document::Document;
+use keyway_config::dialect::{Asks, FileScope};
+use keyway_config::document::{Document, DocumentKind};
 use keyway_config::edit::{self, Edit, TextChange};
 use keyway_config::env_file::parse;
 use keyway_config::environment::Environment;
 use keyway_config::json::{Node, Value};
 use keyway_config::plugin::Plugin;
+use keyway_config::portable::{
+    HostValue, NamedCredential, Slot, input_id, put, with_input, with_names,
+};
 use keyway_config::source::{Pointer, Source};
 use keyway_config::template::Template;
-use keyway_secret::Secret;
+use keyway_secret::{Secret, printable};
 
 use self::around::{add_advice, plan_readme, plan_surroundings};
 use self::store::Store;
-use super::judge::{Candidate, Obstacle, Target, fields, judge};
-use super::names::{Namer, VariableNaming};
+use super::judge::{Candidate, Obstacle, Target, Way, fields, judge};
+use super::names::{Known, Namer, VariableNaming};
 use super::{PluginFiles, Selection, note};
 use crate::literals::{self, Literal, LiteralPlace};
 
@@ -64,6 +68,8 @@ pub struct Move {
     pub value: Secret<String>,
     /// Whether the value is kept in `.env`, and not in the environment alone.
     pub is_in_env_file: bool,
+    /// The variable by which the entry gets it, where the host asks a person for the value.
+    pub asked_as: Option<String>,
 }
 
 /// `.env` before and after; the text may be the same where only the permissions matter.
@@ -105,6 +111,22 @@ pub fn plan(scope: &Selection<'_>, environment: &dyn Environment, around: &Plugi
     plan_named(scope, environment, around, VariableNaming::Usual)
 }
 
+/// Plans the migration to settings that the host of a plugin asks for, where it does.
+#[must_use]
+pub fn plan_asked(
+    scope: &Selection<'_>,
+    environment: &dyn Environment,
+    around: &PluginFiles,
+) -> EnvPlan {
+    let has_manifest = scope.plugin.documents.iter().any(is_manifest);
+    planned(
+        scope,
+        environment,
+        around,
+        (VariableNaming::Usual, has_manifest),
+    )
+}
+
 /// Plans the migration to variables of certain names.
 #[must_use]
 pub fn plan_named(
@@ -113,8 +135,17 @@ pub fn plan_named(
     around: &PluginFiles,
     naming: VariableNaming,
 ) -> EnvPlan {
+    planned(scope, environment, around, (naming, false))
+}
+
+fn planned(
+    scope: &Selection<'_>,
+    environment: &dyn Environment,
+    around: &PluginFiles,
+    (naming, asks): (VariableNaming, bool),
+) -> EnvPlan {
     let mut plan = EnvPlan::default();
-    let candidates = candidates(scope, &mut plan.diagnostics);
+    let candidates = candidates(scope, asks, &mut plan.diagnostics);
     let env_file = around.env.as_ref().map(|text| parse(text.expose()));
     let namer = Namer::new(
         environment,
@@ -122,21 +153,38 @@ pub fn plan_named(
         used_names(scope.plugin),
     );
     let named = named(candidates, namer.naming(naming), around, &mut plan);
-    let changed = changed_documents(&named, &mut plan);
+    let changed = changed_documents(scope.plugin, &named, &mut plan);
     plan.moves = named.iter().map(moved).collect();
+    // What could not be written after all stays where it was.
+    let files: Vec<Arc<str>> = plan
+        .documents
+        .iter()
+        .map(|it| Arc::clone(&it.file))
+        .collect();
+    plan.moves.retain(|moved| files.contains(&moved.file));
     // Two findings in one default are one move.
     plan.moves
         .dedup_by(|a, b| (&a.file, &a.pointer, &a.variable) == (&b.file, &b.pointer, &b.variable));
     if !plan.is_empty() {
         plan_surroundings(scope.plugin, around, &mut plan);
-        plan_readme(scope.plugin, changed, &mut plan);
+        // Only a plugin's own entries are what its README is about.
+        if changed
+            .iter()
+            .any(|document| document.dialect.is_contract())
+        {
+            plan_readme(scope.plugin, changed, &mut plan);
+        }
         add_advice(scope, around, &mut plan);
     }
     plan
 }
 
 /// Finds the literals in question; those that cannot move are reported.
-fn candidates<'a>(scope: &Selection<'a>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Candidate<'a>> {
+fn candidates<'a>(
+    scope: &Selection<'a>,
+    asks: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Candidate<'a>> {
     let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for document in scope.documents() {
         let fields = fields(document);
@@ -147,7 +195,7 @@ fn candidates<'a>(scope: &Selection<'a>, diagnostics: &mut Vec<Diagnostic>) -> V
             if !is_wanted {
                 continue;
             }
-            match judge(document, &fields, literal) {
+            match judge(document, &fields, literal, asks) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(obstacle) => diagnostics.push(refusal(document, literal, &obstacle)),
             }
@@ -171,16 +219,26 @@ fn named<'a>(
     plan: &mut EnvPlan,
 ) -> Vec<Named<'a>> {
     // The name of a default is fixed; others take it over where the value is the same.
-    candidates.sort_by_key(|candidate| matches!(candidate.target, Target::Literal { .. }));
+    candidates.sort_by_key(|candidate| candidate.fixed_name().is_none());
     let mut store = Store::new(around);
     let mut named = Vec::new();
     for candidate in candidates {
         let value = &candidate.value;
-        let name = match &candidate.target {
-            Target::Default { name, .. } => namer.fix(name, value).map(|()| name.clone()),
-            Target::Literal { base, .. } => namer.choose(base, &candidate.server.name, value),
+        let name = match (candidate.fixed_name(), &candidate.target) {
+            (Some(name), _) => namer.fix(name, value).map(|()| name.to_owned()),
+            (None, Target::Literal { base, .. } | Target::Named { base, .. }) => {
+                namer.choose(base, &candidate.server.name, value)
+            }
+            (None, Target::Default { name, .. }) => namer.fix(name, value).map(|()| name.clone()),
         };
+        let is_own = candidate
+            .document
+            .file
+            .is_some_and(|file| matches!(file.scope, FileScope::User | FileScope::System));
         let kept = name.map_err(Obstacle::Name).and_then(|name| {
+            if is_own && namer.known(&name, value) != Known::Environment {
+                return Err(Obstacle::OwnFile);
+            }
             let is_in_env_file = store.keep(&name, value, namer.known(&name, value))?;
             Ok((name, is_in_env_file))
         });
@@ -205,27 +263,95 @@ fn named<'a>(
 }
 
 /// Applies the replacements and returns the documents as they would be.
-fn changed_documents(named: &[Named<'_>], plan: &mut EnvPlan) -> Vec<Document> {
-    let mut edits: BTreeMap<Arc<str>, (&Document, Vec<Edit>)> = BTreeMap::new();
-    for Named {
-        candidate, name, ..
-    } in named
-    {
-        let file = candidate.document.source.shared_path();
-        let of_file = edits.entry(file);
-        let (_, edits) = of_file.or_insert((candidate.document, Vec::new()));
-        edits.push(candidate.edit(name));
+fn changed_documents(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) -> Vec<Document> {
+    let mut of_files: BTreeMap<Arc<str>, (&Document, Vec<&Named<'_>>)> = BTreeMap::new();
+    for one in named {
+        let document = one.candidate.document;
+        let of_file = of_files.entry(document.source.shared_path());
+        of_file.or_insert((document, Vec::new())).1.push(one);
     }
     let mut changed = Vec::new();
-    for (file, (document, edits)) in edits {
+    for (file, (document, moved)) in of_files {
         let before = document.source.text();
-        let after = edit::apply(before, &edits.iter().collect::<Vec<_>>());
+        let Some(after) = changed_text(document, &moved) else {
+            continue;
+        };
         let source = Source::new(&file, after.as_bytes());
         changed.push(Document::parse(source, document.kind));
         plan.documents
             .push(TextChange::new(file, Some(before.to_owned()), after));
     }
+    plan_manifest(plugin, named, plan);
     changed
+}
+
+/// Returns a file without its literals: references and names in their place, and what the host has
+/// to ask for declared.
+fn changed_text(document: &Document, moved: &[&Named<'_>]) -> Option<String> {
+    let edits = moved.iter().filter_map(|one| one.candidate.edit(&one.name));
+    let edits: Vec<Edit> = edits.collect();
+    let mut text = edit::apply(document.source.text(), &edits.iter().collect::<Vec<_>>());
+    let by_name = moved
+        .iter()
+        .filter_map(|one| one.candidate.named(&one.name));
+    let by_name: Vec<NamedCredential> = by_name.collect();
+    if !by_name.is_empty() {
+        text = with_names(&text, document.dialect, &by_name)?;
+    }
+    for one in moved.iter().filter(|one| one.candidate.way == Way::Input) {
+        text = with_input(&text, &Slot::credential(&one.name)).ok()?;
+    }
+    Some(text)
+}
+
+/// Declares in a plugin's manifest what its host has to ask for.
+fn plan_manifest(plugin: &Plugin, named: &[Named<'_>], plan: &mut EnvPlan) {
+    let asked: Vec<&Named<'_>> = named
+        .iter()
+        .filter(|one| one.candidate.way == Way::UserConfig)
+        .collect();
+    let Some(manifest) = plugin.documents.iter().find(|it| is_manifest(it)) else {
+        return;
+    };
+    let file = manifest.source.shared_path();
+    let planned = plan.documents.iter().position(|change| change.file == file);
+    let known = planned.and_then(|at| plan.documents.get(at));
+    let before = manifest.source.text().to_owned();
+    let mut text = known.map_or_else(|| before.clone(), |change| change.after.clone());
+    for one in &asked {
+        let place = printable(&one.candidate.literal.place.to_string());
+        let texts = [
+            ("type", "string".to_owned()),
+            ("title", one.name.clone()),
+            (
+                "description",
+                format!("{}: {place}", printable(&one.candidate.server.name)),
+            ),
+        ];
+        let mut members: Vec<(String, HostValue)> = texts
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), HostValue::Text(value)))
+            .collect();
+        members.push(("sensitive".to_owned(), HostValue::Flag(true)));
+        let (key, value) = (input_id(&one.name), HostValue::Members(members));
+        if let Ok(after) = put(&text, &["userConfig", &key], &value) {
+            text = after;
+        }
+    }
+    if asked.is_empty() {
+        return;
+    }
+    if let Some(at) = planned {
+        plan.documents.remove(at);
+    }
+    // First what declares the setting, then what uses it.
+    plan.documents
+        .insert(0, TextChange::new(file, Some(before), text));
+}
+
+/// Says whether a file is the manifest in which Claude Code looks for settings to ask for.
+fn is_manifest(document: &Document) -> bool {
+    document.kind == DocumentKind::Manifest && document.dialect.asks == Asks::UserConfig
 }
 
 fn moved(named: &Named<'_>) -> Move {
@@ -238,6 +364,7 @@ fn moved(named: &Named<'_>) -> Move {
         place: candidate.literal.place.clone(),
         value: candidate.value.clone(),
         is_in_env_file: named.is_in_env_file,
+        asked_as: candidate.way.variable(&named.name),
     }
 }
 

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use keyway_config::declared::{DeclaredServer, Field};
+use keyway_config::dialect::{Asks, Dialect, Syntax};
 use keyway_config::document::{Document, Wrapper};
 use keyway_config::edit::Edit;
 use keyway_config::json;
+use keyway_config::portable::{NamedCredential, NamedPlace, input_id};
 use keyway_config::source::Span;
-use keyway_config::template::{Part, Template, VariableSyntax};
+use keyway_config::template::{
+    Part, Template, VariableSyntax, input_variable, user_config_variable,
+};
 use keyway_config::usage::{self, FieldRole};
 use keyway_secret::Secret;
 use percent_encoding::percent_decode_str;
@@ -25,8 +29,32 @@ pub(super) struct Candidate<'a> {
     /// What the variable has to hold.
     pub(super) value: Secret<String>,
     pub(super) target: Target,
-    /// How the host of the file writes references there.
-    pub(super) syntax: &'static VariableSyntax,
+    /// How the host of the file gets the value.
+    pub(super) way: Way,
+}
+
+/// How a host gets a value that is not in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By a reference to a variable.
+    Variable(&'static VariableSyntax),
+    /// It asks the person for an input.
+    Input,
+    /// It asks the person for a setting of the plugin.
+    UserConfig,
+    /// By the name of a variable, in a field of its own.
+    Name,
+}
+
+impl Way {
+    /// Returns the variable by which Keyway gets the value.
+    pub(super) fn variable(self, name: &str) -> Option<String> {
+        match self {
+            Self::Input => input_variable(name),
+            Self::UserConfig => user_config_variable(name),
+            Self::Variable(_) | Self::Name => None,
+        }
+    }
 }
 
 /// What is replaced.
@@ -35,29 +63,65 @@ pub(super) enum Target {
     Literal { base: String, span: Span },
     /// The default of `name`, by nothing.
     Default { name: String, span: Span },
+    /// The literal, by the name of a variable elsewhere in the entry.
+    Named { base: String, place: NamedPlace },
 }
 
 impl Candidate<'_> {
     /// Writes a reference as the host of the file reads it.
     fn reference(&self, name: &str) -> String {
-        let written = self.syntax.write(name);
+        let written = match self.way {
+            Way::Variable(syntax) => syntax.write(name),
+            Way::Input => Some(format!("${{input:{}}}", input_id(name))),
+            Way::UserConfig => Some(format!("${{user_config.{}}}", input_id(name))),
+            Way::Name => None,
+        };
         written.unwrap_or_else(|| format!("${{{name}}}"))
     }
 
+    /// Returns the name that the variable has to have.
+    pub(super) fn fixed_name(&self) -> Option<&str> {
+        match &self.target {
+            Target::Default { name, .. } => Some(name),
+            Target::Named {
+                place: NamedPlace::Env(name),
+                ..
+            } => Some(name),
+            Target::Named { .. } | Target::Literal { .. } => None,
+        }
+    }
+
+    /// Returns what the file names instead of the literal.
+    pub(super) fn named(&self, name: &str) -> Option<NamedCredential> {
+        match &self.target {
+            Target::Named { place, .. } => {
+                Some(NamedCredential::new(&self.server.name, place.clone(), name))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the replacement, once the name is known.
-    pub(super) fn edit(&self, name: &str) -> Edit {
+    pub(super) fn edit(&self, name: &str) -> Option<Edit> {
         let source = &self.document.source;
         match &self.target {
-            Target::Default { span, .. } => Edit::replace(source, *span, ""),
+            Target::Named { .. } => None,
+            Target::Default { span, .. } => Some(Edit::replace(source, *span, "")),
             Target::Literal { span, .. } => {
-                let reference = &self.reference(name);
-                let is_bare = !source.slice(self.literal.string_span).starts_with('"');
-                let text = if is_bare {
-                    json::quote(reference)
-                } else {
-                    reference.clone()
-                };
-                Edit::replace(source, *span, text)
+                let reference = self.reference(name);
+                let string = source.slice(self.literal.string_span);
+                let is_quoted = string.starts_with('"') && self.document.syntax.is_json();
+                if is_quoted {
+                    return Some(Edit::replace(source, *span, reference));
+                }
+                // A bare value has no quotes yet, and a scalar of YAML may not keep its own.
+                let range = self.literal.finding.range.clone();
+                let node = self.document.tree.at(&self.literal.pointer);
+                let text = node.and_then(json::Node::as_str).unwrap_or_default();
+                let before = text.get(..range.start).unwrap_or_default();
+                let behind = text.get(range.end..).unwrap_or_default();
+                let whole = json::quote(&format!("{before}{reference}{behind}"));
+                Some(Edit::replace(source, self.literal.string_span, whole))
             }
         }
     }
@@ -69,7 +133,11 @@ pub(super) enum Obstacle {
     /// The file is another host's.
     Foreign(&'static str),
     /// The host of the file replaces nothing there.
-    NotReplaced(&'static str),
+    NotReplaced(&'static Dialect),
+    /// The host takes the name of a variable in this field, and the file is not edited there.
+    ByHand(&'static str),
+    /// The file is a person's own, and no `.env` belongs beside it.
+    OwnFile,
     /// Readers disagree about what the file says.
     BadFile,
     /// The entry breaks the grammar.
@@ -101,9 +169,13 @@ impl Obstacle {
             Self::Foreign(host) => {
                 return format!("the file is laid out for {host}, whose variables differ");
             }
-            Self::NotReplaced(host) => {
-                return format!("{host} replaces no variable here, or the file is not JSON");
+            Self::NotReplaced(dialect) => {
+                return format!("{} fills in no variable there", dialect.name);
             }
+            Self::ByHand(key) => {
+                return format!("its host takes the name of a variable in `{key}`");
+            }
+            Self::OwnFile => "the file is your own, and no `.env` belongs beside it",
             Self::Name(NameFault::OtherLine(name)) => {
                 return format!("`.env` has another value for `{name}`");
             }
@@ -130,9 +202,12 @@ impl Obstacle {
     /// Says what to do instead.
     pub(super) const fn hint(&self) -> &'static str {
         match self {
-            Self::Foreign(_) | Self::NotReplaced(_) => {
-                "write the variable by hand in the way of that host"
+            Self::Foreign(_) => "write the variable by hand in the way of that host",
+            Self::NotReplaced(_) => {
+                "move the entry to a plugin with `keyway import`, store the value with `keyway env set`, and let `keyway install` put an entry of Keyway in its place"
             }
+            Self::ByHand(_) => "move it there by hand",
+            Self::OwnFile => "set the variable to that value in your shell, then run this again",
             Self::BadFile | Self::BadEntry => "`keyway check` says what is wrong; fix that first",
             Self::NotExpanded => "pass it by `headers` or `env`, where variables are filled in",
             Self::Mixed | Self::BehindDollar => "put the whole value into one variable by hand",
@@ -166,10 +241,13 @@ pub(super) fn fields(document: &Document) -> Fields<'_> {
 }
 
 /// Decides about one literal of a document.
+///
+/// `asks` says whether a plugin's manifest shall ask for the value.
 pub(super) fn judge<'a>(
     document: &'a Document,
     fields: &Fields<'a>,
     literal: &Literal,
+    asks: bool,
 ) -> Result<Candidate<'a>, Obstacle> {
     if let Wrapper::Foreign { host, .. } = document.wrapper {
         return Err(Obstacle::Foreign(host));
@@ -185,12 +263,20 @@ pub(super) fn judge<'a>(
         });
     };
     let syntax = document.dialect.variables_in(role.place());
-    if syntax.write("NAME").is_none() || !document.syntax.is_json() {
-        return Err(Obstacle::NotReplaced(document.dialect.name));
-    }
-    let (value, target) = match literal.default_of {
-        Some(_) => of_default(document, field, literal)?,
-        None => of_literal(document, (server, role, field), literal)?,
+    let (value, target, way) = if syntax.write("NAME").is_none() {
+        let (value, target) = of_name(document, (server, role, field), literal)?;
+        (value, target, Way::Name)
+    } else if literal.default_of.is_some() {
+        let (value, target) = of_default(document, field, literal)?;
+        (value, target, Way::Variable(syntax))
+    } else {
+        let (value, target) = of_literal(document, (server, role, field), literal)?;
+        let way = match document.dialect.asks {
+            Asks::Inputs => Way::Input,
+            Asks::UserConfig if asks => Way::UserConfig,
+            _ => Way::Variable(syntax),
+        };
+        (value, target, way)
     };
     Ok(Candidate {
         document,
@@ -198,8 +284,48 @@ pub(super) fn judge<'a>(
         literal: literal.clone(),
         value,
         target,
-        syntax,
+        way,
     })
+}
+
+/// A host that fills in nothing may still take the name of a variable for the whole value.
+fn of_name(
+    document: &Document,
+    (server, role, field): (&DeclaredServer, FieldRole<'_>, &Field),
+    literal: &Literal,
+) -> Result<(Secret<String>, Target), Obstacle> {
+    let dialect = document.dialect;
+    let text = field.template.as_str();
+    let range = literal.finding.range.clone();
+    let before = text.get(..range.start).unwrap_or_default();
+    let place = match role {
+        FieldRole::Env(name) if before.is_empty() => NamedPlace::Env(name.to_owned()),
+        FieldRole::Header(name)
+            if before == "Bearer " && name.eq_ignore_ascii_case("authorization") =>
+        {
+            NamedPlace::Bearer(name.to_owned())
+        }
+        FieldRole::Header(name) if before.is_empty() => NamedPlace::Header(name.to_owned()),
+        _ => return Err(Obstacle::NotReplaced(dialect)),
+    };
+    let key = place.field(dialect).filter(|_| range.end == text.len());
+    let key = key.ok_or(Obstacle::NotReplaced(dialect))?;
+    if document.syntax != Syntax::Toml {
+        return Err(Obstacle::ByHand(key));
+    }
+    let value = Secret::new(text.get(range).unwrap_or_default().to_owned());
+    let target = match &place {
+        // The process gets the variable under its own name, so there is no other.
+        NamedPlace::Env(name) => Target::Named {
+            base: name.clone(),
+            place,
+        },
+        _ => Target::Named {
+            base: base_name(server, literal, before),
+            place,
+        },
+    };
+    Ok((value, target))
 }
 
 fn is_in_loaded_entry(document: &Document, literal: &Literal) -> bool {

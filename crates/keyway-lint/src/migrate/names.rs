@@ -29,7 +29,7 @@ pub(crate) struct Namer<'a> {
 
 /// Where the value of a name is already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// The variable is set to it.
     Environment,
     /// `.env` says so.

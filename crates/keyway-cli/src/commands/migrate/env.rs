@@ -7,8 +7,8 @@ use keyway::migrate;
 use keyway_code::Exit;
 use keyway_config::edit::TextChange;
 use keyway_config::environment::Variables;
-use keyway_lint::migrate::Selection;
-use keyway_lint::migrate::env::{EnvPlan, plan};
+use keyway_lint::migrate::env::{EnvPlan, plan, plan_asked};
+use keyway_lint::migrate::{EnvObstacle, Selection};
 
 use super::trial::{Trial, Trying};
 use super::{Target, diff, require_server, written};
@@ -25,13 +25,17 @@ use crate::report::diff::{Kind, render_added};
 #[command(after_help = "\
 Examples:
   keyway migrate env
-  keyway migrate env search --write")]
+  keyway migrate env search --write
+  keyway migrate env --config .vscode/mcp.json --write")]
 pub(crate) struct Env {
     #[command(flatten)]
     target: Target,
     /// Write the changes instead of showing them
     #[arg(long)]
     write: bool,
+    /// Let Claude Code ask for the values: `userConfig` of the plugin's manifest instead of variables
+    #[arg(long)]
+    ask: bool,
     #[command(flatten)]
     trying: Trying,
     /// Output format
@@ -49,8 +53,15 @@ pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, Cli
         server: server.as_deref(),
     };
     require_server(&scope)?;
-    let around = migrate::surroundings(&loaded)?;
-    let plan = plan(&scope, &ProcessEnvironment, &around);
+    let mut around = migrate::surroundings(&loaded)?;
+    if ProcessEnvironment::home().is_some_and(|home| home == loaded.plugin.root) {
+        around.env_obstacle = Some(EnvObstacle::Home);
+    }
+    let plan = if arguments.ask {
+        plan_asked(&scope, &ProcessEnvironment, &around)
+    } else {
+        plan(&scope, &ProcessEnvironment, &around)
+    };
     let is_written = arguments.write && !plan.is_empty();
     let tested = if is_written && !arguments.trying.offline {
         let trial = Trial {
@@ -92,7 +103,10 @@ pub(super) fn run(arguments: &Env, context: &CommandContext) -> Result<Exit, Cli
 fn moved(plan: &EnvPlan) -> (BTreeSet<&str>, Variables) {
     let servers = plan.moves.iter().map(|moved| moved.server.as_str());
     let values = plan.moves.iter();
-    let values = values.map(|moved| (moved.variable.clone(), moved.value.expose().clone()));
+    let values = values.map(|moved| {
+        let name = moved.asked_as.as_ref().unwrap_or(&moved.variable);
+        (name.clone(), moved.value.expose().clone())
+    });
     (servers.collect(), Variables::from_pairs(values))
 }
 
@@ -142,16 +156,30 @@ fn added(change: &TextChange) -> String {
     render_added(&change.file, change.before.is_some(), &lines)
 }
 
+/// Says what a person has to do so that the host gets the values.
 fn exports(plan: &EnvPlan) -> String {
-    let names = plan.variables();
-    let lines: String = names
-        .iter()
-        .map(|name| format!("export {name}=…\n"))
-        .collect();
-    if lines.is_empty() {
-        return lines;
+    let mut lines = String::new();
+    for name in plan.variables() {
+        let mut moves = plan.moves.iter();
+        let is_set = moves.any(|moved| moved.variable == name && moved.asked_as.is_none());
+        if is_set {
+            lines.push_str(&format!("export {name}=…\n"));
+        }
     }
-    format!("\nto be set in the shell that starts the client:\n\n{lines}")
+    if !lines.is_empty() {
+        lines = format!("\nto be set in the shell that starts the client:\n\n{lines}");
+    }
+    let mut asked: Vec<&str> = Vec::new();
+    for moved in plan.moves.iter().filter(|moved| moved.asked_as.is_some()) {
+        if !asked.contains(&moved.variable.as_str()) {
+            asked.push(&moved.variable);
+        }
+    }
+    if !asked.is_empty() {
+        let names = asked.join(", ");
+        lines.push_str(&format!("\nthe host asks for these from now on: {names}\n"));
+    }
+    lines
 }
 
 fn summary(plan: &EnvPlan, is_written: bool) -> String {

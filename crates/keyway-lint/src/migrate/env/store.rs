@@ -38,6 +38,7 @@ impl<'a> Store<'a> {
         match self.around.env_obstacle {
             Some(EnvObstacle::Tracked) => return Err(Obstacle::EnvTracked),
             Some(EnvObstacle::Link) => return Err(Obstacle::EnvLink),
+            Some(EnvObstacle::Home) => return Err(Obstacle::OwnFile),
             None => {}
         }
         if known == Known::Nowhere && !self.added.iter().any(|added| added == name) {

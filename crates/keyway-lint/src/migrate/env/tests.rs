@@ -6,6 +6,8 @@ use keyway_code::Code;
 use keyway_config::document::DocumentKind;
 use keyway_config::environment::Variables;
 
+mod hosts;
+
 use super::super::EnvObstacle;
 use super::*;
 use crate::rules::fixture::{entry, plugin};

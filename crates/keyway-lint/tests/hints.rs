@@ -1,0 +1,181 @@
+//! Hints that name what to write are followed, and the result is checked by the rules of the
+//! file's own host: no hint may break the file it is about, and no safe fix may change what is sent.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot read its text must stop"
+)]
+
+use keyway_config::declared::{DeclaredServer, Endpoint};
+use keyway_config::diagnostic::{Diagnostic, Severity};
+use keyway_config::dialect::{DIALECTS, Dialect, HostFieldRole, Layout};
+use keyway_config::edit::{Applicability, Edit, apply};
+use keyway_config::environment::is_host_variable;
+use keyway_config::headers::is_transport_owned;
+use keyway_config::plugin::Plugin;
+use keyway_lint::{Context, lint};
+
+/// A file of a host with one entry that has these members.
+fn file(dialect: &Dialect, members: &str) -> Option<(String, String)> {
+    if !dialect.is_writable() || !dialect.syntax.is_json() || dialect.layout == Layout::List {
+        return None;
+    }
+    let path = dialect
+        .project_file()
+        .or_else(|| Some(dialect.files.first()?.path))?;
+    let mut text = format!("{{\"s\": {{{members}}}}}");
+    for key in dialect.written_under().iter().rev() {
+        text = format!("{{\"{key}\": {text}}}");
+    }
+    Some((path.replace('*', "a"), text))
+}
+
+fn found(path: &str, text: &str) -> Vec<Diagnostic> {
+    lint(&Context::new(&Plugin::from_text("/p", path, text)))
+}
+
+/// What stands between the first backticks of a hint.
+fn quoted(hint: &str) -> Option<&str> {
+    hint.split('`').nth(1)
+}
+
+fn members(dialect: &Dialect, env: &str) -> String {
+    let word = dialect.types.iter().find(|(_, it)| it.as_str() == "stdio");
+    let kind = match (dialect.key(HostFieldRole::Type), word) {
+        (Some(key), Some((word, _))) => format!("\"{key}\": \"{word}\", "),
+        _ => String::new(),
+    };
+    let command = dialect.key(HostFieldRole::Command).unwrap_or("command");
+    let program = if dialect.key(HostFieldRole::Args).is_some() {
+        "\"x\""
+    } else {
+        "[\"x\"]"
+    };
+    let key = dialect.key(HostFieldRole::Env).unwrap_or("env");
+    format!("{kind}\"{command}\": {program}, \"{key}\": {{\"API_TOKEN\": \"{env}\"}}")
+}
+
+#[test]
+fn a_hint_about_a_credential_is_followed_in_every_host() {
+    let mut followed = 0;
+    for dialect in DIALECTS {
+        for (rule, value) in [
+            ("literal-secret", "not-a-real-token-4711"),
+            ("placeholder-credential", "YOUR_API_TOKEN"),
+        ] {
+            let Some((path, text)) = file(dialect, &members(dialect, value)) else {
+                continue;
+            };
+            let all = found(&path, &text);
+            let finding = all.iter().find(|it| it.code.as_str() == rule);
+            let finding = finding.unwrap_or_else(|| panic!("{}: {rule} {all:?}", dialect.id));
+            let hint = finding.hint.as_deref().unwrap();
+            let reference = quoted(hint).filter(|it| it.contains("API_TOKEN"));
+            let Some(reference) = reference else {
+                let fills_in = dialect.variables.write("X").is_some();
+                assert!(!fills_in, "{}: {hint}", dialect.id);
+                continue;
+            };
+            let after = text.replace(value, reference);
+            let left: Vec<_> = found(&path, &after)
+                .into_iter()
+                .filter(|it| it.severity != Severity::Info)
+                .collect();
+            assert!(
+                left.is_empty(),
+                "{}: `{hint}` leads to {left:?}",
+                dialect.id
+            );
+            followed += 1;
+        }
+    }
+    assert!(followed >= 18, "{followed}");
+}
+
+#[test]
+fn a_reference_of_another_host_is_rewritten_as_its_hint_says() {
+    for dialect in DIALECTS {
+        for foreign in [
+            "${API_TOKEN}",
+            "${env:API_TOKEN}",
+            "{env:API_TOKEN}",
+            "$API_TOKEN",
+        ] {
+            let Some((path, text)) = file(dialect, &members(dialect, foreign)) else {
+                continue;
+            };
+            let all = found(&path, &text);
+            let finding = all
+                .iter()
+                .find(|it| it.code.as_str() == "foreign-variable-syntax");
+            let Some(hint) = finding.and_then(|it| it.hint.as_deref()) else {
+                continue;
+            };
+            let Some(reference) = quoted(hint).filter(|it| it.contains("API_TOKEN")) else {
+                continue;
+            };
+            let after = text.replace(foreign, reference);
+            let again = found(&path, &after);
+            let stays = again
+                .iter()
+                .any(|it| it.code.as_str() == "foreign-variable-syntax");
+            assert!(
+                !stays,
+                "{}: {foreign}: `{hint}` leads to {again:?}",
+                dialect.id
+            );
+        }
+    }
+}
+
+/// What a server gets, apart from how the file says it.
+fn sent(server: &DeclaredServer) -> Vec<String> {
+    let mut sent: Vec<String> = Vec::new();
+    match &server.endpoint {
+        Endpoint::Remote(remote) => {
+            sent.push(format!("url {}", remote.url.template));
+            let headers = remote
+                .headers
+                .iter()
+                .filter(|it| !is_transport_owned(&it.name));
+            sent.extend(headers.map(|it| format!("header {} {}", it.name, it.value.template)));
+        }
+        Endpoint::Local(local) => {
+            sent.push(format!("run {}", local.command.template));
+            sent.extend(local.args.iter().map(|it| format!("arg {}", it.template)));
+            // The host sets its own variables, whatever the entry says of them.
+            let env = server.env.iter().filter(|it| !is_host_variable(&it.name));
+            sent.extend(env.map(|it| format!("env {} {}", it.name, it.value.template)));
+        }
+    }
+    sent
+}
+
+#[test]
+fn a_safe_fix_never_changes_what_is_sent() {
+    let texts = [
+        r#"{"mcpServers": {"s": {"type": "http", "url": "https://h.example/mcp", "headers": {"Authorization": "${API_TOKEN}", "Content-Length": "3"}}}}"#,
+        r#"{"mcpServers": {"s": {"type": "streamable-http", "url": "https://h.example/mcp", "headers": {"Authorization": " Bearer ${API_TOKEN} "}}}}"#,
+        r#"{"mcpServers": {"s": {"url": "https://h.example/mcp", "headers": {"X-Auth": "$API_TOKEN", "X-N": 3}}}}"#,
+        r#"{"mcpServers": {"s": {"url": "http://h.example/mcp", "command": "x"}}}"#,
+        r#"{"mcpServers": {"s": {"command": ["x", "y"], "env": {"A": 1, "B": " b "}, "timeout": 30}}}"#,
+        "{\"mcpServers\": {\"s\": {\"command\": \"x\", \"args\": [\"a\",], /* n */ \"headers\": {}}}}",
+        r#"{"mcpServers": {"s": {"command": "x", "env": {"CLAUDE_PLUGIN_ROOT": "${CLAUDE_PLUGIN_ROOT}"}}}}"#,
+        r#"{"mcpServers": {"s": {"type": "https", "serverUrl": "https://h.example/mcp"}}}"#,
+    ];
+    for text in texts {
+        let before = Plugin::from_text("/p", ".mcp.json", text);
+        let all = lint(&Context::new(&before).pedantic(true));
+        let safe = all.iter().filter_map(|it| it.fix.as_ref());
+        let safe = safe.filter(|fix| fix.applicability == Applicability::Safe);
+        let edits: Vec<&Edit> = safe.flat_map(|fix| &fix.edits).collect();
+        let after = Plugin::from_text("/p", ".mcp.json", &apply(text, &edits));
+        let of = |plugin: &Plugin| -> Vec<Vec<String>> {
+            plugin.servers().map(|(_, server)| sent(server)).collect()
+        };
+        let (was, is) = (of(&before), of(&after));
+        if !was.is_empty() {
+            assert_eq!(was, is, "{text}");
+        }
+    }
+}
