@@ -72,6 +72,12 @@ pub(crate) enum CliError {
     /// A file of known findings cannot be used.
     #[error("cannot use the baseline `{}`", shown(path))]
     Baseline { path: PathBuf, source: io::Error },
+    /// The files of another commit cannot be read.
+    #[error("cannot compare with `{}`", printable(reference))]
+    Since {
+        reference: String,
+        source: io::Error,
+    },
     /// There is no such code.
     #[error("there is no code `{code}`")]
     UnknownCode { code: String, near: Option<String> },
@@ -230,6 +236,7 @@ impl CliError {
             | Self::UnknownCode { .. }
             | Self::CheckSettings { .. }
             | Self::Baseline { .. }
+            | Self::Since { .. }
             | Self::WhichVariable { .. } => Exit::Usage,
             Self::NotMigrated { source, .. } | Self::NotRotated { source, .. } => source.exit(),
             Self::BrokenPipe { exit } => *exit,
@@ -271,6 +278,7 @@ impl CliError {
             | Self::DuplicatePlugin { .. }
             | Self::UnknownCode { .. }
             | Self::Absent { .. }
+            | Self::Since { .. }
             | Self::WhichVariable { .. } => Code::WrongUsage,
             Self::Write(_)
             | Self::Migrate(_)
@@ -383,6 +391,9 @@ impl CliError {
             Self::Install(InstallError::Changed { .. }) => {
                 Some("it was edited; remove it by hand".to_owned())
             }
+            Self::Since { .. } => Some(
+                "name a commit of this repository; a shallow clone may not have it: git fetch --depth=1 origin REF".to_owned(),
+            ),
             Self::NotMerged { .. } => Some(
                 "without `--into` the entries are printed, to be added by hand".to_owned(),
             ),

@@ -7,9 +7,12 @@
     reason = "a test whose fixture is broken must stop; the action's script is really run"
 )]
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use keyway_config::dialect::FileScope;
 use keyway_testkit::Folder;
 use serde_json::Value;
 
@@ -50,18 +53,217 @@ fn hooks_run_programs_that_are_there() {
             "script" => assert!(repository().join(entry).is_file(), "{entry}"),
             _ => assert_eq!(entry, "keyway check"),
         }
-        assert_eq!(hook["files"], r"(^|/)(\.?mcp|plugin)\.json$");
+        assert_eq!(hook["files"], hooks[0]["files"]);
     }
     assert_eq!(hooks[0]["id"], "keyway-check");
 }
 
+/// The hook is offered the files that `keyway check` knows, and `pre-commit` matches as Python does.
+#[test]
+fn hooks_are_offered_every_hosts_file() {
+    let Some(hooks) = yaml(".pre-commit-hooks.yaml") else {
+        return;
+    };
+    let pattern = hooks[0]["files"].as_str().unwrap();
+    let program = "import re, sys; sys.exit(0 if re.search(sys.argv[1], sys.argv[2]) else 1)";
+    let matches = |path: &str| {
+        let call = Command::new("python3")
+            .args(["-c", program, pattern, path])
+            .status();
+        call.unwrap().success()
+    };
+    for dialect in keyway_config::dialect::DIALECTS {
+        for file in dialect
+            .files
+            .iter()
+            .filter(|file| file.scope == FileScope::Project)
+        {
+            let path = format!("a/{}", file.path.replace('*', "x"));
+            assert!(matches(&path), "{path}");
+        }
+    }
+    assert!(!matches("src/main.rs") && !matches("package.json"));
+}
+
+/// Serves a release on loopback: an archive that starts the program of this build, and its checksum.
+struct Release {
+    folder: Folder,
+    url: String,
+}
+
+impl Release {
+    fn new(version: &str) -> Self {
+        let program = env!("CARGO_BIN_EXE_keyway");
+        let name = format!(
+            "keyway-{version}-{}-unknown-linux-gnu",
+            std::env::consts::ARCH
+        );
+        let script = format!("#!/bin/sh\nexec '{program}' \"$@\"\n");
+        let folder = Folder::new().file(&format!("{name}/bin/keyway"), script);
+        let packed = Command::new("sh")
+            .args([
+                "-ec",
+                "chmod +x $0/bin/keyway; tar -cJf $0.tar.xz $0; sha256sum $0.tar.xz > SHA256SUMS",
+                &name,
+            ])
+            .current_dir(folder.path())
+            .status();
+        assert!(packed.unwrap().success());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let root = folder.path().to_path_buf();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                serve(&root, &mut stream.unwrap());
+            }
+        });
+        Self { folder, url }
+    }
+}
+
+/// Answers one request for a file.
+fn serve(root: &Path, stream: &mut TcpStream) {
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    reader.read_line(&mut line).unwrap();
+    loop {
+        let mut header = String::new();
+        if reader.read_line(&mut header).unwrap() <= 2 {
+            break;
+        }
+    }
+    let path = line
+        .split(' ')
+        .nth(1)
+        .unwrap_or("/")
+        .trim_start_matches('/');
+    let (status, body) = match std::fs::read(root.join(path)) {
+        Ok(body) => ("200 OK", body),
+        Err(_) => ("404 Not Found", Vec::new()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&body).unwrap();
+}
+
+fn fetch(release: &Release, into: &Folder, variables: &[(&str, &str)]) -> Output {
+    Command::new(repository().join(".ci/fetch"))
+        .arg(into.at("cache"))
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("KEYWAY_RELEASE_URL", &release.url)
+        .env("KEYWAY_VERSION", "9.9.9")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_release_is_fetched_once_and_only_with_its_checksum() {
+    let release = Release::new("9.9.9");
+    let into = Folder::new();
+    let wrong = fetch(&release, &into, &[("KEYWAY_SHA256", "00")]);
+    assert!(!wrong.status.success());
+    assert!(
+        shown(&wrong.stderr).contains("the checksum of"),
+        "{}",
+        shown(&wrong.stderr)
+    );
+    assert!(shown(&wrong.stdout).is_empty());
+    let missing = fetch(&release, &into, &[("KEYWAY_VERSION", "1.0.0")]);
+    assert!(
+        shown(&missing.stderr).contains("has no keyway-1.0.0-"),
+        "{}",
+        shown(&missing.stderr)
+    );
+    let nowhere = fetch(&release, &into, &[("KEYWAY_RELEASE_URL", "")]);
+    assert!(shown(&nowhere.stderr).contains("release-url"));
+    let fetched = fetch(&release, &into, &[]);
+    assert!(fetched.status.success(), "{}", shown(&fetched.stderr));
+    let program = format!("{}/keyway", shown(&fetched.stdout).trim());
+    let version = Command::new(program).arg("--version").output().unwrap();
+    assert!(shown(&version.stdout).starts_with("keyway "));
+    // The second time nothing is asked for: the address leads nowhere.
+    let again = fetch(
+        &release,
+        &into,
+        &[("KEYWAY_RELEASE_URL", "http://127.0.0.1:9")],
+    );
+    assert!(again.status.success(), "{}", shown(&again.stderr));
+    // Whoever changes the archive does not change what was pinned.
+    let name = release
+        .folder
+        .files()
+        .into_iter()
+        .find(|it| it.ends_with(".tar.xz"))
+        .unwrap();
+    release.folder.put(&name, "something else");
+    let changed = fetch(&release, &Folder::new(), &[]);
+    assert!(!changed.status.success());
+}
+
+#[test]
+fn the_hook_checks_the_files_it_is_given_with_a_released_program() {
+    let release = Release::new("9.9.9");
+    let folder = Folder::new().file(".cursor/mcp.json", r#"{"mcpServers": {"s": {}}}"#);
+    let output = Command::new(repository().join(".ci/pre-commit"))
+        .arg(".cursor/mcp.json")
+        .current_dir(folder.path())
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", folder.path())
+        .env("KEYWAY_RELEASE_URL", &release.url)
+        .env("KEYWAY_VERSION", "9.9.9")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output.stderr));
+    assert!(shown(&output.stdout).contains("invalid-entry"));
+}
+
+#[test]
+fn the_job_for_gitlab_runs_as_it_stands() {
+    let Some(template) = yaml("packaging/gitlab.yml") else {
+        return;
+    };
+    let job = &template["keyway-check"];
+    let release = Release::new("9.9.9");
+    let folder = Folder::new().file(
+        ".roo/mcp.json",
+        r#"{"mcpServers": {"s": {"url": "https://h.example/mcp"}}}"#,
+    );
+    let lines = job["script"].as_array().unwrap().iter();
+    let script: Vec<&str> = lines.map(|line| line.as_str().unwrap()).collect();
+    let output = Command::new("sh")
+        .args(["-ec", &script.join("\n")])
+        .current_dir(folder.path())
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", folder.path())
+        .env("CI_PROJECT_DIR", folder.path())
+        .env("KEYWAY_FETCH", repository().join(".ci/fetch"))
+        .env("KEYWAY_RELEASE_URL", &release.url)
+        .env("KEYWAY_VERSION", "9.9.9")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output.stderr));
+    assert!(
+        shown(&output.stdout).contains(".roo/mcp.json"),
+        "{}",
+        shown(&output.stdout)
+    );
+    assert!(folder.read("keyway.sarif").contains("url-missing-type"));
+}
+
 /// Runs the action's last step as a runner does, with its inputs in variables.
-fn run_action(folder: &Folder, inputs: [&str; 3]) -> Option<Output> {
+fn run_action(folder: &Folder, inputs: [&str; 4]) -> Option<Output> {
     let action = yaml("action.yml")?;
     let steps = action.pointer("/runs/steps").unwrap();
     let step = steps.as_array().unwrap().last().unwrap();
     let script = step["run"].as_str().unwrap();
-    let names = ["CHECK_PATH", "CHECK_STRICT", "CHECK_SARIF"];
+    let names = ["CHECK_PATH", "CHECK_STRICT", "CHECK_SARIF", "CHECK_SINCE"];
     assert_eq!(step["env"].as_object().unwrap().len(), names.len());
     let program = Path::new(env!("CARGO_BIN_EXE_keyway"));
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
@@ -80,15 +282,45 @@ fn action_annotates_and_fails_on_errors_only() {
     let folder = Folder::new()
         .file("a b/.mcp.json", warned)
         .file("c/.mcp.json", "{}");
-    let Some(output) = run_action(&folder, ["a b\nc\n", "false", ""]) else {
+    let Some(output) = run_action(&folder, ["a b\nc\n", "false", "", ""]) else {
         return;
     };
     assert!(output.status.success(), "{}", shown(&output.stderr));
     assert!(shown(&output.stdout).starts_with("::warning file=a b/.mcp.json,"));
-    let strict = run_action(&folder, ["a b", "true", "out.sarif"]).unwrap();
+    let strict = run_action(&folder, ["a b", "true", "out.sarif", ""]).unwrap();
     assert_eq!(strict.status.code(), Some(1));
     assert!(shown(&strict.stdout).starts_with("::error file=a b/.mcp.json,"));
     assert!(folder.read("out.sarif").contains("url-missing-type"));
-    let missing = run_action(&folder, ["none", "false", ""]).unwrap();
+    let missing = run_action(&folder, ["none", "false", "", ""]).unwrap();
     assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn action_shows_what_a_pull_request_introduces() {
+    let entry =
+        |name: &str| format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp"}}"#);
+    let folder = Folder::new()
+        .file(
+            ".mcp.json",
+            format!("{{\"mcpServers\": {{{}}}}}", entry("old")),
+        )
+        .repository(&[".mcp.json"]);
+    let author = ["-c", "user.name=a", "-c", "user.email=a@h.example"];
+    folder.git(&[&author[..], &["commit", "--quiet", "-m", "first"]].concat());
+    let Some(same) = run_action(&folder, [".", "false", "", "HEAD"]) else {
+        return;
+    };
+    assert!(same.status.success(), "{}", shown(&same.stderr));
+    folder.put(
+        ".mcp.json",
+        format!("{{\"mcpServers\": {{{}, {}}}}}", entry("old"), entry("new")),
+    );
+    let more = run_action(&folder, [".", "false", "", "HEAD"]).unwrap();
+    assert_eq!(more.status.code(), Some(1), "{}", shown(&more.stderr));
+    assert_eq!(
+        shown(&more.stdout).matches("::error").count(),
+        1,
+        "{}",
+        shown(&more.stdout)
+    );
 }

@@ -180,6 +180,51 @@ fn a_baseline_leaves_only_what_is_new_and_says_what_is_gone() {
 }
 
 #[test]
+fn only_what_a_change_introduced_is_reported_since_a_commit() {
+    let entry =
+        |name: &str| format!(r#""{name}": {{"type": "http", "url": "http://h.example/mcp"}}"#);
+    let folder = Folder::new()
+        .file(
+            "a/.mcp.json",
+            format!("{{\"mcpServers\": {{{}}}}}", entry("old")),
+        )
+        .repository(&["a/.mcp.json"]);
+    let author = ["-c", "user.name=a", "-c", "user.email=a@h.example"];
+    folder.git(&[&author[..], &["commit", "--quiet", "-m", "first"]].concat());
+    let two = format!(
+        "{{\"mcpServers\": {{\n{},\n{}}}}}",
+        entry("new"),
+        entry("old")
+    );
+    let folder = folder.file("a/.mcp.json", two).file(
+        "b/.mcp.json",
+        format!("{{\"mcpServers\": {{{}}}}}", entry("more")),
+    );
+    let tracked = folder.read("a/.mcp.json");
+    for paths in [&["."][..], &["a", "b"]] {
+        let outcome = check(
+            &folder,
+            &[paths, &["--since", "HEAD", "--format", "json"]].concat(),
+        );
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let found = report["diagnostics"].as_array().unwrap();
+        let servers: Vec<&str> = found
+            .iter()
+            .map(|it| it["server"].as_str().unwrap())
+            .collect();
+        assert_eq!(servers, ["new", "more"], "{paths:?}");
+        assert_eq!(report["suppressed"], 1);
+    }
+    assert_eq!(
+        folder.read("a/.mcp.json"),
+        tracked,
+        "the work tree is left alone"
+    );
+    assert_eq!(check(&folder, &[".", "--since", "no-such-branch"]).code, 2);
+    assert_eq!(check(&folder, &[".", "--since", "--upload-pack=x"]).code, 2);
+}
+
+#[test]
 fn a_note_is_counted_and_never_changes_what_is_resolved() {
     let folder = Folder::new().file(
         ".mcp.json",

@@ -1,11 +1,6 @@
 //! Hints that name what to write are followed, and the result is checked by the rules of the
 //! file's own host: no hint may break the file it is about, and no safe fix may change what is sent.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot read its text must stop"
-)]
-
 use keyway_config::declared::{DeclaredServer, Endpoint};
 use keyway_config::diagnostic::{Diagnostic, Severity};
 use keyway_config::dialect::{DIALECTS, Dialect, HostFieldRole, Layout};

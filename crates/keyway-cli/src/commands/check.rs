@@ -5,6 +5,7 @@
 
 mod filter;
 mod fixes;
+mod since;
 mod targets;
 
 use std::collections::HashSet;
@@ -23,6 +24,7 @@ use keyway_lint::{Context, lint, suppress};
 
 use self::filter::{Baseline, Filter, settings_above};
 use self::fixes::{Change, Fixes};
+use self::since::Earlier;
 use self::targets::Targets;
 use crate::arguments::connect::variables_host;
 use crate::arguments::selection::{Selection, is_stdin};
@@ -41,6 +43,7 @@ Examples:
   keyway check
   keyway check plugins/one plugins/two --strict
   keyway check . --ignore unknown-field --baseline keyway-baseline.json
+  keyway check --since origin/main --format github
   keyway check --fix
   keyway check --format sarif > keyway.sarif")]
 pub(crate) struct Check {
@@ -78,6 +81,9 @@ struct Wanted {
     /// Record all findings of this run in the file of `--baseline`
     #[arg(long, requires = "baseline")]
     update_baseline: bool,
+    /// Report only what is new since this commit or branch
+    #[arg(long, value_name = "REF")]
+    since: Option<String>,
     #[command(flatten)]
     more: More,
 }
@@ -173,6 +179,20 @@ pub(crate) fn run(arguments: &Check, context: &CommandContext) -> Result<Exit, C
             context.print_aside(&format!(
                 "warning: {gone} of the baseline no longer there; `--update-baseline` removes them\n"
             ));
+        }
+    }
+    if let Some(reference) = &wanted.since {
+        let earlier = Earlier::at(reference)?;
+        let before = earlier.paths(&paths);
+        let before: Vec<&Path> = before.iter().map(PathBuf::as_path).collect();
+        // Without any path this folder would be read again.
+        if !before.is_empty() {
+            let before = targets::read(&before, None);
+            let mut old = filter.apply(linter.lint_all(&before.plugins).kept);
+            earlier.rename(&mut old);
+            let known = Baseline::of(&old).apply(diagnostics);
+            diagnostics = known.kept;
+            suppressed += known.suppressed;
         }
     }
     let report = Report::new(&plugins, diagnostics, &failures).with_suppressed(suppressed);

@@ -15,6 +15,7 @@ mod clients;
 mod gateway;
 mod inspector;
 mod installed;
+mod parsers;
 mod sdks;
 mod tools;
 mod wrong_type;
