@@ -48,7 +48,9 @@ fn codex_reads_what_export_and_migrate_write() {
     let text = exported(&folder, "codex");
     let folder = folder.file("home/.codex/config.toml", text);
     let listed = host(&tools, &folder, CODEX, &["mcp", "list", "--json"]);
-    let servers: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    // Warnings of Codex may stand behind the list.
+    let mut values = serde_json::Deserializer::from_str(&listed).into_iter();
+    let servers: serde_json::Value = values.next().unwrap().unwrap();
     let docs = &servers[0]["transport"];
     assert_eq!(docs["bearer_token_env_var"], "DOCS_TOKEN", "{listed}");
     assert_eq!(
@@ -127,7 +129,8 @@ fn claude_code_reads_what_import_and_fixes_write() {
     let folder = folder.file(".mcp.json", untyped);
     let before = host(&tools, &folder, CLAUDE, &["mcp", "get", "docs"]);
     assert!(!before.contains("Type: http"), "{before}");
-    keyway(&folder).args(["check", ".mcp.json", "--fix"]).run();
+    let fixed = keyway(&folder).args(["check", ".mcp.json", "--fix"]).run();
+    assert_eq!(fixed.code, 0, "{}", fixed.everything());
     let after = host(&tools, &folder, CLAUDE, &["mcp", "get", "docs"]);
     assert!(after.contains("Type: http"), "{after}");
 }
