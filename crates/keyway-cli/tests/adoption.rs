@@ -324,3 +324,32 @@ fn action_shows_what_a_pull_request_introduces() {
         shown(&more.stdout)
     );
 }
+
+/// The blocks that authors copy name hooks and inputs that are there.
+#[test]
+fn blocks_of_the_documentation_are_valid_as_they_stand() {
+    let (Some(hooks), Some(action)) = (yaml(".pre-commit-hooks.yaml"), yaml("action.yml")) else {
+        return;
+    };
+    let page = std::fs::read_to_string(repository().join("docs/plugin-authors.md")).unwrap();
+    let blocks: Vec<&str> = page
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 2, "{blocks:?}");
+    let folder = Folder::new();
+    for block in blocks {
+        folder.put("block.yaml", block);
+        let value = yaml(folder.at("block.yaml").to_str().unwrap()).unwrap();
+        if let Some(id) = value.pointer("/repos/0/hooks/0/id") {
+            let mut known = hooks.as_array().unwrap().iter();
+            assert!(known.any(|hook| hook["id"] == *id), "{id}");
+            continue;
+        }
+        let with = value.pointer("/0/with").and_then(Value::as_object).unwrap();
+        for key in with.keys() {
+            assert!(action["inputs"].get(key).is_some(), "{key}");
+        }
+    }
+}
