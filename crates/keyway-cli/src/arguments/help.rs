@@ -150,7 +150,7 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     (&["signout", "sign-out"], "logout"),
     (&["setup"], "install"),
     (&["rm", "delete"], "remove"),
-    (&["import", "migrate-clients"], "adopt"),
+    (&["takeover", "take-over"], "adopt"),
     (&["reset", "wipe"], "purge"),
     (&["exec", "invoke"], "call"),
     (&["start", "gateway", "daemon", "up"], "serve"),
