@@ -31,6 +31,7 @@ mod registration;
 mod renewal_status;
 mod replaced_tokens;
 mod required_scopes;
+mod rotation;
 pub(crate) mod scope;
 mod secret_serde;
 mod settings;
@@ -60,7 +61,7 @@ pub use self::settings::{
 };
 pub use self::sign_in::{CheckedTokens, GivenTokens, SignInPreview};
 pub use self::sign_out::{Revoked, SignedOut};
-pub use self::status::SignIn;
+pub use self::status::{SignIn, UnstoredRenewal};
 pub use crate::document::DocumentError;
 pub use crate::endpoint::EndpointError;
 pub use crate::error::{OAuthError, Refusal, RejectionCause, RequestTarget, SignInCause};

@@ -32,6 +32,7 @@ mod leaks;
 #[path = "live/main.rs"]
 mod live;
 mod login;
+mod logout;
 mod logs;
 #[cfg(target_os = "linux")]
 mod many_servers;

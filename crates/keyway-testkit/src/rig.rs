@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 pub use self::confidential::{Confidential, SecretMethod};
 pub use self::journal::{Door, Seen};
-pub use self::settings::{Consent, Delivery, Iss, Settings};
+pub use self::settings::{Consent, Delivery, Iss, Revocation, Settings};
 pub use self::streams::Stream;
 pub use self::tokens::{End, Family, Redemption};
 pub use crate::http::Request;
@@ -160,6 +160,12 @@ impl Rig {
         let asks = self.seen("/token").into_iter();
         asks.filter(|seen| seen.field("grant_type").as_deref() == Some("refresh_token"))
             .count()
+    }
+
+    /// Counts the refresh tokens that would be accepted.
+    #[must_use]
+    pub fn live_refresh_tokens(&self) -> usize {
+        self.state().tokens.live()
     }
 
     /// Returns the families of refresh tokens, one per sign-in.

@@ -11,6 +11,7 @@ mod sqlite;
 mod uptime;
 mod use_marker;
 
+pub use self::claims::RenewalUnderWay;
 pub(crate) use self::list::{examine, indexes, named, open_row};
 pub(crate) use self::outdated::{Known, known, mark_outdated};
 pub(crate) use self::row::{END_CLAIM, NAMESPACE};

@@ -75,6 +75,7 @@ pub use keyway_store::{Damage, Deleted, Generation, Timestamp};
 
 pub use self::error::{DatabaseError, Finding, Loss, Obstacle, TransferFault, VaultError};
 pub use self::folders::{Folder, Folders};
+pub use self::grants::RenewalUnderWay;
 pub use self::key::{
     ExplicitKey, KEYRING_TIME_LIMIT, KeySources, KeySupplier, Keyring, KeyringFailure, KeyringItem,
     Passphrase, PassphraseFile, PassphraseUse, Protection, parse_key,

@@ -25,8 +25,8 @@ use keyway_vault::{MovedGrant, Namespace};
 pub use keyway_auth::AuthError;
 pub use keyway_auth::oauth::{
     AccountPin, CheckedTokens, ClientIdentity, GivenTokens, OAuth, OAuthError, PromptPolicy,
-    Revoked, SignIn, SignInCause, SignInPreview, SignedOut, client_metadata, is_client_address,
-    required_scopes,
+    Revoked, SignIn, SignInCause, SignInPreview, SignedOut, UnstoredRenewal, client_metadata,
+    is_client_address, required_scopes,
 };
 pub use keyway_auth::ports::{
     ConsentQuestion, DeviceQuestion, ForeignPage, Interaction, InteractionError,
@@ -146,6 +146,10 @@ impl Accounts {
         let grant = self.stores.grants.read(&key)?;
         Ok(grant.as_ref().and_then(SignIn::of).map(|mut found| {
             found.required_scopes = required_scopes(&*self.stores.registrations, &key);
+            #[cfg(feature = "vault")]
+            {
+                found.unstored = self.unstored(&key);
+            }
             found
         }))
     }
@@ -176,6 +180,13 @@ impl Accounts {
             return Ok(None);
         }
         Ok(vault.moved_grant(&key)?)
+    }
+
+    /// Finds a process that holds new tokens in memory. What cannot be read says nothing.
+    fn unstored(&self, key: &GrantKey) -> Option<UnstoredRenewal> {
+        let vault = self.vault.as_ref()?.existing().ok()??;
+        let found = vault.renewal_under_way(key).ok()??;
+        UnstoredRenewal::of(found.process, found.age)
     }
 
     /// Returns where the vault keeps what belongs to a sign-in and moves with it.

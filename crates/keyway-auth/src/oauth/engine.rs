@@ -17,6 +17,7 @@ use super::registered_clients::RegisteredClients;
 use super::renewal_status::RenewalStatus;
 use super::replaced_tokens::ReplacedTokens;
 use super::required_scopes::RequiredScopes;
+use super::rotation::Rotations;
 use super::settings::Settings;
 use super::wire::Wire;
 use crate::observer::ServerObserver;
@@ -105,6 +106,7 @@ pub(super) struct OAuthEngine {
     pub(super) registered_clients: RegisteredClients,
     pub(super) required_scopes: RequiredScopes,
     pub(super) replaced_tokens: ReplacedTokens,
+    pub(super) rotations: Rotations,
     pub(super) person: Person,
 }
 
@@ -134,6 +136,7 @@ impl OAuthEngine {
             metadata: MetadataCache::new(key.clone(), documents, wire.clone(), blocking.clone()),
             required_scopes: RequiredScopes::new(&key, &records, &blocking),
             replaced_tokens: ReplacedTokens::new(&key, &records, &blocking),
+            rotations: Rotations::new(&records, &blocking),
             registered_clients: RegisteredClients::new(
                 records,
                 Arc::clone(&clock),

@@ -31,6 +31,7 @@ use super::dpop_binding::DpopBinding;
 use super::engine::OAuthEngine;
 use super::metadata_cache::CachePolicy;
 use super::renewal_status::RenewalStage;
+use super::rotation::SentToken;
 use super::scope::Scopes;
 use super::settings::{Endpoints, RefreshScope};
 use super::sign_in::is_outdated;
@@ -197,8 +198,15 @@ impl OAuthEngine {
         details: &Details,
         asked: Result<Issued, OAuthError>,
     ) -> Result<Result<Renewed, OAuthError>, OAuthError> {
+        let (issuer, token) = (&details.issuer, &claimed.claim.fingerprint);
         match asked {
-            Ok(issued) => self.commit(claimed, details, &issued).await.map(Ok),
+            Ok(issued) => {
+                let outcome = self.commit(claimed, details, &issued).await.map(Ok);
+                // After the commit, which must not wait for it.
+                let sent = SentToken::Accepted;
+                self.rotations.note(issuer, token, sent).await;
+                outcome
+            }
             Err(OAuthError::TokenRefused { refusal, .. })
                 if is_final(&refusal.code, claimed.origin) =>
             {
@@ -209,9 +217,20 @@ impl OAuthEngine {
                         .delete_client(&details.issuer, &details.client_id);
                     drop(deleted.await);
                 }
+                if refusal.code.ends_with("_grant") {
+                    let is_repeated = claimed.claim.is_repeated();
+                    let sent = SentToken::Rejected { is_repeated };
+                    self.rotations.note(issuer, token, sent).await;
+                }
                 self.reject(claimed, details).await.map(Ok)
             }
-            Err(error) => self.given_back(claimed.claim, error).await.map(Err),
+            Err(error) => {
+                if matches!(error, OAuthError::Document { .. }) {
+                    let sent = SentToken::Answered;
+                    self.rotations.note(issuer, token, sent).await;
+                }
+                self.given_back(claimed.claim, error).await.map(Err)
+            }
         }
     }
 

@@ -23,6 +23,8 @@ pub struct SignedOut {
     pub existed: bool,
     /// What became of the tokens at the authorization server.
     pub revoked: Revoked,
+    /// How many refresh tokens were revoked that later sign-ins and step-ups had replaced.
+    pub replaced: usize,
     /// What became of other processes that used it.
     pub users: StoppedUsers,
 }
@@ -50,14 +52,15 @@ impl OAuthEngine {
         let replaced = self.replaced_tokens.list().await;
         let ending = match self.claim_for_sign_out().await? {
             StoredGrant::Absent => {
-                let revoked = match replaced.as_slice() {
-                    [] => Revoked::Nothing,
+                let (revoked, count) = match replaced.as_slice() {
+                    [] => (Revoked::Nothing, 0),
                     some => self.revoke_replaced(some).await,
                 };
                 self.replaced_tokens.clear().await;
                 return Ok(SignedOut {
                     existed: false,
                     revoked,
+                    replaced: count,
                     users: StoppedUsers::default(),
                 });
             }
@@ -77,8 +80,8 @@ impl OAuthEngine {
             // What cannot be read can at least be got rid of.
             _ => Revoked::Failed,
         };
-        let revoked = match self.revoke_replaced(&replaced).await {
-            Revoked::Done => revoked,
+        let (revoked, count) = match self.revoke_replaced(&replaced).await {
+            (Revoked::Done, count) => (revoked, count),
             worse => worse,
         };
         let deleted = self.grant.with(|store, key| store.delete(key).map(drop));
@@ -100,6 +103,7 @@ impl OAuthEngine {
         Ok(SignedOut {
             existed: true,
             revoked,
+            replaced: count,
             users,
         })
     }
@@ -152,9 +156,9 @@ impl OAuthEngine {
         revoked
     }
 
-    /// Revokes the refresh tokens that later sign-ins replaced.
-    async fn revoke_replaced(&self, replaced: &[ReplacedToken]) -> Revoked {
-        let mut outcome = Revoked::Done;
+    /// Revokes the refresh tokens that later sign-ins replaced; tells how many.
+    async fn revoke_replaced(&self, replaced: &[ReplacedToken]) -> (Revoked, usize) {
+        let (mut outcome, mut count) = (Revoked::Done, 0);
         for token in replaced {
             let Some(refresh) = &token.refresh else {
                 continue;
@@ -166,10 +170,12 @@ impl OAuthEngine {
                 .await
                 .is_err()
             {
-                return Revoked::Failed;
+                return (Revoked::Failed, count);
+            } else {
+                count += 1;
             }
         }
-        outcome
+        (outcome, count)
     }
 
     /// Revokes a refresh token that cannot be stored; if that fails, it lives until it expires.

@@ -1,8 +1,11 @@
 //! What can be told of a sign-in without its tokens.
 
+use std::time::Duration;
+
 use keyway_store::{Grant, GrantState};
 
 use super::details::Details;
+use crate::timeouts::{CONNECT_ALLOWANCE, EXCHANGE_TIMEOUT};
 
 /// A sign-in as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +29,28 @@ pub struct SignIn {
     pub renews: bool,
     /// Whether a person has to sign in again.
     pub ended: bool,
+    /// A process that has renewed it and could not store the new tokens yet, as it seems; they are
+    /// lost with it.
+    pub unstored: Option<UnstoredRenewal>,
+}
+
+/// A renewal that has lasted longer than any exchange with a server may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnstoredRenewal {
+    /// The process, where that is known.
+    pub process: Option<u32>,
+    /// For how many seconds.
+    pub seconds: u64,
+}
+
+impl UnstoredRenewal {
+    /// Judges a claim of a living process by its age; `None` while its answer may be on its way.
+    #[must_use]
+    pub fn of(process: Option<u32>, age: Duration) -> Option<Self> {
+        let seconds = age.as_secs();
+        (age > EXCHANGE_TIMEOUT + CONNECT_ALLOWANCE).then_some(Self { process, seconds })
+    }
 }
 
 impl SignIn {
@@ -49,6 +74,7 @@ impl SignIn {
             expires_at: grant.expires_at.map(|at| at.unix_millis().div_euclid(1000)),
             expires_in,
             renews,
+            unstored: None,
             ended: !renews && (is_over || grant.state == GrantState::NeedsReauth),
         })
     }

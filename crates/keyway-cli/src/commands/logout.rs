@@ -119,6 +119,7 @@ fn object(outcome: &Outcome) -> Value {
         "name": name,
         "was_signed_in": done.existed,
         "revoked": revoked,
+        "replaced_revoked": done.replaced,
         "missing_variables": missing,
         "sessions": { "ended": done.users.stopped, "left": done.users.remaining },
     })

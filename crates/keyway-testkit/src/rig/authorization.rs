@@ -200,7 +200,7 @@ fn revoke(request: &Request, settings: &Settings, tokens: &mut Tokens) -> Answer
         Err(refused) => return refused,
     };
     let token = request.field("token").unwrap_or_default();
-    if tokens.revoke(&client, &token) {
+    if tokens.revoke(&client, &token, settings.revocation) {
         Answer::empty(200)
     } else {
         refusal("unauthorized_client")

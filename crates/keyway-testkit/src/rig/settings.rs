@@ -49,6 +49,8 @@ pub struct Settings {
     /// Offers codes for another device, and wants so many seconds between two questions whether
     /// somebody typed one; `None` does not.
     pub device: Option<u64>,
+    /// What a revocation ends.
+    pub revocation: Revocation,
     /// Clients that were registered beforehand, by identifier. All others register themselves and
     /// have no secret.
     pub clients: BTreeMap<String, Confidential>,
@@ -74,9 +76,24 @@ impl Default for Settings {
             account: None,
             wants_scope: None,
             device: None,
+            revocation: Revocation::Family,
             clients: BTreeMap::new(),
         }
     }
+}
+
+/// What a revocation ends (RFC 7009 section 2.1 leaves it open).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Revocation {
+    /// All tokens of the sign-in that the token came from.
+    #[default]
+    Family,
+    /// The token alone.
+    Token,
+    /// The grant of the person to the client: all tokens of all of its sign-ins.
+    Grant,
 }
 
 /// How an answer gets to the client.

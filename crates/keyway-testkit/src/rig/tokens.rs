@@ -10,7 +10,7 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::Serialize;
 
-use super::settings::Delivery;
+use super::settings::{Delivery, Revocation};
 
 /// Everything that was issued.
 #[derive(Debug, Default)]
@@ -212,8 +212,8 @@ impl Tokens {
         })
     }
 
-    /// Ends the family of a token; returns `false` if it is another client's.
-    pub(super) fn revoke(&mut self, client: &str, token: &str) -> bool {
+    /// Ends what a token stands for; returns `false` if it is another client's.
+    pub(super) fn revoke(&mut self, client: &str, token: &str, revocation: Revocation) -> bool {
         let by_refresh = self.refresh.get(token).map(|place| place.family);
         let by_access = || self.access.get(token).map(|access| access.family);
         let Some(index) = by_refresh.or_else(by_access) else {
@@ -221,10 +221,21 @@ impl Tokens {
             return true;
         };
         let is_own = self.owners.get(index).is_some_and(|owner| owner == client);
-        if let Some(family) = self.families.get_mut(index).filter(|_| is_own) {
-            family.ended.get_or_insert(End::SignOut);
+        if !is_own {
+            return false;
         }
-        is_own
+        if revocation == Revocation::Token {
+            self.refresh.remove(token);
+            self.access.remove(token);
+            return true;
+        }
+        let families = self.families.iter_mut().zip(&self.owners).enumerate();
+        for (number, (family, owner)) in families {
+            if number == index || (revocation == Revocation::Grant && owner == client) {
+                family.ended.get_or_insert(End::SignOut);
+            }
+        }
+        true
     }
 
     /// Notes how the answer to the refresh token that came at a time gets to the client.
@@ -237,6 +248,15 @@ impl Tokens {
 
     pub(super) const fn reset(&mut self) {
         self.era += 1;
+    }
+
+    /// Counts the refresh tokens that would be accepted.
+    pub(super) fn live(&self) -> usize {
+        let is_live = |place: &&Place| {
+            let family = self.families.get(place.family);
+            family.is_some_and(|it| it.ended.is_none() && it.current == place.number)
+        };
+        self.refresh.values().filter(is_live).count()
     }
 
     pub(super) fn families(&self) -> &[Family] {

@@ -22,6 +22,16 @@ pub(super) enum OverdueClaim {
     IsReplaced,
 }
 
+/// A renewal that a living process has begun and not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RenewalUnderWay {
+    /// The process, where that is known.
+    pub process: Option<u32>,
+    /// For how long, in time that the machine ran.
+    pub age: Duration,
+}
+
 /// How a claim ends without new tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ClaimEnd {
@@ -85,6 +95,31 @@ impl Vault {
             self.free_reserve(grant);
         }
         claim
+    }
+
+    /// Says which living process has been renewing a sign-in, and for how long.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`VaultError::Corrupt`] if the sign-in was tampered with.
+    pub fn renewal_under_way(
+        &self,
+        grant: &GrantKey,
+    ) -> Result<Option<RenewalUnderWay>, VaultError> {
+        let claim = self.read_scope("read a sign-in", |scope| {
+            let claim = Row::load(scope, grant)?.and_then(|row| row.claim);
+            let Some(claim) = claim else { return Ok(None) };
+            let age = age(&claim, scope.now()?, &Uptime::now());
+            Ok(Some((OwnerId::new(claim.owner), age)))
+        })?;
+        let Some((owner, age)) = claim else {
+            return Ok(None);
+        };
+        if self.owners().liveness(&owner)? == Liveness::Dead {
+            return Ok(None);
+        }
+        let process = self.owners().process(&owner);
+        Ok(Some(RenewalUnderWay { process, age }))
     }
 
     /// Makes this handle the owner of a claim that another process of this program made; tells

@@ -29,7 +29,12 @@ impl SignOutPlan {
                 "the tokens were deleted here; the authorization server could not be reached, so they stay valid until they expire"
             }
         };
-        format!("signed out; {revoked}{}", sessions(done))
+        let replaced = match done.replaced {
+            0 => String::new(),
+            1 => "; so was a refresh token that a later sign-in had replaced".to_owned(),
+            many => format!("; so were {many} refresh tokens that later sign-ins had replaced"),
+        };
+        format!("signed out; {revoked}{replaced}{}", sessions(done))
     }
 }
 

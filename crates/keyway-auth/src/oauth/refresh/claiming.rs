@@ -12,6 +12,7 @@ use keyway_store::{
 use crate::error::{OAuthError, RejectionCause};
 use crate::oauth::details::Details;
 use crate::oauth::engine::OAuthEngine;
+use crate::oauth::rotation::Rotation;
 use crate::timeouts::{
     CALLER_TIMEOUT, CLAIM_POLL_INTERVAL, COMMIT_MAX_PAUSE, REFRESH_CLAIM_LIFETIME,
 };
@@ -65,6 +66,11 @@ impl OwnClaim {
     /// Returns when the claim was made, or a little before.
     pub(super) const fn from(&self) -> Instant {
         self.from
+    }
+
+    /// Says whether an answer to this token was lost, or the process that sent it died.
+    pub(super) const fn is_repeated(&self) -> bool {
+        self.lost_answers > 0 || self.interrupted > 0
     }
 
     /// Says what a rejection of this token probably comes from.
@@ -127,9 +133,13 @@ impl OAuthEngine {
     async fn claim(&self, seen: &Grant) -> Result<ClaimAnswer, OAuthError> {
         let from = self.clock.monotonic();
         let generation = seen.generation;
-        // Redeeming twice does no harm where the refresh token stays the same.
-        let details = Details::decode(seen.details.expose());
-        let may_take_over = details.is_some_and(|details| details.rotates == Some(false));
+        // Redeeming twice does no harm where the refresh token stays the same, or where one that was
+        // replaced is known to be accepted once more.
+        let may_take_over = match Details::decode(seen.details.expose()) {
+            Some(details) if details.rotates == Some(false) => true,
+            Some(details) => self.rotations.get(&details.issuer).await == Rotation::Grace,
+            None => false,
+        };
         let claim = move |store: &dyn GrantStore, key: &GrantKey| {
             let claim = if may_take_over {
                 store.take_over(key, generation, REFRESH_CLAIM_LIFETIME)?

@@ -1,5 +1,6 @@
 //! Whose turn it is: claims of the living and the dead, and a store that cannot be written to.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use keyway_code::Code;
@@ -173,4 +174,48 @@ fn sign_out_that_cannot_delete_leaves_no_claim() {
         let claim = other.claim(&kit.key, generation, Duration::from_secs(1));
         matches!(claim.unwrap(), Claim::Claimed(_))
     });
+}
+
+/// Rule 4: the claim of a living process is taken over where the issuer is known to grant grace.
+#[test]
+fn overdue_claim_is_taken_over_only_where_the_issuer_was_seen_to_grant_grace() {
+    for is_known in [false, true] {
+        let kit = Kit::new();
+        let oauth = kit.signed_in();
+        // A renewal that brings another refresh token: the issuer rotates.
+        kit.run(oauth.renew()).unwrap();
+        if is_known {
+            let (honest, answers) = (kit.honest.clone(), AtomicUsize::new(0));
+            kit.world.answer(TOKEN, move |seen| {
+                // The token was replaced, and the answer is of no use; then it comes again.
+                match answers.fetch_add(1, Ordering::SeqCst) {
+                    0 => Reply::raw(200, "garbage"),
+                    _ => honest.token(seen),
+                }
+            });
+            kit.run(oauth.renew()).unwrap_err();
+            kit.run(oauth.renew()).unwrap();
+        }
+        let generation = kit.stored().unwrap().generation;
+        let other = kit.other_shelf();
+        drop(other.claim(&kit.key, generation, Duration::ZERO));
+        kit.clock.let_pass(1000);
+        let before = redeemed(&kit);
+        let renewed = kit.run(kit.process(&kit.other_shelf()).renew());
+        if is_known {
+            renewed.unwrap();
+            assert_eq!(redeemed(&kit), before + 1);
+            continue;
+        }
+        let error = cause(renewed.unwrap_err());
+        let is_busy = matches!(
+            error,
+            OAuthError::RenewalBusy {
+                is_overdue: true,
+                ..
+            }
+        );
+        assert!(is_busy, "{error}");
+        assert_eq!(redeemed(&kit), before);
+    }
 }

@@ -72,6 +72,7 @@ fn refresh_tokens_that_were_replaced_are_revoked_at_sign_out_and_not_before() {
     let mut revoked: Vec<_> = revoked.iter().map(|seen| seen.field("token")).collect();
     revoked.sort();
     assert_eq!(revoked, ["at-3", "rt-1", "rt-2", "rt-3"]);
+    assert_eq!(ended.replaced, 2);
     kit.world.forget();
     assert!(!kit.run(oauth.sign_out()).unwrap().existed);
     assert!(kit.world.seen(REVOKE).is_empty(), "nothing is left");

@@ -48,10 +48,19 @@ struct Server<'a> {
     required_scopes: Option<&'a [String]>,
     expires_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    unstored_renewal: Option<Unstored>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     moved_to: Option<&'a str>,
     protection: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<Approval>,
+}
+
+/// A process that may hold new tokens only in memory.
+#[derive(Serialize)]
+struct Unstored {
+    process: Option<u32>,
+    seconds: u64,
 }
 
 /// What waits for an approval, as far as that was looked up.
@@ -123,6 +132,10 @@ impl<'a> Server<'a> {
             scopes: kept.map(|kept| kept.scopes.as_slice()),
             required_scopes: kept.map(|kept| kept.required_scopes.as_slice()),
             expires_at: kept.and_then(|kept| kept.expires_at).map(rfc3339),
+            unstored_renewal: kept.and_then(|kept| kept.unstored).map(|it| Unstored {
+                process: it.process,
+                seconds: it.seconds,
+            }),
             moved_to: found.moved_to.as_deref(),
             protection: found.protection.as_deref(),
             approval: found.question.as_ref().map(Approval::of),

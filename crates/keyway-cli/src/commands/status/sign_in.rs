@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyway::sign_in::{Accounts, SignIn};
+use keyway::sign_in::{Accounts, SignIn, UnstoredRenewal};
 use keyway::vault::KeptVault;
 use keyway_secret::printable;
 
@@ -52,7 +52,20 @@ pub(super) fn line(name: &str, kept: &SignIn) -> String {
         let server = name.split_once(':').map_or(name, |(_, server)| server);
         format!("; the server also wants {wanted}: run `keyway login {server}`")
     };
-    format!("  {name}: {who} at {issuer}; {scopes}; {time}{renews}{wants}\n")
+    let unstored = kept.unstored.map(unstored).unwrap_or_default();
+    format!("  {name}: {who} at {issuer}; {scopes}; {time}{renews}{wants}{unstored}\n")
+}
+
+/// Names the process whose end would cost the sign-in.
+fn unstored(renewal: UnstoredRenewal) -> String {
+    let process = match renewal.process {
+        Some(process) => format!("process {process}"),
+        None => "a process".to_owned(),
+    };
+    let time = in_words(i64::try_from(renewal.seconds).unwrap_or(i64::MAX));
+    format!(
+        "; {process} has been renewing it for {time} and may hold the new tokens only in memory: do not end it, make room on the disk"
+    )
 }
 
 fn in_words(seconds: i64) -> String {
@@ -66,7 +79,21 @@ fn in_words(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn process_that_holds_tokens_in_memory_is_named_once_no_answer_can_be_on_its_way() {
+        let judged = |seconds| UnstoredRenewal::of(Some(77), Duration::from_secs(seconds));
+        assert_eq!(judged(59), None);
+        let text = unstored(judged(150).unwrap());
+        assert!(
+            text.contains("process 77") && text.contains("2 min"),
+            "{text}"
+        );
+        assert!(text.contains("do not end it"), "{text}");
+    }
 
     #[test]
     fn time_left_is_told_as_a_person_would() {

@@ -120,6 +120,22 @@ fn hang(vault: &Vault) {
     }
 }
 
+#[test]
+fn renewal_of_a_living_process_is_told_with_its_process_and_that_of_a_dead_one_is_not() {
+    let home = Home::new();
+    let vault = home.open();
+    vault.put(&grant(), &numbered(0)).unwrap();
+    assert_eq!(vault.renewal_under_way(&grant()).unwrap(), None);
+    let mut other = start("hang", &home, &[]);
+    assert_eq!(said(&mut other).next().as_deref(), Some("claimed"));
+    let found = vault.renewal_under_way(&grant()).unwrap().unwrap();
+    assert_eq!(found.process, Some(other.id()));
+    assert!(found.age < LONG);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(vault.renewal_under_way(&grant()).unwrap(), None);
+}
+
 fn numbered(number: usize) -> Tokens {
     Tokens::new(Secret::new(format!("access-{number}")))
         .with_refresh(Secret::new(format!("refresh-{number}")))
