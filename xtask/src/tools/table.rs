@@ -98,6 +98,12 @@ pub(super) const TOOLS: &[Tool] = &[
         source: Source::Debian("libfaketime"),
     },
     Tool {
+        name: "strace",
+        why: "makes single system calls of a command fail in the storms",
+        found: Found::File(&["/usr/bin/strace"]),
+        source: Source::Debian("strace"),
+    },
+    Tool {
         name: "valgrind",
         why: "counts the instructions of a call",
         found: Found::File(&["/usr/bin/valgrind"]),

@@ -120,8 +120,8 @@ impl Lane {
         self.finish(calls);
     }
 
-    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: all commands of this
-    /// person, or one.
+    /// Suspended, stopped by a debugger, or in a virtual machine that freezes: one command of this
+    /// person, all of them, or these and what carries their exchange.
     fn stop(&mut self) {
         self.delay(Duration::from_secs(1));
         let calls = self.calls(1..=3);
@@ -129,7 +129,8 @@ impl Lane {
         let all = self.processes();
         let stopped = match self.seed.within(0..=2) {
             0 => vec![Pid::from_child(&calls[0].child)],
-            _ => all,
+            1 => all,
+            _ => self.processes_and_carriers(),
         };
         signal_all(&stopped, Signal::STOP);
         let time = self.seed.millis(self.times.stop());
@@ -139,7 +140,7 @@ impl Lane {
     }
 
     /// At one of the points: while it starts, while the server thinks, when the answer is there. One
-    /// command, or all of them.
+    /// command, all of them, or these and what carries their exchange.
     fn kill(&mut self) {
         let delay = self.seed.millis(30..=300);
         self.delay(delay);
@@ -154,9 +155,10 @@ impl Lane {
             }
         }
         let all = self.processes();
-        let killed = match self.seed.within(0..=1) {
+        let killed = match self.seed.within(0..=2) {
             0 => vec![Pid::from_child(&calls[0].child)],
-            _ => all,
+            1 => all,
+            _ => self.processes_and_carriers(),
         };
         signal_all(&killed, Signal::KILL);
         self.kills.push(self.desk.rig.elapsed());
@@ -330,8 +332,7 @@ impl Lane {
         calls
     }
 
-    /// Finds all commands of this person: they have the home in their environment. The process that
-    /// carries an exchange has none, and is left alone.
+    /// Finds all commands of this person: they have the home in their environment.
     fn processes(&self) -> Vec<Pid> {
         let home = self.desk.folder.at("home/keyway");
         let home = home.to_str().unwrap().as_bytes();
@@ -343,6 +344,31 @@ impl Lane {
             is_ours.then(|| Pid::from_raw(number))?
         });
         ours.collect()
+    }
+
+    /// Finds the commands, and the processes that carry an exchange: these have no environment, but
+    /// the vault open.
+    fn processes_and_carriers(&self) -> Vec<Pid> {
+        let home = self.desk.folder.at("home/keyway");
+        let home = std::fs::canonicalize(home).unwrap();
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut ours = self.processes();
+        for entry in all {
+            let number = entry.file_name().to_str().and_then(|it| it.parse().ok());
+            let Some(process) = number.and_then(Pid::from_raw) else {
+                continue;
+            };
+            let files = std::fs::read_dir(entry.path().join("fd"));
+            let mut files = files.into_iter().flatten().flatten();
+            let is_ours = files.any(|file| {
+                let path = std::fs::read_link(file.path());
+                path.is_ok_and(|path| path.starts_with(&home))
+            });
+            if is_ours && !ours.contains(&process) {
+                ours.push(process);
+            }
+        }
+        ours
     }
 
     fn delay(&self, delay: Duration) {

@@ -17,6 +17,7 @@ mod faults;
 mod lane;
 mod races;
 mod seed;
+mod system_calls;
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 

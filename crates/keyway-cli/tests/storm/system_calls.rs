@@ -1,0 +1,352 @@
+//! System calls that fail, one at a time: each command ends in the old or the new state, and says so
+//! if it failed. `strace` makes them fail.
+//!
+//! A short form by default; `KEYWAY_SYSTEM_CALLS=1` fails every call of every kind.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use keyway_testkit::rig::Settings;
+use keyway_testkit::{Desk, Keyway, Outcome};
+use serde_json::Value;
+
+/// Which calls fail, and how.
+const FAULTS: [(&str, &str); 8] = [
+    ("openat", "EMFILE"),
+    ("write", "ENOSPC"),
+    ("pwrite64", "ENOSPC"),
+    ("pwrite64", "EIO"),
+    ("fdatasync", "EIO"),
+    ("fsync", "EIO"),
+    ("ftruncate", "ENOSPC"),
+    ("renameat2", "EIO"),
+];
+
+/// How often each kind of call fails in the short form.
+const SAMPLES: usize = 2;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Old,
+    New,
+}
+
+/// A command, what it needs, and how its effect is told.
+struct Case {
+    words: &'static [&'static str],
+    input: &'static str,
+    prepare: fn(&Desk),
+    state: fn(&Desk) -> State,
+    /// What must hold in either state.
+    check: fn(&Desk),
+}
+
+fn run(desk: &Desk, words: &[&str], input: &str) -> Outcome {
+    call(desk, words, input).run()
+}
+
+/// Clients are looked for in the home of the desk alone.
+fn call(desk: &Desk, words: &[&str], input: &str) -> Keyway {
+    let config = desk.folder.at("home/config");
+    desk.keyway(words)
+        .env("XDG_CONFIG_HOME", config)
+        .stdin(input)
+}
+
+#[track_caller]
+fn done(desk: &Desk, words: &[&str], input: &str) -> Outcome {
+    let outcome = run(desk, words, input);
+    assert_eq!(outcome.code, 0, "{words:?} {}", outcome.everything());
+    outcome
+}
+
+fn json(desk: &Desk, words: &[&str]) -> Value {
+    serde_json::from_str(&done(desk, words, "").stdout).unwrap()
+}
+
+fn vault_is_sound(desk: &Desk) {
+    if desk.folder.at("home/keyway/data/vault.db").exists() {
+        done(desk, &["vault", "verify"], "");
+    }
+}
+
+fn when(is_new: bool) -> State {
+    if is_new { State::New } else { State::Old }
+}
+
+fn is_signed_in(desk: &Desk) -> bool {
+    let status = json(desk, &["status", "s", "--format", "json"]);
+    !status["servers"][0]["scopes"].is_null()
+}
+
+/// The sign-in still works, with a refresh if need be, and no token was sent twice.
+fn sign_in_works(desk: &Desk) {
+    vault_is_sound(desk);
+    if is_signed_in(desk) {
+        done(desk, &["call", "s", "echo", "message=x"], "");
+        let families = desk.rig.families();
+        let newest = families.last().unwrap();
+        assert!(newest.ended.is_none() && newest.is_chain(), "{newest:?}");
+    }
+}
+
+const LITERAL: &str = "sbp_38db93c4def7414fdb269a51c07e62b8d3f0475e";
+
+const CASES: [(&str, Case); 9] = [
+    (
+        "env",
+        Case {
+            words: &["env", "set", "NAME"],
+            input: "value",
+            prepare: |desk| drop(done(desk, &["env", "set", "OLD"], "value")),
+            state: |desk| {
+                let listed = done(desk, &["env", "list"], "").stdout;
+                assert!(listed.contains("OLD"), "{listed}");
+                when(listed.contains("NAME"))
+            },
+            check: vault_is_sound,
+        },
+    ),
+    (
+        "token",
+        Case {
+            words: &["token", "new", "--name", "n", "--server", "p:s"],
+            input: "",
+            prepare: |_| {},
+            state: |desk| {
+                let listed = json(desk, &["token", "list", "--format", "json"]);
+                when(
+                    listed["tokens"]
+                        .as_array()
+                        .is_some_and(|all| !all.is_empty()),
+                )
+            },
+            check: vault_is_sound,
+        },
+    ),
+    (
+        "trust",
+        Case {
+            words: &["trust", "grant", "s"],
+            input: "",
+            prepare: |desk| {
+                let entry = r#"{"s": {"type": "stdio", "command": "true"}}"#;
+                fs::write(desk.folder.at(".mcp.json"), entry).unwrap();
+            },
+            state: |desk| {
+                let found = json(desk, &["vault", "status", "--format", "json"]);
+                when(found["entries"]["trust"] == 1)
+            },
+            check: vault_is_sound,
+        },
+    ),
+    (
+        "rekey",
+        Case {
+            words: &["vault", "rekey"],
+            input: "",
+            prepare: |desk| drop(done(desk, &["env", "set", "OLD"], "value")),
+            state: |desk| {
+                let keys = fs::read_dir(desk.folder.at("home/keyway/config")).unwrap();
+                assert!(keys.count() > 0);
+                let listed = done(desk, &["env", "list"], "").stdout;
+                assert!(listed.contains("OLD"), "{listed}");
+                // Both keys open the same; what counts is that one does.
+                State::New
+            },
+            check: vault_is_sound,
+        },
+    ),
+    (
+        "migrate",
+        Case {
+            words: &["migrate", "env", "--write", "--offline"],
+            input: "",
+            prepare: |desk| {
+                let entry = format!(
+                    r#"{{"db": {{"type": "http", "url": "https://h.example", "headers": {{"Authorization": "Bearer {LITERAL}"}}}}}}"#
+                );
+                fs::write(desk.folder.at(".mcp.json"), entry).unwrap();
+            },
+            state: |desk| {
+                let file = desk.folder.read(".mcp.json");
+                serde_json::from_str::<Value>(&file).unwrap();
+                when(!file.contains(LITERAL))
+            },
+            check: |desk| {
+                let is_in = |name: &str| {
+                    let path = desk.folder.at(name);
+                    path.exists() && fs::read_to_string(path).unwrap().contains(LITERAL)
+                };
+                assert!(is_in(".mcp.json") || is_in(".env"), "the value is gone");
+            },
+        },
+    ),
+    (
+        "install",
+        Case {
+            words: &["install", "claude-code", "--server", "s", "--yes"],
+            input: "",
+            prepare: |desk| {
+                let text = r#"{"numStartups": 3, "mcpServers": {}}"#;
+                fs::write(desk.folder.at("home/.claude.json"), text).unwrap();
+            },
+            state: |desk| {
+                let file = desk.folder.read("home/.claude.json");
+                let file: Value = serde_json::from_str(&file).unwrap();
+                assert_eq!(file["numStartups"], 3);
+                when(!file["mcpServers"]["s"].is_null())
+            },
+            check: |_| {},
+        },
+    ),
+    (
+        "login",
+        Case {
+            words: &["login", "s"],
+            input: "",
+            prepare: |_| {},
+            state: |desk| when(is_signed_in(desk)),
+            check: sign_in_works,
+        },
+    ),
+    (
+        "refresh",
+        Case {
+            words: &["call", "s", "echo", "message=x"],
+            input: "",
+            prepare: |desk| {
+                desk.sign_in();
+                desk.rig.reset();
+            },
+            state: |desk| {
+                assert!(is_signed_in(desk), "the sign-in is gone");
+                when(desk.rig.refreshes() > 0)
+            },
+            check: sign_in_works,
+        },
+    ),
+    (
+        "logout",
+        Case {
+            words: &["logout", "s"],
+            input: "",
+            prepare: Desk::sign_in,
+            state: |desk| when(!is_signed_in(desk)),
+            check: vault_is_sound,
+        },
+    ),
+];
+
+/// Runs the command of a case with `strace` around it.
+fn traced(case: &Case, desk: &Desk, options: &[String]) -> Outcome {
+    let call = call(desk, case.words, case.input);
+    let strace = [
+        "/usr/bin/timeout",
+        "--kill-after=1",
+        "40",
+        "/usr/bin/strace",
+        "-f",
+        "-qq",
+        "-o",
+    ];
+    let strace = strace.map(str::to_owned);
+    let log = desk.folder.at("home/calls").to_string_lossy().into_owned();
+    let wrapper = strace.into_iter().chain([log]).chain(options.to_vec());
+    let _person = desk.person();
+    call.started_by(wrapper).run()
+}
+
+/// Counts how often one thread of the command makes each call: `when=` counts per thread.
+fn counts(case: &Case) -> Vec<usize> {
+    let desk = Desk::new(crate::KEYWAY, Settings::default());
+    (case.prepare)(&desk);
+    let names: Vec<&str> = FAULTS.iter().map(|(name, _)| *name).collect();
+    let trace = ["-e".to_owned(), format!("trace={}", names.join(","))];
+    let outcome = traced(case, &desk, &trace);
+    assert_eq!(outcome.code, 0, "{}", outcome.everything());
+    let log = fs::read_to_string(desk.folder.at("home/calls")).unwrap();
+    let count = |name: &str| {
+        let mut threads = std::collections::BTreeMap::<&str, usize>::new();
+        for line in log.lines() {
+            let (thread, call) = line.split_once(' ').unwrap_or_default();
+            if call.trim_start().starts_with(&format!("{name}(")) {
+                *threads.entry(thread).or_default() += 1;
+            }
+        }
+        threads.into_values().max().unwrap_or(0)
+    };
+    names.iter().map(|name| count(name)).collect()
+}
+
+/// Fails one call and compares the outcome with the state that it left; tells whether the command
+/// failed.
+fn fail(name: &str, case: &Case, (call, error): (&str, &str), number: usize) -> bool {
+    let desk = Desk::new(crate::KEYWAY, Settings::default());
+    (case.prepare)(&desk);
+    let before = (case.state)(&desk);
+    let inject = format!("inject={call}:error={error}:when={number}");
+    let outcome = traced(case, &desk, &["-e".to_owned(), inject.clone()]);
+    let context = format!("{name} {inject}\n{}", outcome.everything());
+    let state = (case.state)(&desk);
+    // The browser is traced as well; where it does not start, the sign-in waits for its person.
+    let is_late = matches!(outcome.code, 124 | 137);
+    assert!(!is_late || name == "login", "it does not end: {context}");
+    if outcome.code == 0 {
+        assert_eq!(state, State::New, "success without an effect: {context}");
+    } else {
+        let is_told = is_late || outcome.code == 127 || outcome.stderr.contains("error");
+        assert!(is_told, "a failure without a word: {context}");
+        assert!(state == before || state == State::New, "{context}");
+    }
+    (case.check)(&desk);
+    outcome.code != 0
+}
+
+fn numbers(count: usize) -> Vec<usize> {
+    if crate::number("KEYWAY_SYSTEM_CALLS").is_some() || count <= SAMPLES {
+        return (1..=count).collect();
+    }
+    // The last ones are those that matter: what comes first is the start of the process.
+    (count + 1 - SAMPLES..=count).collect()
+}
+
+#[test]
+fn a_system_call_that_fails_leaves_the_old_or_the_new_state_and_an_error() {
+    if !Path::new("/usr/bin/strace").exists() || !may_trace() {
+        println!("skipped: strace cannot trace here");
+        return;
+    }
+    // Two at a time: each waits for the disk for most of its time.
+    let (first, second) = CASES.split_at(CASES.len() / 2);
+    thread::scope(|scope| {
+        for half in [first, second] {
+            scope.spawn(move || half.iter().for_each(|(name, case)| all(name, case)));
+        }
+    });
+}
+
+fn all(name: &str, case: &Case) {
+    let started = Instant::now();
+    let (mut faults, mut told) = (0, 0);
+    for (fault, count) in FAULTS.into_iter().zip(counts(case)) {
+        for number in numbers(count) {
+            told += usize::from(fail(name, case, fault, number));
+            faults += 1;
+        }
+    }
+    let time = started.elapsed();
+    println!("{name}: {faults} faults, {told} ended it with an error, {time:.1?}");
+    assert!(told > 0, "{name}: no fault had an effect");
+}
+
+/// Some containers do not permit it.
+fn may_trace() -> bool {
+    let traced = Command::new("/usr/bin/strace")
+        .args(["-qq", "-o", "/dev/null", "/bin/true"])
+        .status();
+    traced.is_ok_and(|status| status.success())
+}
