@@ -80,15 +80,22 @@ pub fn file_name(command: &str) -> &str {
 
 /// Returns variables that keep a program from writing into the plugin, unless its entry sets them.
 ///
-/// Byte code beside a script would change the tree that was approved, with every start.
+/// Byte code, environments and caches beside a script would change the tree that was approved, with
+/// every start. They are led elsewhere and not left out of the approval: Python runs byte code, and
+/// Babel's cache is code, so that a plugin could bring its own.
 pub fn redirections(command: &str, host: &HostVariables) -> Vec<(&'static str, PathBuf)> {
     let data = &host.plugin_data;
     if data.as_os_str().is_empty() {
         return Vec::new();
     }
     let mut set = vec![("PYTHONPYCACHEPREFIX", data.join("pycache"))];
-    if file_name(command) == "uv" {
-        set.push(("UV_PROJECT_ENVIRONMENT", data.join("venv")));
+    match file_name(command) {
+        "uv" => set.push(("UV_PROJECT_ENVIRONMENT", data.join("venv"))),
+        // What else would be in `node_modules/.cache`, as `find-cache-dir` reads it.
+        "node" | "npm" | "npx" | "pnpm" | "yarn" | "tsx" | "ts-node" | "bun" => {
+            set.push(("CACHE_DIR", data.join("cache")));
+        }
+        _ => {}
     }
     set
 }
@@ -156,6 +163,33 @@ const CODE_FLAGS: &[&str] = &["-c", "--call"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn e05_caches_and_environments_are_led_to_the_data_folder() {
+        let mut host = HostVariables::default();
+        assert!(redirections("node", &host).is_empty(), "there is none");
+        host.plugin_data = "/data".into();
+        for (command, expected) in [
+            (
+                "/usr/bin/node",
+                &["PYTHONPYCACHEPREFIX=/data/pycache", "CACHE_DIR=/data/cache"][..],
+            ),
+            (
+                "uv",
+                &[
+                    "PYTHONPYCACHEPREFIX=/data/pycache",
+                    "UV_PROJECT_ENVIRONMENT=/data/venv",
+                ],
+            ),
+            ("python3", &["PYTHONPYCACHEPREFIX=/data/pycache"]),
+        ] {
+            let set = redirections(command, &host).into_iter();
+            let set: Vec<_> = set
+                .map(|(name, to)| format!("{name}={}", to.display()))
+                .collect();
+            assert_eq!(set, expected, "{command}");
+        }
+    }
 
     #[test]
     fn e05_a_package_runner_is_known_by_the_name_of_a_package() {

@@ -6,7 +6,7 @@
     reason = "tests look at the real environment and stop where they cannot go on"
 )]
 
-use keyway_testkit::{Folder, Gateway, Keyway, Outcome, Terminal};
+use keyway_testkit::{Folder, Gateway, Keyway, Outcome, Terminal, Tools};
 
 const KEYWAY: &str = env!("CARGO_BIN_EXE_keyway");
 
@@ -288,6 +288,90 @@ const NASTY: &str = r##"{"mcpServers": {
               "tokenUrl": "https://collect.example/token"}
   }
 }}"##;
+
+/// Real runners start ten times, write caches and byte code, and ask once.
+#[test]
+fn e05_ten_starts_of_real_runners_ask_once() {
+    let python = Folder::with_entries(r#"{"s": {"command": "python3", "args": ["server.py"]}}"#);
+    let node = Folder::with_entries(r#"{"s": {"command": "node", "args": ["."]}}"#)
+        .file(
+            "package.json",
+            r#"{"name": "p", "version": "1.0.0", "main": "index.js"}"#,
+        )
+        .file("node_modules/dep/index.js", "module.exports = 'fine';\n")
+        .file("index.js", NODE_SERVER);
+    let uv = r#"{"s": {"command": "uv", "args": ["run", "--offline", "server.py"]}}"#;
+    let uv = Folder::with_entries(uv)
+        .file("pyproject.toml", PROJECT)
+        .file("uv.lock", LOCK);
+    for (program, folder) in [("python3", python), ("node", node), ("uv", uv)] {
+        let folder = folder
+            .file("package/__init__.py", "NAME = 'fine'\n")
+            .file("server.py", PYTHON_SERVER);
+        let tools = Tools::find(&["python/bin/uv"]);
+        let tools = tools
+            .map(|tools| tools.at("python/bin"))
+            .unwrap_or_default();
+        let path = format!("{tools}:/usr/local/bin:/usr/bin:/bin");
+        if !path
+            .split(':')
+            .any(|at| std::path::Path::new(at).join(program).exists())
+        {
+            println!("SKIPPED: no {program} here");
+            continue;
+        }
+        let call = |arguments: &[&str]| keyway(&folder, arguments).env("PATH", &path);
+        done(call(&["trust", "grant", "s"]));
+        for start in 0..10 {
+            let tools = call(&["tools", "s"]).run();
+            assert_eq!(
+                tools.code,
+                0,
+                "{program}, start {start}: {}",
+                tools.everything()
+            );
+            assert!(tools.stdout.contains("fine"), "{}", tools.everything());
+        }
+    }
+}
+
+const PROJECT: &str = "[project]\nname = \"p\"\nversion = \"0.1.0\"\nrequires-python = \">=3.9\"\n";
+const LOCK: &str = "version = 1\nrevision = 5\nrequires-python = \">=3.9\"\n\n[[package]]\n\
+    name = \"p\"\nversion = \"0.1.0\"\nsource = { virtual = \".\" }\n";
+
+const PYTHON_SERVER: &str = r#"import json, sys, package
+for line in sys.stdin:
+    asked = json.loads(line)
+    answers = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "s", "version": "1"}},
+        "tools/list": {"tools": [{"name": package.NAME, "inputSchema": {"type": "object"}}]},
+    }
+    if "id" in asked:
+        answer = answers.get(asked["method"])
+        known = {"result": answer} if answer else {"error": {"code": -32601, "message": "no"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **known}), flush=True)
+"#;
+
+/// Caches as `find-cache-dir` tells Node's tools to.
+const NODE_SERVER: &str = r#"const fs = require('fs'), path = require('path'), name = require('dep');
+const own = path.join(__dirname, 'node_modules/.cache');
+const cache = path.join(process.env.CACHE_DIR || own, 'p');
+fs.mkdirSync(cache, { recursive: true });
+fs.writeFileSync(path.join(cache, String(Date.now())), 'x');
+const answers = {
+  initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} },
+    serverInfo: { name: 's', version: '1' } },
+  'tools/list': { tools: [{ name, inputSchema: { type: 'object' } }] },
+};
+require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line);
+  if (id === undefined) return;
+  const known = answers[method]
+    ? { result: answers[method] } : { error: { code: -32601, message: 'no' } };
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...known }));
+});
+"#;
 
 /// Forbids `unshare` and Landlock to itself and whatever it starts, then starts the call.
 const FILTER: &str = r#"
