@@ -144,6 +144,25 @@ impl Launcher {
         program: &Program,
         mode: LaunchMode,
     ) -> Result<StartedChild, LaunchError> {
+        for _ in 1..IDENTITY_ATTEMPTS {
+            match self.start_once(program, mode).await {
+                // A place of another process, such as the socket of a gateway that stops, went away
+                // between two looks. Looking anew leaves it out, and still refuses folders of ours.
+                Err(LaunchError::Refused {
+                    stage: LaunchStage::Identity,
+                    source,
+                }) if source.kind() == io::ErrorKind::NotFound => {}
+                outcome => return outcome,
+            }
+        }
+        self.start_once(program, mode).await
+    }
+
+    async fn start_once(
+        &self,
+        program: &Program,
+        mode: LaunchMode,
+    ) -> Result<StartedChild, LaunchError> {
         if !init::may_start(&self.program) {
             return Err(LaunchError::NotInitialized);
         }
@@ -333,6 +352,9 @@ async fn write_all(pipe: &pipe::Sender, mut bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// How often the places to hide are looked up for one start.
+const IDENTITY_ATTEMPTS: usize = 4;
 
 /// The first argument that turns our binary into a launcher.
 const LAUNCH_ARG: &str = "__launch";

@@ -294,3 +294,28 @@ fn id_jag_an_answer_of_another_kind_is_not_handed_on() {
     assert_eq!(error.code(), Code::BadMetadata);
     assert!(kit.world.seen(TOKEN).is_empty());
 }
+
+/// An administrator's refusal, at the provider or at the issuer, is the end of it: a personal consent
+/// would be a way around what the organisation decided.
+#[test]
+fn id_jag_a_refusal_never_becomes_a_question_to_a_person() {
+    let denied = || Reply::json(400, &json!({ "error": "access_denied" }));
+    let at_provider = id_jag(move |_| denied());
+    at_provider.person.will([Deed::Agree]);
+    assert!(at_provider.call(&at_provider.oauth()).is_err());
+    assert!(at_provider.world.seen(TOKEN).is_empty());
+
+    let at_issuer = id_jag(|_| {
+        let kind = "urn:ietf:params:oauth:token-type:id-jag";
+        let answer = json!({ "access_token": "jag-1", "issued_token_type": kind });
+        Reply::json(200, &answer)
+    });
+    at_issuer.person.will([Deed::Agree]);
+    at_issuer.world.answer(TOKEN, move |_| denied());
+    assert!(at_issuer.call(&at_issuer.oauth()).is_err());
+    for kit in [at_provider, at_issuer] {
+        assert!(kit.person.questions().is_empty());
+        let mut journal = kit.world.journal().into_iter();
+        assert!(!journal.any(|seen| seen.url.path().contains("authorize")));
+    }
+}
