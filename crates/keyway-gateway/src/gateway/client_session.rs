@@ -53,8 +53,8 @@ pub(super) struct ClientSession {
     owner: SessionOwner,
     /// Held to copy or to change it, never across an await.
     negotiated: Mutex<Negotiated>,
-    /// `Release` and `Acquire`: set before `notifications/initialized` is passed on. A migration
-    /// that reads it before does not repeat the notification on the new connection.
+    /// `Release` and `Acquire`: set before `notifications/initialized` is passed on, under the lock
+    /// of `connection`. A migration that read it before looks again when it replaces the connection.
     is_initialized: AtomicBool,
     /// How often somebody had signed out when the room was opened.
     /// Stored after the connection: a reader that sees the old count with the new connection only
@@ -231,11 +231,21 @@ impl ClientSession {
         }
     }
 
-    /// Notes a message of the client that nobody answers.
-    pub(super) fn observe_notification(&self, envelope: &Envelope<'_>) {
-        if envelope.method.as_deref() == Some(INITIALIZED) {
-            self.is_initialized.store(true, Ordering::Release);
+    /// Notes a notification of the client, and returns the connection to send it on: `connection`,
+    /// unless the client was moved meanwhile.
+    pub(super) fn observe_notification(
+        &self,
+        envelope: &Envelope<'_>,
+        connection: Arc<UpstreamConnection>,
+    ) -> Arc<UpstreamConnection> {
+        if envelope.method.as_deref() != Some(INITIALIZED) {
+            return connection;
         }
+        // Both under the lock under which a migration looks and replaces: each connection is told
+        // once, either from here or by the migration.
+        let current = lock(&self.connection);
+        self.is_initialized.store(true, Ordering::Release);
+        Arc::clone(&current)
     }
 
     /// Ends the connection in good order.
@@ -259,12 +269,21 @@ impl ClientSession {
             Validity::Reconnect => {}
         }
         let sign_out_count = self.owner.account.sign_out_count();
-        let Some(connection) = self.reinitialize(router, &before).await else {
+        let was_initialized = self.is_initialized.load(Ordering::Acquire);
+        let reinitialized = self.reinitialize(router, &before, was_initialized);
+        let Some(connection) = reinitialized.await else {
             self.is_over.store(true, Ordering::Release);
             return None;
         };
         before.detach();
-        *lock(&self.connection) = Arc::clone(&connection);
+        let is_initialized_meanwhile = {
+            let mut current = lock(&self.connection);
+            *current = Arc::clone(&connection);
+            self.is_initialized.load(Ordering::Acquire) && !was_initialized
+        };
+        if is_initialized_meanwhile {
+            send_initialized(&connection).await;
+        }
         self.sign_out_count.store(sign_out_count, Ordering::Release);
         router.closing.spawn(before.close_when_idle());
         if self.is_over() {
@@ -284,6 +303,7 @@ impl ClientSession {
         &self,
         router: &Router,
         before: &Arc<UpstreamConnection>,
+        is_initialized: bool,
     ) -> Option<Arc<UpstreamConnection>> {
         let SessionOwner {
             principal,
@@ -297,9 +317,8 @@ impl ClientSession {
             let initialize_request = async {
                 let bound = router.connect(principal, &route, Some(account)).await;
                 let is_direct = bound.binding.is_some();
-                let connection = self
-                    .initialize_on(self.bound_to_entry(bound, &route), before)
-                    .await;
+                let bound = self.bound_to_entry(bound, &route);
+                let connection = self.initialize_on(bound, before, is_initialized).await;
                 (connection, is_direct)
             };
             match timeout(CLIENT_INITIALIZE_TIMEOUT, initialize_request).await {
@@ -312,8 +331,8 @@ impl ClientSession {
         // Whoever has just signed out must not come back with what is about to be deleted, and a
         // server may not answer now: this says so, and goes on when there is a way.
         let bound = router.connect_dynamic(principal, &route, Some(account));
-        self.initialize_on(self.bound_to_entry(bound, &route), before)
-            .await
+        let bound = self.bound_to_entry(bound, &route);
+        self.initialize_on(bound, before, is_initialized).await
     }
 
     /// Binds a connection to the entry, which the stay must not outlive.
@@ -329,6 +348,7 @@ impl ClientSession {
         &self,
         bound: BoundConnection,
         before: &Arc<UpstreamConnection>,
+        is_initialized: bool,
     ) -> Option<Arc<UpstreamConnection>> {
         let negotiated = lock(&self.negotiated).clone();
         let initialize = negotiated.initialize_request()?;
@@ -357,14 +377,18 @@ impl ClientSession {
         if !is_accepted {
             return None;
         }
-        if self.is_initialized.load(Ordering::Acquire)
-            && let Ok(frame) = Frame::new(jsonrpc::notification(INITIALIZED, None))
-        {
-            // Whoever asks for something finds out where nobody is there.
-            drop(connection.send_notification(frame).await);
+        if is_initialized {
+            send_initialized(&connection).await;
         }
         close_on_drop.keep();
         Some(connection)
+    }
+}
+
+async fn send_initialized(connection: &UpstreamConnection) {
+    if let Ok(frame) = Frame::new(jsonrpc::notification(INITIALIZED, None)) {
+        // Whoever asks for something finds out where nobody is there.
+        drop(connection.send_notification(frame).await);
     }
 }
 

@@ -1,21 +1,24 @@
 //! Upstream connections of clients that have no session (since 2026-07-28).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_transport::ToolHeaders;
+use tokio::sync::mpsc;
 
 use super::binding::Validity;
 use super::served_servers::ServedServer;
-use super::upstream_connection::UpstreamConnection;
+use super::upstream_connection::{Delivery, RequestInfo, UpstreamConnection};
 use crate::timeouts::POOL_IDLE_TIMEOUT;
 
 /// The connections of one principal to one route. Mostly one; another if two clients use the same
 /// request id at the same time, so that no id has to be rewritten, or declare other capabilities.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionPool {
-    /// Held across `connect`, so that two first requests share one connection. Maintenance only
-    /// tries this lock, and comes back a second later.
-    pub(super) connections: tokio::sync::Mutex<Vec<PooledConnection>>,
+    /// Held for a look only, never across an await. Taken under `opening` or alone.
+    connections: Mutex<Vec<PooledConnection>>,
+    /// Held while a connection is opened, so that two first requests share one. A request that
+    /// finds a connection does not wait for it.
+    pub(super) opening: tokio::sync::Mutex<()>,
     pub(super) tools: Arc<ToolHeaders>,
 }
 
@@ -44,16 +47,49 @@ impl ConnectionPool {
 
     /// Takes out all connections, waiting for one that is being made.
     pub(super) async fn take_all(&self) -> Vec<Arc<UpstreamConnection>> {
-        let mut connections = self.connections.lock().await;
-        connections.drain(..).map(|it| it.connection).collect()
+        let _opening = self.opening.lock().await;
+        self.extract(|_| true)
     }
 
-    /// Nothing is taken out of a pool in which a connection is being made.
+    /// Registers a request on a connection of clients with these capabilities, if one has its id
+    /// free.
+    pub(super) fn register(
+        &self,
+        capabilities: u64,
+        asked: &RequestInfo,
+    ) -> Option<(Arc<UpstreamConnection>, mpsc::Receiver<Delivery>)> {
+        let mut connections = self.lock();
+        connections.retain(|pooled| !pooled.connection.is_over());
+        let mut usable = connections
+            .iter()
+            .filter(|pooled| pooled.capabilities == capabilities);
+        usable.find_map(|pooled| {
+            let deliveries = pooled.connection.register(asked).ok()?;
+            Some((Arc::clone(&pooled.connection), deliveries))
+        })
+    }
+
+    /// Says whether there are as many connections as there may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.lock().len() >= MAX_CONNECTIONS
+    }
+
+    pub(super) fn insert(&self, pooled: PooledConnection) {
+        self.lock().push(pooled);
+    }
+
     fn extract(&self, which: impl Fn(&UpstreamConnection) -> bool) -> Vec<Arc<UpstreamConnection>> {
-        let Ok(mut connections) = self.connections.try_lock() else {
-            return Vec::new();
-        };
+        let mut connections = self.lock();
         let taken = connections.extract_if(.., |it| which(&it.connection));
         taken.map(|it| it.connection).collect()
     }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<PooledConnection>> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
+
+/// How many connections one principal may have to one route.
+const MAX_CONNECTIONS: usize = 64;

@@ -18,8 +18,8 @@ use keyway_mcp::states::Trouble;
 
 /// The aggregate connections that are open, so that a change of servers reaches all of them.
 ///
-/// The lock is held while a connection is made or all are adapted; neither waits. Locks of an
-/// aggregate are taken under it, never the other way round.
+/// The lock is held while a connection is made or all are adapted; neither waits. The lock of the
+/// served servers and those of an aggregate are taken under it, never the other way round.
 #[derive(Debug, Default)]
 pub(super) struct DynamicConnections(Mutex<Vec<DynamicConnection>>);
 
@@ -59,17 +59,19 @@ impl Connector for PinnedUpstream {
 }
 
 impl DynamicConnections {
-    /// Makes a connection to all servers of a route together.
+    /// Makes a connection to all servers of a route together; `servers` is called under the lock.
     pub(super) fn connect(
         &self,
-        servers: &[Arc<ServedServer>],
+        servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>,
         (principal, route, account): (&Principal, &Route, Option<&AccountPin>),
         settings: AggregateSettings,
     ) -> (Connection, AggregateMembers) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Members are read under the lock: a change of servers in between would be lost.
-        let mut members = members(servers, principal, route);
-        let pinned = account.and_then(|account| pinned(&mut members, servers, account, None));
+        // Servers are read under the lock: a change in between would reach this connection neither
+        // here nor by `adapt`.
+        let servers = servers();
+        let mut members = members(&servers, principal, route);
+        let pinned = account.and_then(|account| pinned(&mut members, &servers, account, None));
         let (connection, members) = aggregate_with_members(members, settings);
         all.retain(|it| !it.members.is_over());
         all.push(DynamicConnection {
@@ -82,9 +84,11 @@ impl DynamicConnections {
         (connection, members)
     }
 
-    /// Replaces the members of every open connection by the servers as they are now.
-    pub(super) fn adapt(&self, servers: &[Arc<ServedServer>]) {
+    /// Replaces the members of every open connection by the servers as they are now; `servers` is
+    /// called under the lock, so that of two changes at once the later one stays.
+    pub(super) fn adapt(&self, servers: impl FnOnce() -> Arc<[Arc<ServedServer>]>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = &servers();
         all.retain(|it| !it.members.is_over());
         for it in all.iter_mut() {
             let mut members = members(servers, &it.principal, &it.route);
@@ -144,5 +148,25 @@ fn display_name(servers: &[Arc<ServedServer>], server: &ServedServer) -> String 
         format!("{}_{}", server.plugin, server.name)
     } else {
         server.name.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keyway_mcp::session::ClientInfo;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn servers_are_read_under_the_lock_so_that_no_change_is_lost() {
+        let all = DynamicConnections::default();
+        let servers = || {
+            assert!(all.0.try_lock().is_err(), "a change could come in between");
+            Arc::from([])
+        };
+        let settings = AggregateSettings::new(ClientInfo::new("keyway", "0"));
+        let owner = (&Principal::SameUser, &Route::All(Vec::new()), None);
+        let _connection = all.connect(servers, owner, settings);
+        all.adapt(servers);
     }
 }

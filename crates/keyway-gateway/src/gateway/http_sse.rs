@@ -102,7 +102,7 @@ impl Gateway {
             return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
         };
         let Some(mut asked) = asked(&envelope, &message.headers) else {
-            client.observe_notification(&envelope);
+            let connection = client.observe_notification(&envelope, connection);
             return match connection.send_notification(frame.clone()).await {
                 Ok(()) => Reply::new(StatusCode::ACCEPTED),
                 Err(_) => refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended"),
@@ -121,7 +121,11 @@ impl Gateway {
             message.recorder,
             busy,
         )));
-        connection.send_request(frame.clone(), &asked.id).await;
+        // Aside: a client that does not wait for the answer to its post must not leave a request
+        // behind that was never sent, and gets no answer.
+        let frame = frame.clone();
+        let sending = tokio::spawn(async move { connection.send_request(frame, &asked.id).await });
+        let _panicked = sending.await;
         Reply::new(StatusCode::ACCEPTED)
     }
 

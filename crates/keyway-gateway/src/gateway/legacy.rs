@@ -1,10 +1,12 @@
 //! Clients from 2025-03-26 to 2025-11-25: a session starts with `initialize` and has one upstream
 //! connection at a time.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use keyway_transport::{Envelope, Reply};
+use tokio::sync::oneshot;
 
 use super::Gateway;
 use super::client_message::{ClientMessage, asked, prefers_events, takes_events};
@@ -50,7 +52,7 @@ impl Gateway {
             return refuse(StatusCode::NOT_FOUND, NO_SESSION, "the session has ended");
         };
         let Some(asked) = asked(envelope, &message.headers) else {
-            client.observe_notification(envelope);
+            let connection = client.observe_notification(envelope, connection);
             let sent = connection.send_notification(message.frame.clone()).await;
             return match sent {
                 Ok(()) => Reply::new(StatusCode::ACCEPTED),
@@ -173,7 +175,14 @@ impl Gateway {
         match self.client(id, principal, route) {
             Some(client) => {
                 self.sessions.remove(id.to_str().unwrap_or_default());
-                client.close().await;
+                // Aside: a client that does not wait for the answer must not keep its server open,
+                // which nothing else would close any more.
+                let (done, closed) = oneshot::channel::<Infallible>();
+                self.router.closing.spawn(async move {
+                    client.close().await;
+                    drop(done);
+                });
+                let _done = closed.await;
                 Reply::new(StatusCode::NO_CONTENT)
             }
             None => reply::plain(StatusCode::NOT_FOUND, "there is no such session\n"),

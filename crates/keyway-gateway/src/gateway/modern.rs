@@ -44,17 +44,13 @@ impl Gateway {
             return refuse(StatusCode::NOT_FOUND, METHOD_NOT_FOUND, what);
         }
         let frame = message.frame.clone();
-        let mut connections = pool.connections.lock().await;
-        connections.retain(|pooled| !pooled.connection.is_over());
-        let entered = connections
-            .iter()
-            .filter(|pooled| pooled.capabilities == capabilities)
-            .find_map(|pooled| {
-                Some((
-                    Arc::clone(&pooled.connection),
-                    pooled.connection.register(&asked).ok()?,
-                ))
-            });
+        let mut opening = None;
+        let mut entered = pool.register(capabilities, &asked);
+        if entered.is_none() {
+            // Another may have opened one while this request waited.
+            opening = Some(pool.opening.lock().await);
+            entered = pool.register(capabilities, &asked);
+        }
         let tool_headers = (method == "tools/list").then(|| ToolHeaderUpdate {
             tools: Arc::clone(&pool.tools),
             from_start: envelope
@@ -74,12 +70,12 @@ impl Gateway {
             .observed_by(message.recorder.clone())
         };
         let exchange = if let Some((connection, deliveries)) = entered {
-            drop(connections);
+            drop(opening);
             let exchange = wait(connection, deliveries);
             exchange.send(frame).await;
             exchange
         } else {
-            if connections.len() >= MAX_CONNECTIONS {
+            if pool.is_full() {
                 let what = "too many clients at once";
                 return refuse(StatusCode::SERVICE_UNAVAILABLE, INVALID_REQUEST, what);
             }
@@ -92,11 +88,11 @@ impl Gateway {
                 return reply::plain(StatusCode::BAD_GATEWAY, "no answer\n");
             };
             let connection = Arc::clone(&opened.connection);
-            connections.push(PooledConnection {
+            pool.insert(PooledConnection {
                 connection,
                 capabilities,
             });
-            drop(connections);
+            drop(opening);
             wait(opened.connection, opened.deliveries)
         };
         exchange.reply().await
@@ -118,6 +114,3 @@ const REMOVED: [&str; 5] = [
     "resources/subscribe",
     "resources/unsubscribe",
 ];
-
-/// How many connections one principal may have to one route.
-const MAX_CONNECTIONS: usize = 64;

@@ -48,7 +48,7 @@ impl Router {
 
     /// Passes the servers as they are now to the dynamic connections.
     pub(super) fn adapt(&self) {
-        self.dynamic.adapt(&self.servers());
+        self.dynamic.adapt(|| self.servers());
     }
 
     /// Opens a connection for a client: to the server itself if it can be used as it is, else to an
@@ -84,7 +84,7 @@ impl Router {
             settings.naming = Naming::Bare;
         }
         let owner = (principal, route, account);
-        let (connection, members) = self.dynamic.connect(&self.servers(), owner, settings);
+        let (connection, members) = self.dynamic.connect(|| self.servers(), owner, settings);
         BoundConnection {
             connection,
             binding: None,

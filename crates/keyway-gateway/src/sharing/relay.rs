@@ -1,16 +1,20 @@
 //! The guest's side: lines pass through, and when the host is gone the guest goes on alone.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyway_auth::BoxFuture;
 use keyway_transport::{Connection, Event, Frame, Link, RequestId, TransportError, queue};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
+use crate::timeouts::CLOSE_GRACE_TIMEOUT;
 use keyway_mcp::bridge::input::{Incoming, Input};
 use keyway_mcp::bridge::output::Output;
 use keyway_mcp::bridge::resume;
@@ -172,7 +176,7 @@ async fn pass<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send>(
         io::Result::Ok(End::Host)
     };
     // Not biased. The half that loses is dropped. If that is the lower one, in the middle of a
-    // write to the client, `output` keeps its whole buffer although a part of it was written.
+    // write to the client, the next flush of `output` continues where it stopped.
     tokio::select! {
         ended = downwards => ended,
         ended = upwards => ended,
@@ -191,7 +195,15 @@ pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection 
     let (sender, events) = queue(QUEUE);
     drop(tokio::spawn(async move {
         let mut from = Input::new(from);
-        while let Ok(Some(incoming)) = from.next().await {
+        loop {
+            // Reading is cancel safe, and what is lost after the reader is gone has no reader.
+            let incoming = tokio::select! {
+                incoming = from.next() => incoming,
+                () = sender.closed() => return,
+            };
+            let Ok(Some(incoming)) = incoming else {
+                break;
+            };
             let Incoming::Message(frame) = incoming else {
                 continue;
             };
@@ -201,23 +213,71 @@ pub(super) fn connection(from: OwnedReadHalf, to: OwnedWriteHalf) -> Connection 
         }
         let _gone = sender.send(Event::Closed(None)).await;
     }));
-    let to = Arc::new(tokio::sync::Mutex::new(Some(to)));
-    Connection::new(Arc::new(SharedLink(to)), events)
+    Connection::new(Arc::new(SharedLink::new(to)), events)
 }
 
 /// The sending half of a shared connection.
 ///
-/// The lock is held while a message is written, so that two messages never mix; `close` waits for
-/// it. A `send` that is dropped in the middle of a write leaves a part of its message behind.
+/// A task of its own writes, so that a message is written whole even if its `send` is dropped.
+///
+/// ```text
+///   open ──close, or dropped──▶ flushing: what is queued is written ──▶ over
+///     └──a write fails──▶ over          └── CLOSE_GRACE_TIMEOUT ────────▶ over
+/// ```
+///
+/// The lock is held for a look only, never across an await.
 #[derive(Debug)]
-struct SharedLink(Arc<tokio::sync::Mutex<Option<OwnedWriteHalf>>>);
+struct SharedLink(Mutex<Option<Writing>>);
+
+/// The task that writes; it ends soon after this is dropped.
+#[derive(Debug)]
+struct Writing {
+    /// Room for one message: whoever sends waits while the other side does not read.
+    frames: mpsc::Sender<Frame>,
+    /// Nothing is sent through it: dropping it says that the link has ended.
+    is_open: oneshot::Sender<Infallible>,
+    task: JoinHandle<()>,
+}
+
+impl SharedLink {
+    fn new(mut to: OwnedWriteHalf) -> Self {
+        let (frames, mut queued) = mpsc::channel(1);
+        let (is_open, ended) = oneshot::channel::<Infallible>();
+        let task = tokio::spawn(async move {
+            let writing = async {
+                while let Some(frame) = queued.recv().await {
+                    if send(&mut to, &frame).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            let late = async {
+                let _ended = ended.await;
+                sleep(CLOSE_GRACE_TIMEOUT).await;
+            };
+            // A half message is left behind only where nothing can follow it.
+            tokio::select! {
+                () = writing => {}
+                () = late => {}
+            }
+        });
+        Self(Mutex::new(Some(Writing {
+            frames,
+            is_open,
+            task,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Writing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Link for SharedLink {
     fn send(&self, frame: Frame) -> BoxFuture<'_, Result<(), TransportError>> {
+        let frames = self.lock().as_ref().map(|writing| writing.frames.clone());
         Box::pin(async move {
-            let mut to = self.0.lock().await;
-            let to = to.as_mut().ok_or(TransportError::Closed)?;
-            let sent = send(to, &frame).await;
+            let sent = frames.ok_or(TransportError::Closed)?.send(frame).await;
             sent.map_err(|_| TransportError::Closed)
         })
     }
@@ -225,11 +285,92 @@ impl Link for SharedLink {
     fn abandon(&self, _: &RequestId) {}
 
     fn close(&self) -> BoxFuture<'_, ()> {
+        let writing = self.lock().take();
         Box::pin(async move {
-            drop(self.0.lock().await.take());
+            if let Some(Writing {
+                frames,
+                is_open,
+                task,
+            }) = writing
+            {
+                drop((frames, is_open));
+                // It ends by itself, after the grace time at the latest.
+                let _panicked = task.await;
+            }
         })
     }
 }
 
 const QUEUE: usize = 256;
 const REFUSALS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use keyway_testkit::poll_at_most;
+    use tokio::io::AsyncReadExt;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// More than the buffers of a socket hold.
+    fn large(method: &str) -> Frame {
+        let padding = "x".repeat(4 * 1024 * 1024);
+        Frame::new(format!(r#"{{"method":"{method}","params":"{padding}"}}"#)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_send_that_is_dropped_leaves_no_half_message() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (from, to) = ours.into_split();
+        let connection = connection(from, to);
+        let cancelled = Frame::new(r#"{"method":"notifications/cancelled"}"#).unwrap();
+        let reading = async {
+            let mut text = String::new();
+            theirs.read_to_string(&mut text).await.unwrap();
+            text
+        };
+        let sending = async {
+            for _ in 0..3 {
+                // Dropped at its first wait, wherever that is.
+                let _sent = poll_at_most(1, connection.link.send(large("x"))).await;
+            }
+            connection.link.send(cancelled).await.unwrap();
+            connection.link.close().await;
+            drop(connection);
+        };
+        let (text, ()) = tokio::join!(reading, sending);
+        let mut lines = text.lines();
+        assert_eq!(
+            lines.next_back(),
+            Some(r#"{"method":"notifications/cancelled"}"#)
+        );
+        let whole = large("x");
+        for line in lines {
+            assert_eq!(line.len(), whole.bytes().len());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_ends_although_the_other_side_does_not_read() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let (from, to) = ours.into_split();
+        let connection = connection(from, to);
+        let sending = async {
+            loop {
+                connection.link.send(large("x")).await?;
+            }
+        };
+        let closing = async {
+            // By now the buffers are full, and a message waits.
+            tokio::task::yield_now().await;
+            connection.link.close().await;
+        };
+        let both = async { tokio::join!(sending, closing) };
+        let ended: Result<(Result<(), TransportError>, ()), _> =
+            timeout(Duration::from_secs(60), both).await;
+        let (sent, ()) = ended.expect("both end");
+        assert!(matches!(sent, Err(TransportError::Closed)));
+    }
+}

@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
+use keyway_testkit::poll_at_most;
 use tokio::sync::Semaphore;
 
 use super::super::binding::BoundConnection;
+use super::super::principal::Principal;
+use super::super::reply::SESSION_ID;
+use super::super::routes::Route;
 use super::super::upstream_connection::{CloseOnDrop, RequestInfo, UpstreamConnection};
 use super::*;
 
@@ -188,6 +193,85 @@ async fn a_server_that_does_not_close_delays_no_other() {
         until("one is gone", || count(&heard, "gone") == gone).await;
     }
     ending.await.unwrap();
+}
+
+/// Who uses the token `all`, and where the only server is.
+fn owner(running: &Running) -> (Principal, Route) {
+    let token = GatewayToken::for_test("all", None);
+    let server = Arc::clone(&running.gateway.servers()[0]);
+    (Principal::Token(Arc::new(token)), Route::One(server))
+}
+
+#[tokio::test]
+async fn a_session_whose_deletion_is_not_waited_for_is_closed() {
+    let odd = Odd::new(0);
+    let goodbye = Arc::clone(&odd.goodbye);
+    let (running, heard, gate) = started(odd);
+    gate.add_permits(1);
+    let id = running.session("all", "/mcp/a/one").await;
+    let (principal, route) = owner(&running);
+    let headers = HeaderMap::from_iter([(SESSION_ID, id.parse().unwrap())]);
+    // As the HTTP server does when the client disconnects.
+    let ending = running.gateway.end(&principal, &route, &headers);
+    assert!(poll_at_most(1, ending).await.is_none());
+    goodbye.add_permits(1);
+    until("gone", || count(&heard, "gone") == 1).await;
+}
+
+#[tokio::test]
+async fn a_notification_of_a_client_that_was_moved_goes_to_the_new_connection() {
+    let (running, heard, gate) = started(Odd::new(9));
+    gate.add_permits(1);
+    let id = running.session("all", "/mcp/a/one").await;
+    let (principal, route) = owner(&running);
+    let sessions = &running.gateway.sessions;
+    let client = sessions.streamable(&id, &principal, &route).unwrap();
+    let before = client.connection();
+    let other = ServedServer::new(
+        "a".to_owned(),
+        "one".to_owned(),
+        [8; 32],
+        Arc::new(Echo {
+            heard: Arc::clone(&heard),
+            before: Vec::new(),
+        }),
+    );
+    let other = other.with_entry_digest([9; 32]);
+    running.gateway.replace(vec![other]);
+    let moved = client.reconnect_if_needed(&running.gateway.router).await;
+    let moved = moved.unwrap();
+    assert!(!Arc::ptr_eq(&moved, &before));
+    let frame = Frame::new(r#"{"method":"notifications/initialized"}"#).unwrap();
+    let used = client.observe_notification(&frame.envelope().unwrap(), before);
+    assert!(Arc::ptr_eq(&moved, &used));
+}
+
+#[tokio::test]
+async fn a_connection_that_is_slow_to_open_blocks_no_request_that_has_another() {
+    let (running, heard, gate) = started(Odd::new(9));
+    let request = |id: u32, method: &str| {
+        modern(method, "").replacen(r#""id":1"#, &format!(r#""id":{id}"#), 1)
+    };
+    let client = async |method: &str| {
+        let client = running.client().await.token("all");
+        let client = client.with("MCP-Protocol-Version", "2026-07-28");
+        client.with("Mcp-Method", method)
+    };
+    gate.add_permits(1);
+    let slow = client("slow").await;
+    let _slow = slow.begin("/mcp/a/one", &request(1, "slow")).await;
+    until("slow", || {
+        let heard = heard.lock().unwrap();
+        heard.iter().any(|it| it.contains("slow"))
+    })
+    .await;
+    // The same id at the same time needs a connection of its own, which does not come.
+    let same = client("tools/list").await;
+    let _same = same.begin("/mcp/a/one", &request(1, "tools/list")).await;
+    until("opened", || count(&heard, "opened") == 2).await;
+    let other = client("tools/list").await;
+    let answer = other.post("/mcp/a/one", &request(2, "tools/list")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 #[tokio::test]
