@@ -20,7 +20,9 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     ///
     /// Returns why there is none; then no request is sent.
     ///
-    /// Cancel safety: cancel safe; work that was started for several requests continues.
+    /// Cancel safety: cancel safe; other requests that wait for the same credential still get it.
+    /// The work that was started for them continues, or one of them does it again: a helper is
+    /// killed and run once more.
     fn obtain(&self) -> BoxFuture<'_, Result<Arc<Credential>, AuthError>>;
 
     /// Decides what to do about a refusal of a request that carried `used`.
@@ -33,7 +35,7 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     ///
     /// Returns why no better credential could be obtained.
     ///
-    /// Cancel safety: cancel safe; a decision that was begun is made, and serves the other requests.
+    /// Cancel safety: cancel safe; as [`Self::obtain`], the other requests still get a decision.
     fn challenged<'a>(
         &'a self,
         used: &'a Credential,
