@@ -21,7 +21,6 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use self::claims::{ClaimEnd, OverdueClaim};
-pub(crate) use self::commit::recover;
 use self::sealed::{ACCESS, DETAILS, Place};
 use crate::change_feed::PostgresFeed;
 use crate::error::PostgresError;

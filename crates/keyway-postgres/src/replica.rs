@@ -5,7 +5,7 @@ use std::sync::Arc;
 use keyway_store::StoreError;
 
 use crate::error::PostgresError;
-use crate::grants::{self, PostgresGrants};
+use crate::grants::PostgresGrants;
 use crate::key_wrapper::KeyWrapper;
 use crate::live_replica::LiveReplica;
 use crate::person::Person;
@@ -31,7 +31,6 @@ impl Replica {
     /// sessions.
     pub fn open(settings: &Settings, wrapper: Arc<dyn KeyWrapper>) -> Result<Self, PostgresError> {
         let replica = Arc::new(LiveReplica::start(settings, wrapper)?);
-        replica.wait(grants::recover(&replica))?;
         Ok(Self(replica))
     }
 

@@ -1,12 +1,9 @@
 //! Storing tokens: at sign-in, after a refresh, and from the journal.
 
-use std::sync::Arc;
-
 use keyway_store::{Commit, Generation, Tokens};
 
 use crate::error::PostgresError;
 use crate::journal::{self, Entry};
-use crate::live_replica::LiveReplica;
 use crate::person_keys::PersonKey;
 use crate::sessions::Values;
 
@@ -182,23 +179,6 @@ impl PostgresGrants {
         }
         Ok(())
     }
-}
-
-/// Commits what the journal holds, whosever it is; what cannot be stored now stays.
-pub(crate) async fn recover(replica: &Arc<LiveReplica>) -> Result<(), PostgresError> {
-    let Some(folder) = &replica.settings.journal else {
-        return Ok(());
-    };
-    let entries = journal::list(folder).map_err(|source| PostgresError::Journal {
-        source: Some(source),
-    })?;
-    for entry in entries {
-        let store = PostgresGrants::new(Arc::clone(replica), entry.person.clone());
-        if let Ok(place) = store.place(&entry.grant) {
-            drop(store.commit_entry(&place, &entry).await);
-        }
-    }
-    Ok(())
 }
 
 const NUMBER: &str = "SELECT nextval('keyway.sign_ins')";

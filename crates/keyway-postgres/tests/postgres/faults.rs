@@ -191,18 +191,6 @@ fn store_that_is_away_redeems_nothing_and_its_journal_loses_nothing() -> Result<
 }
 
 #[test]
-fn journal_of_a_dead_process_is_committed_when_the_next_one_starts() -> Result<(), StoreError> {
-    let database = Server::shared().database();
-    let store = database.open();
-    let generation = store.put(&grant(), &tokens("1"))?;
-    store.journal(&grant(), generation, &tokens("2"))?;
-    drop(store);
-    let found = database.open().read(&grant())?.unwrap();
-    assert_eq!(found.access.expose(), "access-2");
-    Ok(())
-}
-
-#[test]
 fn clock_of_a_replica_that_is_wrong_by_an_hour_changes_nothing() -> Result<(), StoreError> {
     for shift in ["-1h", "+1h"] {
         let database = Server::shared().database();
