@@ -4,6 +4,7 @@
 //! capability that opens the server it asks for; then one client is one connection to a server, as
 //! on pipes, and bytes pass through. What a client sends to be let in goes no further.
 
+mod batch;
 mod binding;
 mod client_message;
 mod client_session;
@@ -56,7 +57,7 @@ pub use crate::gateway_token::{GatewayToken, IssueError, TokenReader, TokenScope
 use crate::timeouts::MAINTENANCE_INTERVAL;
 use crate::trace_parent::TraceParent;
 use keyway_mcp::aggregate::RequestTarget;
-use keyway_mcp::jsonrpc::{self, INVALID_REQUEST, PARSE_ERROR};
+use keyway_mcp::jsonrpc::{self, PARSE_ERROR};
 use keyway_mcp::session::ClientInfo;
 use keyway_mcp::version::{ClientEra, MODERN};
 
@@ -260,17 +261,17 @@ impl Gateway {
         }
     }
 
-    async fn post(&self, mut message: ClientMessage) -> Reply {
+    async fn post(&self, message: ClientMessage) -> Reply {
+        match message.frame.bytes().first() {
+            Some(b'[') => Box::pin(self.batch(message)).await,
+            _ => self.post_one(message).await,
+        }
+    }
+
+    async fn post_one(&self, mut message: ClientMessage) -> Reply {
         let Ok(envelope) = message.frame.envelope() else {
-            let (code, what) = match message.frame.bytes().first() {
-                Some(b'[') => (INVALID_REQUEST, "batches are not taken"),
-                _ => (PARSE_ERROR, "not a JSON-RPC message"),
-            };
-            return reply::error(
-                StatusCode::BAD_REQUEST,
-                None,
-                &jsonrpc::error_object(code, what),
-            );
+            let error = jsonrpc::error_object(PARSE_ERROR, "not a JSON-RPC message");
+            return reply::error(StatusCode::BAD_REQUEST, None, &error);
         };
         message.recorder = self.begin(&message, &envelope);
         let sent = message.headers.get(VERSION);

@@ -23,6 +23,16 @@ pub struct Explained {
     pub hint: Option<String>,
 }
 
+/// Returns what happened and what to do next in one text: clients show the message of an error, and
+/// drop its data.
+#[must_use]
+pub fn with_hint(message: &str, hint: Option<&str>) -> String {
+    match hint {
+        Some(hint) => format!("{message} (hint: {hint})"),
+        None => message.to_owned(),
+    }
+}
+
 /// Explains an error of one server, with what is known about its entry.
 pub type Explainer = Arc<dyn Fn(&TransportError) -> Explained + Send + Sync>;
 

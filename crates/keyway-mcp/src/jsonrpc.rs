@@ -119,9 +119,9 @@ pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_CAPABILITY: i64 = -32021;
 /// MCP 2026-07-28: the protocol version is not supported.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
-/// An error of Keyway's own: outside of the ranges that JSON-RPC and MCP reserve, so that no client
-/// takes it for the server's.
-pub const LOCAL_ERROR: i64 = 1;
+/// An error of Keyway's own. In the range that JSON-RPC leaves to implementations (-32000 to -32099),
+/// apart from the codes that MCP and the official SDKs use there.
+pub const LOCAL_ERROR: i64 = -32050;
 
 #[cfg(test)]
 mod tests {

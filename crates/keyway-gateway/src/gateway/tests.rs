@@ -596,6 +596,74 @@ async fn what_is_no_message_is_refused() {
     assert!(running.heard().is_empty());
 }
 
+#[tokio::test]
+async fn batch_is_answered_where_the_version_has_batches_and_refused_elsewhere() {
+    let running = Running::start(&[]);
+    let id = running.session("all", "/mcp/one").await;
+    let batch = r#"[{"jsonrpc":"2.0","id":7,"method":"a"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":"8","method":"b"},3]"#;
+    let ask = |version: Option<&'static str>, body: &'static str| {
+        let (running, id) = (&running, id.clone());
+        async move {
+            let client = running.client().await.token("all");
+            let client = client.with("Mcp-Session-Id", &id);
+            let client = match version {
+                Some(version) => client.with("MCP-Protocol-Version", version),
+                None => client,
+            };
+            client.post("/mcp/one", body).await
+        }
+    };
+    for version in [None, Some("2025-03-26")] {
+        let answer = ask(version, batch).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let answers: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(answers[0]["id"], 7, "{answers}");
+        assert_eq!(answers[0]["result"]["method"], "a");
+        assert_eq!(answers[1]["id"], "8");
+        assert_eq!(answers[2]["error"]["code"], -32700, "not a message");
+        assert_eq!(answers.as_array().unwrap().len(), 3);
+    }
+    running.until_heard("notifications/x").await;
+    let told = ask(None, r#"[{"jsonrpc":"2.0","method":"notifications/y"}]"#).await;
+    assert_eq!((told.status, told.body.as_str()), (202, ""));
+    for (version, body) in [(Some("2025-11-25"), batch), (None, "[]")] {
+        let answer = ask(version, body).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+        let error: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(error["error"]["code"], -32600, "{error}");
+    }
+    let client = running.client().await.token("all");
+    let gone = client.with("Mcp-Session-Id", "gone").post("/mcp/one", batch);
+    assert_eq!(gone.await.status, 404);
+}
+
+#[tokio::test]
+async fn session_whose_client_only_initialized_ends_after_two_minutes_and_a_used_one_stays() {
+    let running = Running::start(&[]);
+    let id = running.session("all", "/mcp/one").await;
+    running.session("all", "/mcp/one").await;
+    let client = running.client().await.token("all");
+    let used = client.with("Mcp-Session-Id", &id).post("/mcp/one", PING);
+    assert_eq!(used.await.status, 200);
+    assert_eq!(running.gateway.session_count(), 2);
+    // The connections of the clients are done: from here on only the clock moves.
+    tokio::time::pause();
+    let gateway = &running.gateway;
+    let close = || {
+        let closing = &gateway.router.closing;
+        gateway.sessions.close_expired(&gateway.tokens, closing);
+        gateway.session_count()
+    };
+    tokio::time::advance(Duration::from_secs(119)).await;
+    assert_eq!(close(), 2);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(close(), 1);
+    tokio::time::advance(Duration::from_secs(30 * 60)).await;
+    assert_eq!(close(), 0);
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+
 fn modern(method: &str, params: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#

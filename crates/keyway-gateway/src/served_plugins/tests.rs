@@ -53,6 +53,12 @@ impl Served {
         self.host.store_approval(&question).unwrap();
     }
 
+    /// Looks at the vault's files no more: the database rewrites them at times of its own, and each
+    /// time plans what is in use.
+    fn ignore_vault(&mut self) {
+        self.plugins.vault = Stamps::default();
+    }
+
     /// Looks until nothing changes any more; returns the servers of the last change.
     fn settle(&mut self) -> Option<Vec<ServedServer>> {
         let mut last = None;
@@ -90,6 +96,7 @@ async fn of_a_thousand_servers_only_those_in_use_are_planned() {
     served.approve(&name(1));
     served.settle();
     assert_eq!(served.plugins.plan_count(), 0, "no client has used any");
+    served.ignore_vault();
     // A client uses two, one of which is not approved.
     for at in [0, 2] {
         find(&servers, at).upstream.find_sign_in().await;
@@ -113,6 +120,7 @@ async fn a_program_that_changes_concerns_its_own_server() {
     for at in 0..3 {
         assert!(find(&settled, at).is_same_as(find(&before, at)), "{at}");
     }
+    served.ignore_vault();
     let planned = served.plugins.plan_count();
     served.folder.put("p0/run-0.sh", "#!/bin/sh\nexit 1\n");
     let after = served.settle().unwrap();

@@ -74,8 +74,10 @@ impl Hub {
             return format!(
                 "The MCP server `{name}`, which is not available yet ({}). Its tools are listed \
                  as soon as it is; until then a tool `sign_in` signs in to it, or `status` says \
-                 what is wrong.",
-                server.standing()
+                 what is wrong. In a terminal: {}; or {}.",
+                server.standing(),
+                server.hint("keyway login SERVER"),
+                server.hint("keyway doctor SERVER"),
             );
         }
         let mut text = String::from(

@@ -11,7 +11,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use super::input::Refusal;
 use super::traffic_observer::TrafficObserver;
 use crate::declaration_site::DeclarationSite;
-use crate::explain::{Explained, Explainer, explain};
+use crate::explain::{Explained, Explainer, explain, with_hint};
 use crate::jsonrpc::{self, LOCAL_ERROR};
 
 /// What one half of a bridge gives the other to write.
@@ -152,7 +152,7 @@ pub fn failure(id: &RequestId, error: &TransportError, server: Option<&Declarati
 fn answer(id: &RequestId, explained: &Explained) -> String {
     let body = json!({
         "code": LOCAL_ERROR,
-        "message": explained.message,
+        "message": with_hint(&explained.message, explained.hint.as_deref()),
         "data": {
             "state": explained.state.state.as_str(),
             "reason": explained.state.reason.map(Reason::as_str),

@@ -10,6 +10,7 @@ use super::{Server, backoff};
 use crate::aggregate::client::progress_token;
 use crate::aggregate::list_kind::ListKind;
 use crate::aggregate::result_text::ResultText;
+use crate::explain::with_hint;
 use crate::jsonrpc::{self, LOCAL_ERROR};
 use crate::session::{Era, Forward, Progress, RpcError, Session, SessionError};
 use crate::splice::{member, with_member};
@@ -82,13 +83,15 @@ impl Server {
 
     /// Returns what is wrong as the answer to a request.
     pub(in crate::aggregate) fn refusal(&self, trouble: &Trouble) -> RpcError {
-        let message = format!("server `{}`: {}", self.name, trouble.message);
+        let hint = trouble.hint.as_deref().map(|hint| self.hint(hint));
+        let message = with_hint(&trouble.message, hint.as_deref());
+        let message = format!("server `{}`: {message}", self.name);
         let data = json!({
             "server": self.name,
             "state": trouble.standing.state.as_str(),
             "reason": trouble.standing.reason.map(|reason| reason.as_str()),
             "code": trouble.code,
-            "hint": trouble.hint.as_deref().map(|hint| self.hint(hint)),
+            "hint": hint,
             "fixable_by": trouble.code.fixer().as_str(),
         });
         RpcError {

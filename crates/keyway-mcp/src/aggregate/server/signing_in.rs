@@ -48,6 +48,11 @@ impl Server {
                     let outcome = settled.ok().and_then(|outcome| outcome.clone());
                     return match outcome {
                         Some(Ok(())) => Ok(SignInOutcome::SignedIn),
+                        // No person could be asked here: the client shows the result of a call
+                        // to one who can.
+                        Some(Err(trouble)) if trouble.standing.state == State::NeedsAuth => {
+                            self.pending_result(method)
+                        }
                         Some(Err(trouble)) => Err(self.refusal(&trouble)),
                         None => Err(self.refusal(&Trouble::connecting())),
                     };
@@ -128,7 +133,10 @@ impl Server {
             ),
             None => {
                 let command = self.hint("keyway login SERVER");
-                format!("Sign in to `{}`: {command}", self.name)
+                format!(
+                    "Nobody is signed in to `{}`. Run this command, then call again: {command}",
+                    self.name
+                )
             }
         };
         if let Some(page) = page.filter(|_| self.client.opens_pages()) {

@@ -1,6 +1,6 @@
 //! A call that needs a sign-in: it waits, shows that it does, and answers before the client gives up.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
@@ -14,19 +14,25 @@ const PAGE: &str = "https://as.example/authorize?x=y";
 pub(super) struct Gate {
     permits: Semaphore,
     asked: AtomicUsize,
+    /// No person can be asked, as where there is no browser.
+    is_unattended: AtomicBool,
 }
 
 impl SignInPort for Gate {
     fn sign_in(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
+            if self.is_unattended.load(Ordering::SeqCst) {
+                return Err(Trouble::from(&refused()));
+            }
             self.permits.acquire().await.unwrap().forget();
             Ok(())
         })
     }
 
     fn consent_page(&self) -> Option<String> {
-        Some(PAGE.to_owned())
+        let is_attended = !self.is_unattended.load(Ordering::SeqCst);
+        is_attended.then(|| PAGE.to_owned())
     }
 
     fn signed_in_elsewhere(&self) -> BoxFuture<'_, ()> {
@@ -54,6 +60,7 @@ async fn unlisted(capabilities: Value) -> (Arc<Fake>, Client) {
     let gate = Gate {
         permits: Semaphore::new(0),
         asked: AtomicUsize::new(0),
+        is_unattended: AtomicBool::new(false),
     };
     fake.door.set(gate).unwrap();
     let mut client = Client::of(&[&fake]);
@@ -121,6 +128,36 @@ async fn calls_that_come_at_once_ask_once_and_all_go_on() {
         assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
     }
     assert_eq!(asked(&fake), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_no_person_can_be_asked_a_call_answers_at_once_with_the_command() {
+    let (fake, mut client) = closed(json!({"elicitation": {"url": {}}})).await;
+    let gate = fake.door.get().unwrap();
+    gate.is_unattended.store(true, Ordering::SeqCst);
+    let started = tokio::time::Instant::now();
+    for tool in ["one__sign_in", "one__t"] {
+        let answer = client.call(tool).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("keyway login one"), "{text}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_of_an_error_says_what_to_do_and_its_code_is_of_the_range_for_that() {
+    let fake = Fake::new("one").tools(&["t"]);
+    fake.attempt(0, Err(Trouble::from(&refused())));
+    let mut client = Client::of(&[&fake]);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+    client.request("initialize", params).await;
+    let error = client.call("one__t").await["error"].clone();
+    let (message, hint) = (&error["message"], &error["data"]["hint"]);
+    let (message, hint) = (message.as_str().unwrap(), hint.as_str().unwrap());
+    assert!(message.contains(hint), "{message}");
+    let code = error["code"].as_i64().unwrap();
+    assert!((-32099..=-32000).contains(&code), "{code}");
 }
 
 /// As after the end of its session: the client knows the tool from before, and lists nothing anew.

@@ -249,7 +249,7 @@ async fn a_call_that_comes_back_again_and_again_is_given_up() {
     let id = call(&mut bench).await;
     let odd = format!(r#"{{"id":{id},"result":{{"resultType":"other"}}}}"#);
     bench.server.says(&odd).await;
-    assert_eq!(bench.next_json().await["error"]["code"], 1);
+    assert_eq!(bench.next_json().await["error"]["code"], -32050);
 }
 
 #[tokio::test(start_paused = true)]
