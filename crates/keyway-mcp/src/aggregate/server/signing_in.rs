@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use keyway_code::Code;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
@@ -50,7 +51,7 @@ impl Server {
                         Some(Ok(())) => Ok(SignInOutcome::SignedIn),
                         // No person could be asked here: the client shows the result of a call
                         // to one who can.
-                        Some(Err(trouble)) if trouble.standing.state == State::NeedsAuth => {
+                        Some(Err(trouble)) if is_unattended(&trouble) => {
                             self.pending_result(method)
                         }
                         Some(Err(trouble)) => Err(self.refusal(&trouble)),
@@ -164,6 +165,12 @@ impl Server {
             self.client.outbox.try_notify(text);
         }
     }
+}
+
+/// Says whether a sign-in failed because no person could be asked here, and for nothing else: a
+/// server that refuses every token is not helped by a command.
+const fn is_unattended(trouble: &Trouble) -> bool {
+    matches!(trouble.code, Code::NoBrowser | Code::SignInRequired)
 }
 
 /// 2025-11-25, elicitation in URL mode: the client opens the page itself.
