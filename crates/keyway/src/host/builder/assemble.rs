@@ -81,12 +81,8 @@ impl HostBuilder {
         let own_files = self.own_files.iter();
         let own_files =
             own_files.map(|it| std::fs::canonicalize(it).unwrap_or_else(|_| it.clone()));
-        let own_folders = kept
-            .own_folders()
-            .iter()
-            .cloned()
-            .chain(own_files)
-            .collect();
+        let own_folders = kept.own_folders().iter().cloned();
+        let own_folders = own_folders.chain(own_files).collect();
         let data = self.data.or_else(|| kept.data());
         let environment = self.child_environment;
         let environment = environment.unwrap_or_else(ProcessEnvironment::all);
