@@ -633,7 +633,9 @@ async fn batch_is_answered_where_the_version_has_batches_and_refused_elsewhere()
         assert_eq!(error["error"]["code"], -32600, "{error}");
     }
     let client = running.client().await.token("all");
-    let gone = client.with("Mcp-Session-Id", "gone").post("/mcp/one", batch);
+    let gone = client
+        .with("Mcp-Session-Id", "gone")
+        .post("/mcp/one", batch);
     assert_eq!(gone.await.status, 404);
 }
 
