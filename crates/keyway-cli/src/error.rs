@@ -356,15 +356,7 @@ impl CliError {
             )),
             Self::Settings(refusal) => refusal.hint.clone(),
             Self::NotRotated { source, .. } => source.hint(),
-            Self::NotMigrated { source, .. } => {
-                let hint = source.hint().unwrap_or_default();
-                let offline = "`--offline` changes the files without asking the server";
-                Some(if hint.is_empty() {
-                    offline.to_owned()
-                } else {
-                    format!("{hint}; {offline}")
-                })
-            }
+            Self::NotMigrated { source, .. } => Some(with_offline(source.hint())),
             Self::WhichVariable { names } if names.is_empty() => {
                 Some("`keyway migrate env` turns a literal into a variable; `keyway login SERVER` signs in again".to_owned())
             }
@@ -402,6 +394,14 @@ impl CliError {
             }
             _ => None,
         }
+    }
+}
+
+fn with_offline(hint: Option<String>) -> String {
+    let offline = "`--offline` changes the files without asking the server";
+    match hint {
+        Some(hint) => format!("{hint}; {offline}"),
+        None => offline.to_owned(),
     }
 }
 

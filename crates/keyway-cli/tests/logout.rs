@@ -1,7 +1,5 @@
 //! `keyway logout`: no refresh token is left at the server, those that were replaced included.
 
-#![expect(clippy::unwrap_used, reason = "tests stop where they cannot go on")]
-
 use keyway_testkit::rig::{Revocation, Settings};
 use keyway_testkit::{Desk, Outcome};
 use serde_json::Value;

@@ -13,6 +13,7 @@ mod entry;
 mod layout;
 mod naming;
 mod text;
+mod value;
 
 use keyway_secret::Secret;
 
@@ -27,9 +28,10 @@ use crate::source::Span;
 use crate::transport::Transport;
 
 pub use self::entry::{Loss, WrittenEntry, write};
-pub use self::layout::{HostValue, MergeFault, merge, new_file, put, with_input};
+pub use self::layout::{MergeFault, merge, new_file, put, with_input};
 pub use self::naming::{NamedCredential, NamedPlace, with_names};
 pub use self::text::{Piece, PortableText, Slot, input_id};
+pub use self::value::HostValue;
 
 /// A literal credential that a scanner found in a field.
 #[derive(Debug, Clone)]

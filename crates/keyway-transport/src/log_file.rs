@@ -200,6 +200,10 @@ const FULL_BYTES: u64 = 1024 * 1024;
 const MAX_READ_BYTES: u64 = 256 * 1024;
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files that another program has written"
+)]
 mod tests {
     use super::*;
 

@@ -2,8 +2,8 @@
 
 mod sign_in;
 
-use super::layout::HostValue;
 use super::text::{Noted, PortableText, Slot, Unwritable};
+use super::value::HostValue;
 use super::{PortableEndpoint, PortableServer};
 use crate::dialect::{Asks, Constant, Dialect, HostFieldRole as Role, Place};
 use crate::transport::Transport;

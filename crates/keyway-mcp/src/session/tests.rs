@@ -94,6 +94,7 @@ impl Link for Scripted {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             if self.is_slow_to_close.load(Ordering::Relaxed) {
+                // Slow on command, on a paused clock.
                 tokio::time::sleep(Duration::from_secs(5)).await;
             }
         })

@@ -78,11 +78,7 @@ impl HostBuilder {
                 device: self.device,
                 account_pin: None,
             });
-        let own_files = self.own_files.iter();
-        let own_files =
-            own_files.map(|it| std::fs::canonicalize(it).unwrap_or_else(|_| it.clone()));
-        let own_folders = kept.own_folders().iter().cloned();
-        let own_folders = own_folders.chain(own_files).collect();
+        let own_folders = own_folders(&kept, &self.own_files);
         let data = self.data.or_else(|| kept.data());
         let environment = self.child_environment;
         let environment = environment.unwrap_or_else(ProcessEnvironment::all);
@@ -126,6 +122,13 @@ impl HostBuilder {
             settings,
         })
     }
+}
+
+/// Returns what no program of a plugin may see: Keyway's folders, and files that the host named.
+fn own_folders(kept: &Kept, own_files: &[PathBuf]) -> Arc<[PathBuf]> {
+    let files = own_files.iter();
+    let files = files.map(|file| std::fs::canonicalize(file).unwrap_or_else(|_| file.clone()));
+    kept.own_folders().iter().cloned().chain(files).collect()
 }
 
 /// What a host keeps things in.
